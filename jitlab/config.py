@@ -1,0 +1,43 @@
+"""Settings of the process, read when they are used; `jl.config.name = value` checks type and range."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from jitlab.errors import OptionError
+
+OFF, ON = "OFF", "ON"
+
+
+@dataclass
+class Config:
+    """`global_jit_level`: "ON" or "OFF" (design D9). `min_cluster_size`, `max_cluster_size`: of auto-clustering in functions
+    and cells. `max_traces`: traces kept a function. `contract`: allow a*b+c to be one rounding. `copy_limit_bytes`: what a
+    comparison may copy. `cache`: keep compiled objects on disk."""
+
+    global_jit_level: str = ON
+    min_cluster_size: int = 1
+    max_cluster_size: int = 2**31 - 1
+    max_traces: int = 1000
+    contract: bool = False
+    copy_limit_bytes: int = 2**31
+    cache: bool = field(default_factory=lambda: os.environ.get("JITLAB_CACHE", "1") != "0")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kinds = {f.name: f.type for f in fields(self)}
+        if name not in kinds:
+            raise OptionError(f"jl.config has no setting {name!r}", hint=f"one of {', '.join(sorted(kinds))}")
+        if type(value).__name__ != kinds[name]:
+            raise OptionError(
+                f"jl.config.{name} = {value!r}", why=f"the setting is of type {kinds[name]}, this is {type(value).__name__}"
+            )
+        if name == "global_jit_level" and value not in (ON, OFF):
+            raise OptionError(f"jl.config.global_jit_level = {value!r}", hint='"ON" or "OFF"')
+        if name.endswith(("_size", "_traces", "_bytes")) and value < 1:
+            raise OptionError(f"jl.config.{name} = {value!r}", why="the least value is 1")
+        object.__setattr__(self, name, value)
+
+
+config = Config()

@@ -1,0 +1,57 @@
+"""The errors a person can meet, as a tree; each is a JitlabError and a Python built-in too.
+
+    JitlabError
+      CaptureError(TypeError)               the program does something that cannot be captured
+        BranchOnTracedArrayError            `if`, `while`, `and`, `bool()` on a traced array
+        ValueOfTracedArrayError             `int()`, `float()`, `.item()`, iteration: a Python value of a traced array
+      OutOfScopeError(TypeError)            a tensor of a finished trace is used
+      InvalidArgumentError(ValueError)      jit_compile=True, fullgraph=True or --strict met what cannot be compiled
+      ShapeError(ValueError)                shapes that do not fit, found at capture
+      OptionError(ValueError)               an unknown or impossible option
+      ForeignFileError(OSError)             a file that jitlab did not write stands where a dump should go
+
+Every message says what, where, why and what to try, on four lines.
+"""
+
+from __future__ import annotations
+
+
+class JitlabError(Exception):
+    """The base of jitlab's errors. `what` is the first line; the others are optional and stand below it, named."""
+
+    def __init__(self, what: str = "", *, where: str = "", why: str = "", hint: str = "") -> None:
+        self.what, self.where, self.why, self.hint = what, where, why, hint
+        lines = [what, *(f"  {name}: {text}" for name, text in (("where", where), ("why", why), ("try", hint)) if text)]
+        super().__init__("\n".join(lines))
+
+
+class CaptureError(JitlabError, TypeError):
+    """The program does something that cannot be captured."""
+
+
+class BranchOnTracedArrayError(CaptureError):
+    """Python wants the truth of an array that has no value while the function is captured."""
+
+
+class ValueOfTracedArrayError(CaptureError):
+    """Python wants the value of an array that has none while the function is captured."""
+
+
+class OutOfScopeError(JitlabError, TypeError):
+    """A tensor was kept after its trace had ended."""
+
+
+class InvalidArgumentError(JitlabError, ValueError):
+    """What had to be compiled cannot be."""
+
+
+class ShapeError(JitlabError, ValueError):
+    """Shapes that do not fit."""
+
+
+class OptionError(JitlabError, ValueError):
+    """An option that does not exist, or a value it cannot have."""
+
+
+class ForeignFileError(JitlabError, OSError):
+    """A file that jitlab did not write stands in the way."""

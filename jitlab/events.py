@@ -1,0 +1,247 @@
+"""What happened, as frozen facts in the past tense; times are nanoseconds of `time.perf_counter_ns`.
+
+A listener registers with `listen`; without one nothing is built or kept (`if events.active(): ...`). Listening never changes
+what is compiled (design D12). Events carry plain data only, so that they can be sent to the panel as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+Span = tuple[str, int, int, int, int]  # file or cell, line, column, end line, end column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Anything that happened. `cell` is the id of the notebook cell it happened under, "" outside one."""
+
+    kind: ClassVar[str] = "event"
+
+    cell: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellStarted(Event):
+    """A notebook cell began."""
+
+    kind: ClassVar[str] = "cell-started"
+    execution_count: int
+    source: str
+    start_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellFinished(Event):
+    """A notebook cell ended; `error` is "" or the exception's type name."""
+
+    kind: ClassVar[str] = "cell-finished"
+    execution_count: int
+    duration_ns: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced(Event):
+    """A function (or a piece of a cell) was captured; `causes[0]` is the one named first, `first_call` for the first."""
+
+    kind: ClassVar[str] = "traced"
+    function: str
+    trace: int
+    causes: tuple[str, ...]
+    argument: str
+    before: str
+    after: str
+    lines: tuple[Span, ...]
+    fix: str
+    operations: int
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassRan(Event):
+    """One pass over a graph ended."""
+
+    kind: ClassVar[str] = "pass-ran"
+    function: str
+    trace: int
+    name: str
+    nodes_before: int
+    nodes_after: int
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanMade(Event):
+    """A trace was clustered and lowered; `plan` is `Plan.to_json()`: operations, clusters, kernels, boundaries, reasons."""
+
+    kind: ClassVar[str] = "plan-made"
+    function: str
+    trace: int
+    plan: dict[str, Any]
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramCompiled(Event):
+    """A Program became machine code. `origin`: "compiled", "disk" (object cache) or "memory" (same text as before: nothing done)."""
+
+    kind: ClassVar[str] = "program-compiled"
+    function: str
+    trace: int
+    cluster: str
+    program: str  # the Program text's hash
+    tier: str
+    origin: str
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionCalled(Event):
+    """One call of a compiled function ended."""
+
+    kind: ClassVar[str] = "function-called"
+    function: str
+    trace: int
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterRan(Event):
+    """One launch of a cluster ended; `kernels_ns` has a time for each of its kernels, in order, when they were timed."""
+
+    kind: ClassVar[str] = "cluster-ran"
+    function: str
+    trace: int
+    cluster: str
+    start_ns: int
+    duration_ns: int
+    kernels_ns: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostOperationRan(Event):
+    """NumPy ran one operation between clusters."""
+
+    kind: ClassVar[str] = "host-operation-ran"
+    function: str
+    trace: int
+    operation: str  # the node's name
+    op: str
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationRan(Event):
+    """One operation ran on NumPy in an op-by-op replay (`%%jit --compare`)."""
+
+    kind: ClassVar[str] = "operation-ran"
+    function: str
+    trace: int
+    operation: str
+    op: str
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared(Event):
+    """The same work was replayed op by op on NumPy, on copies."""
+
+    kind: ClassVar[str] = "compared"
+    numpy_ns: int
+    compiled_ns: int
+    largest_error: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRan(Event):
+    """A statement that was not captured ran as Python."""
+
+    kind: ClassVar[str] = "statement-ran"
+    reason: str
+    text: str
+    lines: tuple[Span, ...]
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueFrozen(Event):
+    """NumPy work that touches no traced array ran once, at capture, and its result is part of the trace from now on."""
+
+    kind: ClassVar[str] = "value-frozen"
+    function: str
+    what: str
+    lines: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DumpWritten(Event):
+    """A graph was written to a file because a flag asked for it."""
+
+    kind: ClassVar[str] = "dump-written"
+    path: str
+
+
+Listener = Callable[[Event], None]
+
+
+def active() -> bool:
+    """Is anybody listening?"""
+    return bool(_listeners)
+
+
+def send(event: Event) -> None:
+    """Tell every listener. A listener's own error never reaches the user's program."""
+    for listener in tuple(_listeners):
+        listener(event)
+
+
+@contextmanager
+def listen(listener: Listener) -> Iterator[None]:
+    """Call `listener` with each event, from any thread, inside the block."""
+    add_listener(listener)
+    try:
+        yield
+    finally:
+        remove_listener(listener)
+
+
+def add_listener(listener: Listener) -> None:
+    _listeners.append(listener)
+
+
+def remove_listener(listener: Listener) -> None:
+    if listener in _listeners:
+        _listeners.remove(listener)
+
+
+def current_cell() -> str:
+    """The id of the notebook cell that runs now, "" outside one."""
+    return _cell.get()
+
+
+@contextmanager
+def in_cell(cell: str) -> Iterator[None]:
+    token = _cell.set(cell)
+    try:
+        yield
+    finally:
+        _cell.reset(token)
+
+
+_listeners: list[Listener] = []
+_cell: ContextVar[str] = ContextVar("jitlab_cell", default="")

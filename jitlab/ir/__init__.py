@@ -1,0 +1,42 @@
+"""The representations: Graph (arrays), Program (scalars in loops), and what they are made of. Plain data, printed and checked."""
+
+from .extents import Extent, Poly, plain, poly
+from .graph import Graph, Node, NodeDef, Op, Scope, current_graph, interpret, node_def, positions
+from .plan import Apart, Cluster, Clustering, Edge, Joined, KernelInfo, NotFused, Plan, Reason, Stays, is_operation, line_numbers
+from .types import NOWHERE, TRACED_DTYPES, ArrayType, Source, Sources, short_dtype
+from .verify import verify
+
+__all__ = [
+    "Apart",
+    "Cluster",
+    "Clustering",
+    "Edge",
+    "Joined",
+    "KernelInfo",
+    "NotFused",
+    "Plan",
+    "Reason",
+    "Stays",
+    "is_operation",
+    "line_numbers",
+    "NOWHERE",
+    "TRACED_DTYPES",
+    "ArrayType",
+    "Extent",
+    "Graph",
+    "Node",
+    "NodeDef",
+    "Op",
+    "Poly",
+    "Scope",
+    "Source",
+    "Sources",
+    "current_graph",
+    "interpret",
+    "node_def",
+    "plain",
+    "poly",
+    "positions",
+    "short_dtype",
+    "verify",
+]

@@ -1,0 +1,299 @@
+"""Graph: operations on arrays, in order, each node one value. Plain data, printed as text, checked by `verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from .extents import poly
+from .types import NOWHERE, ArrayType, Source, Sources
+
+
+class Op(Protocol):
+    """What a Graph asks of an operation; `jitlab.ops.Operation` is the real thing."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def stem(self) -> str: ...
+    def result(self, *types: ArrayType) -> ArrayType: ...
+    def numpy(self, *arrays: Any) -> Any: ...
+
+
+class Node:
+    """One value: an operation applied to other nodes of the same graph.
+
+    `attrs` holds the attributes that scopes put on operations (`_XlaCompile`, `_XlaScope`, ...); `sources` the spans of the
+    user's program that this node stands for. Passes union sources, never drop them (design D13).
+    """
+
+    __slots__ = ("attrs", "inputs", "name", "op", "sources", "type")
+
+    def __init__(
+        self,
+        op: Any,
+        inputs: Sequence[Node],
+        type: ArrayType,
+        *,
+        name: str = "",
+        sources: Sources = NOWHERE,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.op = op
+        self.inputs = tuple(inputs)
+        self.type = type
+        self.name = name
+        self.sources = sources
+        self.attrs: dict[str, Any] = dict(attrs or {})
+
+    __match_args__ = ("op", "inputs")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.type.shape)
+
+    def __repr__(self) -> str:
+        return f"%{self.name}: {self.type}"
+
+
+@dataclass(frozen=True)
+class NodeDef:
+    """What a callable `compile_ops` is offered (semantics §1.5): the operation before its scope's own attributes."""
+
+    op: str
+    name: str
+    input: tuple[str, ...]
+    device: str
+    attr: Mapping[str, Any]
+
+
+@dataclass
+class Scope:
+    """One entry of a graph's scope stack: the attributes `jit_scope` puts on the operations made inside it."""
+
+    name: str  # "jit_scope_<n>", given by the outermost scope
+    compile_ops: bool | Callable[[NodeDef], Any]
+    separate_gradients: bool
+
+
+@dataclass
+class Graph:
+    """Nodes in program order. Parameters come first in `parameters`; `outputs` are nodes of the graph, repeats allowed."""
+
+    name: str = "graph"
+    parameters: list[Node] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    outputs: list[Node] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)  # the stack; empty outside every jit_scope
+    scope_count: int = 0  # entries at depth 0 so far: the number of the next scope (semantics §1.2)
+    gradient_names: dict[str, int] = field(default_factory=dict)
+    overrides: list[Mapping[str, Any]] = field(default_factory=list)  # attributes that win over the scope's (gradients)
+    _names: dict[str, int] = field(default_factory=dict)
+
+    def add(self, op: Any, *inputs: Node, sources: Sources | None = None, name: str | None = None) -> Node:
+        """Append `op(*inputs)` and return its node; the type follows from the operation, the attributes from the scopes."""
+        type = op.result(*(node.type for node in inputs))
+        if sources is None:
+            sources = self.position()
+        return self.append(Node(op, inputs, type, name=name or op.stem, sources=sources))
+
+    def append(self, node: Node) -> Node:
+        """Append a ready node: it gets a unique name and, unless it has them, the scope's attributes."""
+        node.name = self.unique_name(node.name)
+        for key, value in self._scope_attrs(node).items():
+            node.attrs.setdefault(key, value)
+        (self.parameters if getattr(node.op, "is_parameter", False) else self.nodes).append(node)
+        return node
+
+    def unique_name(self, stem: str) -> str:
+        """`stem`, then `stem_1`, `stem_2`, ... as the contract numbers names."""
+        n = self._names.get(stem)
+        if n is None:
+            self._names[stem] = 0
+            return stem
+        while True:
+            n += 1
+            if f"{stem}_{n}" not in self._names:
+                break
+        self._names[stem] = n
+        self._names[f"{stem}_{n}"] = 0
+        return f"{stem}_{n}"
+
+    def position(self) -> Sources:
+        """The user's position now, as the innermost `positions` block says."""
+        locate = _locate.get()
+        source = locate() if locate is not None else None
+        return source if isinstance(source, frozenset) else frozenset({source}) if source else NOWHERE
+
+    def users(self) -> dict[Node, list[Node]]:
+        """For each node the nodes that read it, in order; outputs are not listed."""
+        result: dict[Node, list[Node]] = {node: [] for node in (*self.parameters, *self.nodes)}
+        for node in self.nodes:
+            for source in dict.fromkeys(node.inputs):
+                result[source].append(node)
+        return result
+
+    def rewrite(self, rule: Callable[[Node], Node | None]) -> Graph:
+        """A new graph in which `rule(node)` (made in the new graph, inputs already new) stands for each node, or a copy for None.
+
+        A replacement takes over the sources of what it replaces; an existing node that absorbs another unions them.
+        """
+        new = Graph(self.name)
+        new.gradient_names = dict(self.gradient_names)
+        new._names = {}
+        old_to_new: dict[Node, Node] = {}
+        for node in self.parameters:
+            old_to_new[node] = new.append(_copy(node, ()))
+        for node in self.nodes:
+            copy = _copy(node, [old_to_new[source] for source in node.inputs])
+            before = len(new.nodes)
+            with new.building(), positions(lambda copy=copy: copy.sources):  # type: ignore[misc]
+                replacement = rule(copy)
+            if replacement is None:
+                old_to_new[node] = new.append(copy)
+                continue
+            for made in new.nodes[before:]:
+                made.attrs = {**copy.attrs, **made.attrs}
+            replacement.sources |= node.sources
+            old_to_new[node] = replacement
+        new.outputs = [old_to_new[node] for node in self.outputs]
+        return new
+
+    def without_dead(self) -> Graph:
+        """The same graph without the nodes that no output needs; nodes whose operation has effects stay."""
+        live = set(self.outputs)
+        for node in reversed(self.nodes):
+            if node in live or getattr(node.op, "has_effects", False):
+                live.add(node)
+                live.update(node.inputs)
+        new = Graph(self.name, list(self.parameters), [n for n in self.nodes if n in live], list(self.outputs))
+        new._names, new.scope_count = self._names, self.scope_count
+        return new
+
+    @contextmanager
+    def building(self) -> Iterator[Graph]:
+        """Make this the graph that operations are added to."""
+        token = _current.set(self)
+        try:
+            yield self
+        finally:
+            _current.reset(token)
+
+    @contextmanager
+    def with_attrs(self, attrs: Mapping[str, Any]) -> Iterator[None]:
+        """Operations made inside get `attrs`, which win over those of the scope (semantics §1.9)."""
+        self.overrides.append(attrs)
+        try:
+            yield
+        finally:
+            self.overrides.pop()
+
+    def _scope_attrs(self, node: Node) -> dict[str, Any]:
+        attrs: dict[str, Any] = {}
+        for override in self.overrides:
+            attrs.update(override)
+        if self.scopes and "_XlaCompile" not in node.attrs:
+            scope = self.scopes[-1]
+            compile_ops = scope.compile_ops
+            attrs.setdefault("_XlaCompile", compile_ops if isinstance(compile_ops, bool) else _ask(compile_ops, node))
+            attrs.setdefault("_XlaSeparateCompiledGradients", scope.separate_gradients)
+            attrs.setdefault("_XlaScope", scope.name)
+        return attrs
+
+    def __str__(self) -> str:
+        """The graph as text that can be read aloud: parameters with their sizes, one line a node."""
+        bound = []
+        for node in self.parameters:
+            bound.append(f"{node.name}: {node.type}")
+        lines = [f"graph {self.name}({', '.join(bound)}):"]
+        sizes = self.symbol_values()
+        if sizes:
+            lines.append("  where " + ", ".join(f"{name} = {value}" for name, value in sizes.items()))
+        for node in self.nodes:
+            arguments = ", ".join("%" + source.name for source in node.inputs)
+            detail = str(node.op)
+            detail = detail[len(node.op.name) :] if detail.startswith(node.op.name) else detail
+            scope = f" in {node.attrs['_XlaScope']}" if "_XlaScope" in node.attrs else ""
+            at = sorted({source.line for source in node.sources})
+            where = f"   # line {', '.join(map(str, at))}" if at else ""
+            lines.append(f"  %{node.name} = {node.op.name}{detail} {arguments}".rstrip() + f" : {node.type}{scope}{where}")
+        lines.append(f"  return {', '.join('%' + node.name for node in self.outputs)}")
+        return "\n".join(lines)
+
+    def symbol_values(self) -> dict[str, int]:
+        """The value of each shape symbol in this trace."""
+        values: dict[str, int] = {}
+        for node in self.parameters:
+            for extent in node.shape:
+                expr = poly(extent)
+                if len(expr.terms) == 1 and len(expr.terms[0][0]) == 1 and expr.terms[0][1] == 1:
+                    values[expr.terms[0][0][0]] = int(extent)
+        return values
+
+
+def interpret(graph: Graph, arguments: Sequence[Any], observe: Callable[[Node, Any], None] | None = None) -> list[Any]:
+    """Run a graph op by op on NumPy: the meaning that every compiled form is compared with.
+
+    `observe(node, value)` is called after each operation. Inputs are never written into.
+    """
+    values: dict[Node, Any] = dict(zip(graph.parameters, arguments, strict=True))
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            value = node.op.numpy(*(values[source] for source in node.inputs))
+            values[node] = value
+            if observe is not None:
+                observe(node, value)
+    return [values[node] for node in graph.outputs]
+
+
+def current_graph() -> Graph | None:
+    """The graph being built by this thread (or task); None in eager code."""
+    return _current.get()
+
+
+@contextmanager
+def positions(locate: Callable[[], Source | Sources | None]) -> Iterator[None]:
+    """Nodes made inside take the position that `locate` tells."""
+    token = _locate.set(locate)
+    try:
+        yield
+    finally:
+        _locate.reset(token)
+
+
+_current: ContextVar[Graph | None] = ContextVar("jitlab_graph", default=None)
+_locate: ContextVar[Callable[[], Source | Sources | None] | None] = ContextVar("jitlab_locate", default=None)
+
+
+def _copy(node: Node, inputs: Sequence[Node]) -> Node:
+    return Node(node.op, inputs, node.type, name=node.name, sources=node.sources, attrs=node.attrs)
+
+
+def node_def(node: Node) -> NodeDef:
+    """The contract's view of a node."""
+    attr: dict[str, Any] = {"T": node.dtype, "dtype": node.dtype, **node.attrs}
+    attr.update(getattr(node.op, "node_attrs", dict)())
+    return NodeDef(node.op.name, node.name, tuple(source.name for source in node.inputs), "", attr)
+
+
+def _ask(compile_ops: Callable[[NodeDef], Any], node: Node) -> bool:
+    answer = compile_ops(node_def(node))
+    if not isinstance(answer, (bool, int, np.bool_)):
+        raise TypeError(
+            f"compile_ops returned {answer!r} for operation {node.name!r} ({node.op.name}): {type(answer).__name__!r} object"
+            " cannot be interpreted as an integer; return True or False"
+        )
+    return bool(answer)
