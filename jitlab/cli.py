@@ -17,7 +17,7 @@ TOUR = "01-softmax-regression.ipynb"
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="jitlab", description="Compile NumPy, and see in JupyterLab what happened.")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("lab", help="open JupyterLab on the tour; what follows is handed on to JupyterLab", add_help=False)
+    commands.add_parser("lab", help="open JupyterLab on the tour; hands on what follows to it", add_help=False)
     chosen, rest = parser.parse_known_args(arguments)
     assert chosen.command == "lab"
     return open_lab(rest)

@@ -1,0 +1,229 @@
+"""The wire to the panel: first with a list in the panel's place, then through a real kernel."""
+
+import time
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from jitlab.notebook.link import Link
+
+RUNNING = {"version": 1, "cell": {"id": "a", "running": True}}
+ENDED = {"version": 1, "cell": {"id": "a", "running": False}}
+
+
+class Panel:
+    """Stands for the panel: keeps what the link sends."""
+
+    def __init__(self):
+        self.messages = []
+        self.link = Link(self.messages.append)
+        self.link.replay_seconds = 0.3
+
+    def resume(self, since=0, epoch=None):
+        self.link.receive({"op": "resume", "epoch": epoch or self.link.epoch, "since": since})
+
+    def request(self, body):
+        answers = len(self.of("reply"))
+        self.link.receive({"op": "request", "id": 7, "body": body})
+        return self.wait_for("reply", count=answers + 1)[-1]["body"]
+
+    def of(self, op):
+        return [message for message in self.messages if message["op"] == op]
+
+    def events(self):
+        return [event for batch in self.of("batch") for event in batch["events"]]
+
+    def wait_for(self, op, count=1):
+        return until(lambda: len(self.of(op)) >= count and self.of(op))
+
+    def wait_for_event(self, seq):
+        return until(lambda: self.events() and self.events()[-1]["seq"] == seq and self.events())
+
+
+def until(condition, seconds=10):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.005)
+    raise AssertionError("nothing came in time")
+
+
+@pytest.fixture
+def panel():
+    return Panel()
+
+
+def test_nothing_is_sent_while_no_panel_has_asked(panel):
+    panel.link.emit("a", {"kind": "traced"})
+    panel.link.report("a", ENDED)
+    time.sleep(0.15)
+    assert panel.messages == []
+
+
+def test_a_panel_that_resumes_gets_what_it_missed(panel):
+    for number in range(3):
+        panel.link.emit("a", {"kind": "kernel-ran", "number": number})
+    panel.link.report("a", ENDED)
+    panel.resume(since=1)
+    panel.wait_for("report")
+    assert [message["op"] for message in panel.messages] == ["hello", "batch", "report"]
+    assert [event["seq"] for event in panel.events()] == [2, 3]
+    assert panel.of("hello") == [{"op": "hello", "epoch": panel.link.epoch, "last": 3}]
+
+
+def test_a_panel_of_another_kernel_process_gets_everything(panel):
+    panel.link.emit("a", {"kind": "traced"})
+    panel.resume(since=900, epoch="of the kernel before")
+    assert [event["seq"] for event in panel.wait_for_event(1)] == [1]
+
+
+def test_many_events_travel_in_few_messages_and_none_is_lost(panel):
+    panel.resume()
+    panel.wait_for("hello")
+    for number in range(5000):
+        panel.link.emit("a", {"kind": "kernel-ran", "number": number})
+    panel.wait_for_event(5000)
+    assert [event["seq"] for event in panel.events()] == list(range(1, 5001))
+    assert len(panel.of("batch")) < 20
+    assert all(len(batch["events"]) <= 2000 for batch in panel.of("batch"))
+
+
+def test_a_batch_holds_the_events_of_one_cell(panel):
+    for cell in "aab":
+        panel.link.emit(cell, {"kind": "traced"})
+    panel.resume()
+    panel.wait_for_event(3)
+    assert [(batch["cell"], batch["first"], batch["last"]) for batch in panel.of("batch")] == [("a", 1, 2), ("b", 3, 3)]
+
+
+def test_the_ring_forgets_the_oldest_events(monkeypatch):
+    monkeypatch.setattr(Link, "ring_events", 4)
+    panel = Panel()
+    for _ in range(6):
+        panel.link.emit("a", {"kind": "traced"})
+    panel.resume()
+    assert [event["seq"] for event in panel.wait_for_event(6)] == [3, 4, 5, 6]
+
+
+def test_panels_that_resume_in_a_rush_share_one_replay(panel):
+    panel.link.emit("a", {"kind": "traced"})
+    panel.resume()
+    panel.wait_for("hello")
+    for _ in range(50):
+        panel.resume()
+    panel.wait_for("hello", count=2)
+    time.sleep(0.4)
+    assert len(panel.of("hello")) == 2
+
+
+def test_a_running_cell_reports_at_most_four_times_a_second_and_its_end_at_once(panel):
+    panel.resume()
+    panel.wait_for("hello")
+    start = time.monotonic()
+    while time.monotonic() - start < 0.6:
+        panel.link.report("a", RUNNING)
+        time.sleep(0.01)
+    panel.link.report("a", ENDED)
+    until(lambda: panel.of("report") and panel.of("report")[-1]["report"] is ENDED)
+    assert 2 <= len(panel.of("report")) <= 5
+
+
+def test_the_closed_list_of_requests(panel):
+    panel.link.report("a", ENDED)
+    assert panel.request({"want": "cells"}) == {"cells": ["a"]}
+    assert panel.request({"want": "report", "cell": "a"}) == {"report": ENDED}
+    assert "no report" in panel.request({"want": "report", "cell": "b"})["error"]
+    assert "answers" in panel.request({"run": "rm -rf ~"})["error"]
+
+
+@pytest.mark.parametrize("nonsense", [None, 3, [], {}, {"op": "run"}, {"op": "resume", "since": "x"}], ids=str)
+def test_nonsense_does_no_harm(panel, nonsense):
+    panel.link.receive(nonsense)
+    panel.link.emit("a", {"kind": "traced"})
+    panel.resume()
+    panel.wait_for_event(1)
+
+
+def test_a_message_that_cannot_be_sent_does_not_silence_the_rest():
+    panel = Panel()
+
+    def send(message):
+        if message["op"] == "hello":
+            raise TypeError("not JSON")
+        panel.messages.append(message)
+
+    panel.link = Link(send)
+    panel.link.emit("a", {"kind": "traced"})
+    panel.resume()
+    panel.wait_for_event(1)
+
+
+ATTACH = """
+from jitlab.notebook.link import Link, running_cell
+kernel = get_ipython().kernel
+link = Link.attach(kernel)
+assert Link.attach(kernel) is link
+"""
+EMIT = """
+link.emit(running_cell(kernel), {"kind": "traced"})
+link.report(running_cell(kernel), {"version": 1, "cell": {"id": running_cell(kernel), "running": False}})
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    manager, client = start_new_kernel()
+    yield client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def run(client, code):
+    reply = client.execute_interactive(code, timeout=60, output_hook=lambda message: None)
+    assert reply["content"]["status"] == "ok", reply["content"]
+
+
+def send(client, data, subshell=None):
+    message = client.session.msg("comm_msg", {"comm_id": "jitlab-v1", "data": data})
+    message["header"]["subshell_id"] = subshell
+    client.shell_channel.send(message)
+
+
+def comm_messages(client, op, seconds=20):
+    def next_one():
+        message = client.get_iopub_msg(timeout=seconds)
+        data = message["content"].get("data")
+        return data if message["msg_type"].startswith("comm_") and data.get("op") == op else None
+
+    return until(next_one, seconds)
+
+
+def test_a_kernel_says_hello_when_it_opens_the_comm(kernel):
+    kernel.execute(ATTACH)
+    assert comm_messages(kernel, "hello")["last"] == 0
+
+
+def test_a_real_panel_would_get_the_events_and_the_report_of_the_cell(kernel):
+    run(kernel, ATTACH)
+    message = kernel.session.msg("execute_request", {"code": EMIT, "silent": False})
+    message["metadata"]["cellId"] = "cell-1"
+    kernel.shell_channel.send(message)
+    send(kernel, {"op": "resume", "epoch": "", "since": 0})
+    assert comm_messages(kernel, "batch")["cell"] == "cell-1"
+    assert comm_messages(kernel, "report")["report"]["cell"] == {"id": "cell-1", "running": False}
+
+
+def test_a_request_is_answered_while_a_cell_runs_that_also_emits(kernel):
+    run(kernel, ATTACH)
+    kernel.control_channel.send(kernel.session.msg("create_subshell_request", {}))
+    subshell = kernel.get_control_msg(timeout=20)["content"]["subshell_id"]
+    send(kernel, {"op": "resume", "epoch": "", "since": 0})
+    comm_messages(kernel, "hello")
+    busy = kernel.execute("import time\nfor _ in range(60):\n    link.emit('a', {'kind': 'traced'}); time.sleep(0.1)")
+    comm_messages(kernel, "batch")
+    asked = time.monotonic()
+    send(kernel, {"op": "request", "id": 1, "body": {"want": "cells"}}, subshell)
+    assert comm_messages(kernel, "reply")["id"] == 1
+    assert time.monotonic() - asked < 3, "the reply waited for the cell: see keep_subshell"
+    until(lambda: kernel.get_shell_msg(timeout=20)["parent_header"].get("msg_id") == busy)
