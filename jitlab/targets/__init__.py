@@ -1,0 +1,1 @@
+"""Program -> machine code, one folder a kind of machine."""

@@ -1,0 +1,1 @@
+"""Native code for the processor, through LLVM text and llvmlite."""

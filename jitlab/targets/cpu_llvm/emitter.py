@@ -1,0 +1,908 @@
+"""VectorEmitter: the instructions of loop bodies (`ops/emitter.py`) as LLVM text, for scalars and vectors of lanes.
+
+Nothing here may meet LLVM's undefined behaviour: divisors, shift counts and float-to-integer operands are selected
+into range first, on every lane. No instruction carries fast-math flags, `nsw`, `nuw`, `exact` or `inbounds`.
+"""
+
+from __future__ import annotations
+
+import platform
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import math
+from .function import FunctionText
+
+BOOL = np.dtype(np.bool_)
+I8, I16, I32, I64 = (np.dtype(t) for t in (np.int8, np.int16, np.int32, np.int64))
+U8, U16, U32, U64 = (np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
+F16, F32, F64 = (np.dtype(t) for t in (np.float16, np.float32, np.float64))
+C64, C128 = (np.dtype(t) for t in (np.complex64, np.complex128))
+
+_FLOATS = {F16: "half", F32: "float", F64: "double"}
+_SIGNED = {1: I8, 2: I16, 4: I32, 8: I64}
+_UNSIGNED = {1: U8, 2: U16, 4: U32, 8: U64}
+
+# C's conversion of what does not fit: x86 gives the lowest integer, ARM the nearest one.
+_SATURATING_CASTS = platform.machine().lower() in ("aarch64", "arm64")
+
+
+@dataclass(frozen=True, slots=True)
+class Val:
+    """A value of the loop. `lanes` 0: one scalar for all lanes; else as many lanes (1: a scalar that differs by element).
+
+    `text` is an SSA name or a literal (of the element type, also for vectors: it is splatted where it is used).
+    Complex values hold the imaginary part in `imag`. Bools are i1 in registers and i8 in memory.
+    """
+
+    dtype: np.dtype[Any]
+    text: str
+    lanes: int = 0
+    imag: str = field(default="", repr=False)
+
+
+def element_type(dtype: np.dtype[Any]) -> str:
+    """LLVM's name of one element in a register; of complex numbers, that of a part."""
+    if dtype.kind == "b":
+        return "i1"
+    if dtype.kind in "iu":
+        return f"i{8 * dtype.itemsize}"
+    return _FLOATS[part_dtype(dtype)]
+
+
+def part_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of a complex dtype's parts; others are their own."""
+    return {C64: F32, C128: F64}.get(dtype, dtype)
+
+
+def vector_type(element: str, lanes: int) -> str:
+    return f"<{lanes} x {element}>" if lanes > 1 else element
+
+
+class VectorEmitter:
+    """Instructions on `width` lanes (1: scalar code), or on scalars where every operand is uniform.
+
+    `width` may exceed the native vector: LLVM splits. It is a power of two.
+    """
+
+    def __init__(self, fn: FunctionText, width: int) -> None:
+        self.fn = fn
+        self.width = width
+
+    # types and literals
+
+    def type(self, dtype: np.dtype[Any], lanes: int | None = None) -> str:
+        """LLVM's type of such a value (of each part, if complex)."""
+        return vector_type(element_type(dtype), self.width if lanes is None else lanes)
+
+    def parts(self, x: Val) -> tuple[str, ...]:
+        """Operand texts of the value: one, or two if it is complex; `from_parts` undoes it (phis, allocas)."""
+        return (self.operand(x), self.operand(Val(x.dtype, x.imag, x.lanes))) if x.dtype.kind == "c" else (self.operand(x),)
+
+    def from_parts(self, dtype: np.dtype[Any], parts: Sequence[object], lanes: int | None = None) -> Val:
+        re, *im = (str(part) for part in parts)
+        return Val(dtype, re, self.width if lanes is None else lanes, im[0] if im else "")
+
+    def constant(self, value: Any, dtype: Any) -> Val:
+        dtype = np.dtype(dtype)
+        if dtype.kind == "c":
+            part = part_dtype(dtype)
+            value = complex(value)
+            return Val(dtype, _literal(value.real, part), 0, _literal(value.imag, part))
+        return Val(dtype, _literal(value, dtype))
+
+    def value(self, text: object, dtype: Any, lanes: int = 0) -> Val:
+        """An SSA value somebody else wrote (a parameter, a loop counter)."""
+        return Val(np.dtype(dtype), str(text), lanes)
+
+    def operand(self, x: Val) -> str:
+        """The text of x where an instruction wants its type: a literal among vectors becomes a splat constant."""
+        if x.lanes > 1 and _is_literal(x.text):
+            return f"splat ({element_type(x.dtype)} {x.text})"
+        return x.text
+
+    def splat(self, x: Val, lanes: int | None = None) -> Val:
+        """The uniform x on all lanes; a vector is returned as it is."""
+        lanes = self.width if lanes is None else lanes
+        if x.lanes:
+            return x
+        parts = [self._splat_text(text, element_type(x.dtype), lanes) for text in _texts(x)]
+        return self.from_parts(x.dtype, parts, lanes)
+
+    def _splat_text(self, text: str, element: str, lanes: int) -> str:
+        if lanes <= 1 or _is_literal(text):
+            return text
+        vector = vector_type(element, lanes)
+        first = self.fn.instr(f"insertelement {vector} poison, {element} {text}, i64 0")
+        return self.fn.instr(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
+
+    def _together(self, *xs: Val) -> tuple[int, list[Val]]:
+        """The operands on equally many lanes."""
+        lanes = max(x.lanes for x in xs)
+        return lanes, [self.splat(x, lanes) if lanes else x for x in xs]
+
+    # plain instructions
+
+    def _binary(self, opcode: str, x: Val, y: Val) -> Val:
+        lanes, (x, y) = self._together(x, y)
+        text = self.fn.instr(f"{opcode} {self.type(x.dtype, lanes)} {self.operand(x)}, {self.operand(y)}")
+        return Val(x.dtype, text, lanes)
+
+    def _compare(self, opcode: str, x: Val, y: Val) -> Val:
+        lanes, (x, y) = self._together(x, y)
+        text = self.fn.instr(f"{opcode} {self.type(x.dtype, lanes)} {self.operand(x)}, {self.operand(y)}")
+        return Val(BOOL, text, lanes)
+
+    def _convert(self, opcode: str, x: Val, dtype: np.dtype[Any]) -> Val:
+        source, target = self.type(x.dtype, x.lanes), self.type(dtype, x.lanes)
+        return Val(dtype, self.fn.instr(f"{opcode} {source} {self.operand(x)} to {target}"), x.lanes)
+
+    def intrinsic(self, name: str, *xs: Val, tail: str = "") -> Val:
+        """`llvm.name` overloaded on the operands' type; `tail` is a literal last argument, as in `i1 false`."""
+        lanes, vals = self._together(*xs)
+        type, suffix = self.type(vals[0].dtype, lanes), self._suffix(vals[0].dtype, lanes)
+        params = [type] * len(vals) + ([tail.split()[0]] if tail else [])
+        self.fn.declare(f"declare {type} @llvm.{name}.{suffix}({', '.join(params)})")
+        args = [f"{type} {self.operand(x)}" for x in vals] + ([tail] if tail else [])
+        return Val(vals[0].dtype, self.fn.instr(f"call {type} @llvm.{name}.{suffix}({', '.join(args)})"), lanes)
+
+    def _suffix(self, dtype: np.dtype[Any], lanes: int) -> str:
+        element = {"half": "f16", "float": "f32", "double": "f64"}.get(element_type(dtype), element_type(dtype))
+        return f"v{lanes}{element}" if lanes > 1 else element
+
+    def call(self, name: str, *xs: Val) -> Val:
+        """A C function of scalars, applied to each lane."""
+        lanes, vals = self._together(*xs)
+        dtype = vals[0].dtype
+        element = element_type(dtype)
+        self.fn.declare(f"declare {element} @{name}({', '.join([element] * len(vals))})")
+
+        def one(texts: Sequence[str]) -> str:
+            return self.fn.instr(f"call {element} @{name}({', '.join(f'{element} {text}' for text in texts)})")
+
+        if lanes <= 1:
+            return Val(dtype, one([x.text for x in vals]), lanes)
+        vector = self.type(dtype, lanes)
+        result = "poison"
+        for lane in range(lanes):
+            scalars = [self.fn.instr(f"extractelement {vector} {self.operand(x)}, i64 {lane}") for x in vals]
+            result = self.fn.instr(f"insertelement {vector} {result}, {element} {one(scalars)}, i64 {lane}")
+        return Val(dtype, result, lanes)
+
+    def bits(self, x: Val) -> Val:
+        """A float's bits as a signed integer."""
+        return self._convert("bitcast", x, _SIGNED[x.dtype.itemsize])
+
+    def unbits(self, x: Val) -> Val:
+        """The float with these bits."""
+        return self._convert("bitcast", x, {2: F16, 4: F32, 8: F64}[x.dtype.itemsize])
+
+    def _wide(self, x: Val) -> Val:
+        """float16 as float32, in which it computes."""
+        return self._convert("fpext", x, F32) if x.dtype == F16 else x
+
+    def _narrow(self, x: Val, dtype: np.dtype[Any]) -> Val:
+        return self._convert("fptrunc", x, dtype) if x.dtype != dtype else x
+
+    # arithmetic
+
+    def _arithmetic(self, opcode: str, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "f":
+            return self._narrow(self._binary("f" + opcode, self._wide(x), self._wide(y)), x.dtype)
+        return self._binary(opcode, x, y)
+
+    def _split(self, x: Val) -> tuple[Val, Val]:
+        part = part_dtype(x.dtype)
+        return Val(part, x.text, x.lanes), Val(part, x.imag, x.lanes)
+
+    def add(self, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "c":
+            (a, b), (c, d) = self._split(x), self._split(y)
+            return self.make_complex(self.add(a, c), self.add(b, d))
+        if x.dtype.kind == "b":
+            return self.or_(x, y)
+        return self._arithmetic("add", x, y)
+
+    def sub(self, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "c":
+            (a, b), (c, d) = self._split(x), self._split(y)
+            return self.make_complex(self.sub(a, c), self.sub(b, d))
+        return self._arithmetic("sub", x, y)
+
+    def mul(self, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "c":
+            (a, b), (c, d) = self._split(x), self._split(y)
+            real = self.sub(self.mul(a, c), self.mul(b, d))
+            return self.make_complex(real, self.add(self.mul(a, d), self.mul(b, c)))
+        if x.dtype.kind == "b":
+            return self.and_(x, y)
+        return self._arithmetic("mul", x, y)
+
+    def div(self, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "c":
+            return self._complex_div(x, y)
+        return self._arithmetic("div", x, y)
+
+    def _complex_div(self, x: Val, y: Val) -> Val:
+        """NumPy's: Smith's way, which scales by the greater part of the divisor."""
+        (a, b), (c, d) = self._split(x), self._split(y)
+        size_c, size_d = self.abs(c), self.abs(d)
+        by_real = self.ge(size_c, size_d)
+        big, small = self.select(by_real, c, d), self.select(by_real, d, c)
+        ratio = self.div(small, big)
+        scale = self.div(self.constant(1, c.dtype), self.add(big, self.mul(small, ratio)))
+        first, second = self.select(by_real, a, b), self.select(by_real, b, a)
+        # by real: (a + b r) s, (b - a r) s; by imaginary: (a r + b) s, (b r - a) s
+        real = self.mul(self.add(first, self.mul(second, ratio)), scale)
+        by_real_imag = self.sub(b, self.mul(a, ratio))
+        by_imag_imag = self.sub(self.mul(b, ratio), a)
+        imag = self.mul(self.select(by_real, by_real_imag, by_imag_imag), scale)
+        zero = self.constant(0, c.dtype)
+        by_zero = self.and_(self.eq(size_c, zero), self.eq(size_d, zero))
+        real = self.select(by_zero, self.div(a, size_c), real)
+        imag = self.select(by_zero, self.div(b, size_c), imag)
+        return self.make_complex(real, imag)
+
+    def floor_divide(self, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "f":
+            return math.floor_divide(self, x, y)
+        return self._integer_division(x, y)[0]
+
+    def remainder(self, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "f":
+            return math.remainder(self, x, y)
+        return self._integer_division(x, y)[1]
+
+    def _integer_division(self, x: Val, y: Val) -> tuple[Val, Val]:
+        """Quotient and remainder towards minus infinity; 0 and 0 for a zero divisor."""
+        dtype = x.dtype
+        zero, one = self.constant(0, dtype), self.constant(1, dtype)
+        unsafe = by_zero = self.eq(y, zero)
+        if dtype.kind == "i":  # lowest // -1 is lowest // 1 and leaves 0
+            lowest = self.constant(np.iinfo(dtype).min, dtype)
+            unsafe = self.or_(by_zero, self.and_(self.eq(x, lowest), self.eq(y, self.constant(-1, dtype))))
+        divisor = self.select(unsafe, one, y)
+        quotient = self._truncated_quotient(x, divisor, constant=_is_literal(y.text))
+        rest = self.sub(x, self.mul(quotient, divisor))
+        if dtype.kind == "i":
+            opposite = self.lt(self.xor(rest, divisor), zero)
+            below = self.and_(self.ne(rest, zero), opposite)
+            quotient = self.select(below, self.sub(quotient, one), quotient)
+            rest = self.select(below, self.add(rest, divisor), rest)
+        return self.select(by_zero, zero, quotient), rest
+
+    def _truncated_quotient(self, x: Val, y: Val, constant: bool) -> Val:
+        """x / y towards zero; y is not zero and the quotient fits. Vectors go through a float with enough bits."""
+        lanes = max(x.lanes, y.lanes)
+        through = {1: F32, 2: F32, 4: F64}.get(x.dtype.itemsize)
+        if lanes <= 1 or constant or through is None:
+            return self._binary("sdiv" if x.dtype.kind == "i" else "udiv", x, y)
+        to_float, to_int = ("sitofp", "fptosi") if x.dtype.kind == "i" else ("uitofp", "fptoui")
+        quotient = self._binary("fdiv", self._convert(to_float, x, through), self._convert(to_float, y, through))
+        return self._convert(to_int, quotient, x.dtype)
+
+    def fma(self, x: Val, y: Val, z: Val) -> Val:
+        return self._narrow(self.intrinsic("fma", self._wide(x), self._wide(y), self._wide(z)), x.dtype)
+
+    def neg(self, x: Val) -> Val:
+        if x.dtype.kind == "c":
+            real, imag = self._split(x)
+            return self.make_complex(self.neg(real), self.neg(imag))
+        if x.dtype.kind == "f":
+            return Val(x.dtype, self.fn.instr(f"fneg {self.type(x.dtype, x.lanes)} {self.operand(x)}"), x.lanes)
+        return self._binary("sub", self.constant(0, x.dtype), x)
+
+    def abs(self, x: Val) -> Val:
+        if x.dtype.kind == "c":
+            return math.hypot(self, *self._split(x))
+        if x.dtype.kind in "bu":
+            return x
+        if x.dtype.kind == "i":
+            return self.intrinsic("abs", x, tail="i1 false")
+        return self.intrinsic("fabs", x)
+
+    def sign(self, x: Val) -> Val:
+        zero, one = self.constant(0, x.dtype), self.constant(1, x.dtype)
+        result = self.select(self.gt(x, zero), one, zero)
+        if x.dtype.kind != "u":
+            result = self.select(self.lt(x, zero), self.constant(-1, x.dtype), result)
+        return self.select(self.isnan(x), x, result) if x.dtype.kind == "f" else result
+
+    def _rounding(self, name: str, x: Val) -> Val:
+        if x.dtype.kind in "biu":
+            return x
+        return self._narrow(self.intrinsic(name, self._wide(x)), x.dtype)
+
+    def sqrt(self, x: Val) -> Val:
+        return self._rounding("sqrt", x)
+
+    def floor(self, x: Val) -> Val:
+        return self._rounding("floor", x)
+
+    def ceil(self, x: Val) -> Val:
+        return self._rounding("ceil", x)
+
+    def trunc(self, x: Val) -> Val:
+        return self._rounding("trunc", x)
+
+    def rint(self, x: Val) -> Val:
+        return self._rounding("rint", x)
+
+    def copysign(self, x: Val, y: Val) -> Val:
+        return self.intrinsic("copysign", x, y)
+
+    def minimum(self, x: Val, y: Val) -> Val:
+        return self._extreme(x, y, least=True, nan_wins=True)
+
+    def maximum(self, x: Val, y: Val) -> Val:
+        return self._extreme(x, y, least=False, nan_wins=True)
+
+    def fmin(self, x: Val, y: Val) -> Val:
+        return self._extreme(x, y, least=True, nan_wins=False)
+
+    def fmax(self, x: Val, y: Val) -> Val:
+        return self._extreme(x, y, least=False, nan_wins=False)
+
+    def _extreme(self, x: Val, y: Val, *, least: bool, nan_wins: bool) -> Val:
+        if x.dtype.kind == "b":
+            return self.and_(x, y) if least else self.or_(x, y)
+        if x.dtype.kind in "iu":
+            return self.intrinsic(f"{'s' if x.dtype.kind == 'i' else 'u'}{'min' if least else 'max'}", x, y)
+        wide_x, wide_y = self._wide(x), self._wide(y)
+        better = self._compare("fcmp olt" if least else "fcmp ogt", wide_x, wide_y)
+        result = self.select(better, x, y)  # y if equal or unordered
+        absent = wide_x if nan_wins else wide_y
+        return self.select(self._compare("fcmp uno", absent, absent), x, result)
+
+    # comparison
+
+    def _ordering(self, predicate: str, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "f":
+            return self._compare(f"fcmp o{predicate}", self._wide(x), self._wide(y))
+        return self._compare(f"icmp {'s' if x.dtype.kind == 'i' else 'u'}{predicate}", x, y)
+
+    def lt(self, x: Val, y: Val) -> Val:
+        return self._ordering("lt", x, y)
+
+    def le(self, x: Val, y: Val) -> Val:
+        return self._ordering("le", x, y)
+
+    def gt(self, x: Val, y: Val) -> Val:
+        return self._ordering("gt", x, y)
+
+    def ge(self, x: Val, y: Val) -> Val:
+        return self._ordering("ge", x, y)
+
+    def eq(self, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "c":
+            (a, b), (c, d) = self._split(x), self._split(y)
+            return self.and_(self.eq(a, c), self.eq(b, d))
+        if x.dtype.kind == "f":
+            return self._compare("fcmp oeq", self._wide(x), self._wide(y))
+        return self._compare("icmp eq", x, y)
+
+    def ne(self, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "c":
+            (a, b), (c, d) = self._split(x), self._split(y)
+            return self.or_(self.ne(a, c), self.ne(b, d))
+        if x.dtype.kind == "f":
+            return self._compare("fcmp une", self._wide(x), self._wide(y))
+        return self._compare("icmp ne", x, y)
+
+    def isnan(self, x: Val) -> Val:
+        if x.dtype.kind == "c":
+            real, imag = self._split(x)
+            return self.or_(self.isnan(real), self.isnan(imag))
+        if x.dtype.kind != "f":
+            return self._everywhere(False, x)
+        x = self._wide(x)
+        return self._compare("fcmp uno", x, x)
+
+    def isinf(self, x: Val) -> Val:
+        if x.dtype.kind == "c":
+            real, imag = self._split(x)
+            return self.or_(self.isinf(real), self.isinf(imag))
+        if x.dtype.kind != "f":
+            return self._everywhere(False, x)
+        return self.eq(self.abs(x), self.constant(np.inf, x.dtype))
+
+    def isfinite(self, x: Val) -> Val:
+        if x.dtype.kind == "c":
+            real, imag = self._split(x)
+            return self.and_(self.isfinite(real), self.isfinite(imag))
+        if x.dtype.kind != "f":
+            return self._everywhere(True, x)
+        return self.lt(self.abs(x), self.constant(np.inf, x.dtype))
+
+    def _everywhere(self, value: bool, x: Val) -> Val:
+        return Val(BOOL, _literal(value, BOOL), x.lanes)
+
+    def signbit(self, x: Val) -> Val:
+        bits = self.bits(x)
+        return self._compare("icmp slt", bits, self.constant(0, bits.dtype))
+
+    def select(self, condition: Val, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "c":
+            (a, b), (c, d) = self._split(x), self._split(y)
+            return self.make_complex(self.select(condition, a, c), self.select(condition, b, d))
+        lanes, (condition, x, y) = self._together(condition, x, y)
+        type = self.type(x.dtype, lanes)
+        chosen = f"{self.type(BOOL, lanes)} {self.operand(condition)}"
+        text = self.fn.instr(f"select {chosen}, {type} {self.operand(x)}, {type} {self.operand(y)}")
+        return Val(x.dtype, text, lanes)
+
+    # bits
+
+    def and_(self, x: Val, y: Val) -> Val:
+        return self._binary("and", x, y)
+
+    def or_(self, x: Val, y: Val) -> Val:
+        return self._binary("or", x, y)
+
+    def xor(self, x: Val, y: Val) -> Val:
+        return self._binary("xor", x, y)
+
+    def invert(self, x: Val) -> Val:
+        ones = self.constant(True, BOOL) if x.dtype.kind == "b" else Val(x.dtype, "-1")
+        return self._binary("xor", x, ones)
+
+    def _shift_in_range(self, x: Val, y: Val) -> tuple[Val, Val]:
+        """Whether the count is in [0, bits), and the count or 0."""
+        fits = self._compare("icmp ult", y, self.constant(8 * x.dtype.itemsize, y.dtype))
+        return fits, self.select(fits, y, self.constant(0, y.dtype))
+
+    def shift_left(self, x: Val, y: Val) -> Val:
+        fits, count = self._shift_in_range(x, y)
+        return self.select(fits, self._binary("shl", x, count), self.constant(0, x.dtype))
+
+    def shift_right(self, x: Val, y: Val) -> Val:
+        fits, count = self._shift_in_range(x, y)
+        if x.dtype.kind == "u":
+            return self.select(fits, self._binary("lshr", x, count), self.constant(0, x.dtype))
+        all_the_way = self.constant(8 * x.dtype.itemsize - 1, x.dtype)
+        return self._binary("ashr", x, self.select(fits, count, all_the_way))
+
+    # casts
+
+    def cast(self, x: Val, dtype: Any) -> Val:
+        dtype = np.dtype(dtype)
+        source = x.dtype
+        if source == dtype:
+            return x
+        if source.kind == "c":
+            real, imag = self._split(x)
+            if dtype.kind == "c":
+                part = part_dtype(dtype)
+                return self.make_complex(self.cast(real, part), self.cast(imag, part))
+            if dtype.kind == "b":
+                return self.or_(self.cast(real, BOOL), self.cast(imag, BOOL))
+            return self.cast(real, dtype)
+        if dtype.kind == "c":
+            part = part_dtype(dtype)
+            return self.make_complex(self.cast(x, part), self.constant(0, part))
+        if dtype.kind == "b":
+            return self.ne(x, self.constant(0, source))
+        if source.kind == "f":
+            return self._float_to_float(x, dtype) if dtype.kind == "f" else self._float_to_integer(x, dtype)
+        if dtype.kind == "f":
+            opcode = "sitofp" if source.kind == "i" else "uitofp"
+            if dtype == F16:
+                return self._narrow(self._convert(opcode, x, F32), F16)
+            return self._convert(opcode, x, dtype)
+        if source.kind == "b" or dtype.itemsize > source.itemsize:
+            return self._convert("sext" if source.kind == "i" else "zext", x, dtype)
+        if dtype.itemsize < source.itemsize:
+            return self._convert("trunc", x, dtype)
+        return Val(dtype, x.text, x.lanes)
+
+    def _float_to_float(self, x: Val, dtype: np.dtype[Any]) -> Val:
+        if dtype.itemsize > x.dtype.itemsize:
+            return self._convert("fpext", x, dtype)
+        if (x.dtype, dtype) != (F64, F16):
+            return self._convert("fptrunc", x, dtype)
+        # by way of float32 with rounding to odd, so that only the second rounding counts
+        near = self._convert("fptrunc", x, F32)
+        back = self._convert("fpext", near, F64)
+        bits = self.bits(near)
+        zero, one = self.constant(0, I32), self.constant(1, I32)
+        inexact = self._compare("fcmp one", back, x)
+        even = self.eq(self.and_(bits, one), zero)
+        too_big = self.gt(self.abs(back), self.abs(x))
+        step = self.select(too_big, self.constant(-1, I32), one)
+        odd = self.add(bits, self.select(self.and_(inexact, even), step, zero))
+        return self._convert("fptrunc", self.unbits(odd), F16)
+
+    def _float_to_integer(self, x: Val, dtype: np.dtype[Any]) -> Val:
+        """What C gives here: see `_SATURATING_CASTS`. Narrow integers are the low bits of an int32."""
+        x = self._wide(x)
+        if dtype.itemsize < 4:
+            return self.cast(self._float_to_integer(x, I32), dtype)
+        if _SATURATING_CASTS:
+            sign = "s" if dtype.kind == "i" else "u"
+            name = f"llvm.fpto{sign}i.sat.{self._suffix(dtype, x.lanes)}.{self._suffix(x.dtype, x.lanes)}"
+            source, target = self.type(x.dtype, x.lanes), self.type(dtype, x.lanes)
+            self.fn.declare(f"declare {target} @{name}({source})")
+            return Val(dtype, self.fn.instr(f"call {target} @{name}({source} {self.operand(x)})"), x.lanes)
+        if dtype == U32:  # the low half of an int64
+            return self.cast(self._float_to_integer(x, I64), U32)
+        if dtype == U64:  # from 2**63 on, what is left over 2**63, with the top bit turned
+            middle = self.constant(2.0**63, x.dtype)
+            small = self.lt(x, middle)
+            low = self._float_to_integer(self.select(small, x, self.sub(x, middle)), I64)
+            top = self.select(small, self.constant(0, I64), self.constant(-(2**63), I64))
+            return self.cast(self.xor(low, top), U64)
+        bound = 2.0 ** (8 * dtype.itemsize - 1)
+        lowest = self.constant(np.iinfo(dtype).min, dtype)
+        if x.dtype == F64 and dtype == I32:
+            above = self._compare("fcmp ogt", x, self.constant(-bound - 1, x.dtype))
+        else:
+            above = self._compare("fcmp oge", x, self.constant(-bound, x.dtype))
+        fits = self.and_(above, self.lt(x, self.constant(bound, x.dtype)))
+        whole = self._convert("fptosi", self.select(fits, x, self.constant(0, x.dtype)), dtype)
+        return self.select(fits, whole, lowest)
+
+    # complex
+
+    def real(self, x: Val) -> Val:
+        return self._split(x)[0] if x.dtype.kind == "c" else x
+
+    def imag(self, x: Val) -> Val:
+        return self._split(x)[1] if x.dtype.kind == "c" else self.constant(0, x.dtype)
+
+    def make_complex(self, real: Val, imag: Val) -> Val:
+        lanes, (real, imag) = self._together(real, imag)
+        return Val(C64 if real.dtype == F32 else C128, real.text, lanes, imag.text)
+
+    # functions
+
+    def exp(self, x: Val) -> Val:
+        return math.exp(self, x)
+
+    def exp2(self, x: Val) -> Val:
+        return math.exp2(self, x)
+
+    def expm1(self, x: Val) -> Val:
+        return math.expm1(self, x)
+
+    def log(self, x: Val) -> Val:
+        return math.log(self, x)
+
+    def log2(self, x: Val) -> Val:
+        return math.log2(self, x)
+
+    def log10(self, x: Val) -> Val:
+        return math.log10(self, x)
+
+    def log1p(self, x: Val) -> Val:
+        return math.log1p(self, x)
+
+    def sin(self, x: Val) -> Val:
+        return math.sin(self, x)
+
+    def cos(self, x: Val) -> Val:
+        return math.cos(self, x)
+
+    def tan(self, x: Val) -> Val:
+        return math.tan(self, x)
+
+    def tanh(self, x: Val) -> Val:
+        return math.tanh(self, x)
+
+    def sinh(self, x: Val) -> Val:
+        return math.sinh(self, x)
+
+    def cosh(self, x: Val) -> Val:
+        return math.cosh(self, x)
+
+    def arctan(self, x: Val) -> Val:
+        return math.arctan(self, x)
+
+    def hypot(self, x: Val, y: Val) -> Val:
+        return math.hypot(self, x, y)
+
+    def pow(self, x: Val, y: Val) -> Val:
+        if x.dtype.kind == "f":
+            return math.pow(self, x, y)
+        return self._integer_pow(x, y)
+
+    def _integer_pow(self, x: Val, y: Val) -> Val:
+        """By squaring, as long as any lane's exponent has bits left."""
+        one, zero = self.constant(1, x.dtype), self.constant(0, x.dtype)
+        if _is_literal(y.text):
+            result, base, left = one, x, int(y.text)
+            while left > 0:
+                result = self.mul(result, base) if left & 1 else result
+                left >>= 1
+                base = self.mul(base, base) if left else base
+            return result
+        lanes, (x, y) = self._together(x, y)
+        type = self.type(x.dtype, lanes)
+        before, body, after = self.fn.current, self.fn.label("power"), self.fn.label("power.done")
+        self.fn.branch(body)
+        self.fn.block(body)
+        result_phi, base_phi, left_phi = (self.fn.phi(type) for _ in range(3))
+        for phi, start in ((result_phi, self._splat_operand(one, lanes)), (base_phi, self.operand(x)), (left_phi, self.operand(y))):
+            phi.add_incoming(start, before)
+        result, base, left = (Val(x.dtype, str(phi), lanes) for phi in (result_phi, base_phi, left_phi))
+        odd = self.ne(self.and_(left, one), zero)
+        result = self.select(odd, self.mul(result, base), result)
+        base, left = self.mul(base, base), self._binary("lshr", left, one)
+        for phi, last in ((result_phi, result), (base_phi, base), (left_phi, left)):
+            phi.add_incoming(self.operand(last), body)
+        self.fn.branch_if(self.any(self.ne(left, zero)), body, after)
+        self.fn.block(after)
+        return result
+
+    def _splat_operand(self, x: Val, lanes: int) -> str:
+        return self.operand(Val(x.dtype, x.text, lanes))
+
+    # lanes
+
+    def lane_index(self) -> Val:
+        """0, 1, ... width-1 as int64."""
+        if self.width == 1:
+            return Val(I64, "0", 1)
+        return Val(I64, f"<{', '.join(f'i64 {lane}' for lane in range(self.width))}>", self.width)
+
+    def mask_first(self, count: object) -> Val:
+        """The bool mask of lanes before the i64 `count` (not negative)."""
+        return self._compare("icmp ult", self.lane_index(), Val(I64, str(count)))
+
+    def extract(self, x: Val, lane: object) -> Val:
+        """One lane as a uniform scalar."""
+        if x.lanes <= 1:
+            return Val(x.dtype, x.text, 0, x.imag)
+        type = self.type(x.dtype, x.lanes)
+        parts = [self.fn.instr(f"extractelement {type} {part}, i64 {lane}") for part in self.parts(x)]
+        return self.from_parts(x.dtype, parts, 0)
+
+    def shuffle(self, x: Val, lanes: Sequence[int]) -> Val:
+        """The lanes named, in that order; a single one is a scalar."""
+        if len(lanes) == 1:
+            scalar = self.extract(x, lanes[0])
+            return Val(x.dtype, scalar.text, 1, scalar.imag)
+        type = self.type(x.dtype, x.lanes)
+        order = f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
+        parts = [self.fn.instr(f"shufflevector {type} {part}, {type} poison, {order}") for part in self.parts(x)]
+        return self.from_parts(x.dtype, parts, len(lanes))
+
+    def reverse(self, x: Val) -> Val:
+        return x if x.lanes <= 1 else self.shuffle(x, range(x.lanes - 1, -1, -1))
+
+    def reduce(self, x: Any, combine: Callable[[Any, Any], Any]) -> Any:
+        """All lanes joined into a uniform scalar by a fixed tree: lane i with lane i + half, until one is left.
+
+        x may be a tuple of values, which `combine` then takes and returns.
+        """
+        several = isinstance(x, tuple)
+        vals: tuple[Val, ...] = tuple(self.splat(v) for v in x) if several else (self.splat(x),)
+        lanes = vals[0].lanes
+        while lanes > 1:
+            lanes //= 2
+            left = tuple(self.shuffle(v, range(lanes)) for v in vals)
+            right = tuple(self.shuffle(v, range(lanes, 2 * lanes)) for v in vals)
+            vals = combine(left, right) if several else (combine(left[0], right[0]),)
+        vals = tuple(Val(v.dtype, v.text, 0, v.imag) for v in vals)
+        return vals if several else vals[0]
+
+    def any(self, condition: Val) -> str:
+        """An i1 for `branch_if`: does it hold on some lane?"""
+        return self._reduce_bool("or", condition)
+
+    def all(self, condition: Val) -> str:
+        return self._reduce_bool("and", condition)
+
+    def _reduce_bool(self, name: str, condition: Val) -> str:
+        if condition.lanes <= 1:
+            return condition.text
+        lanes = condition.lanes
+        self.fn.declare(f"declare i1 @llvm.vector.reduce.{name}.v{lanes}i1(<{lanes} x i1>)")
+        return self.fn.instr(f"call i1 @llvm.vector.reduce.{name}.v{lanes}i1(<{lanes} x i1> {self.operand(condition)})")
+
+    # memory
+
+    def load(
+        self,
+        pointer: object,
+        dtype: np.dtype[Any],
+        lanes: int | None = None,
+        align: int | None = None,
+        mask: Val | None = None,
+    ) -> Val:
+        """`lanes` consecutive elements (0: one, for all lanes); where `mask` is false, zero without touching memory."""
+        dtype = np.dtype(dtype)
+        lanes = self.width if lanes is None else lanes
+        count = max(lanes, 1)
+        element, align = _memory_type(dtype), align or part_dtype(dtype).itemsize
+        if dtype.kind == "c":
+            both = self._load_text(pointer, element, 2 * count, align, self._twice(mask))
+            if count == 1:
+                parts = [self.fn.instr(f"extractelement <2 x {element}> {both}, i64 {k}") for k in (0, 1)]
+            else:
+                parts = [self._pick(both, element, 2 * count, range(k, 2 * count, 2)) for k in (0, 1)]
+            return self.from_parts(dtype, parts, lanes)
+        return self._from_memory(self._load_text(pointer, element, count, align, mask), dtype, lanes)
+
+    def _load_text(self, pointer: object, element: str, count: int, align: int, mask: Val | None) -> str:
+        type = vector_type(element, count)
+        if mask is None:
+            return self.fn.instr(f"load {type}, ptr {pointer}, align {align}")
+        if count == 1:
+            return self._guarded_scalar_load(pointer, element, align, mask)
+        name = f"@llvm.masked.load.{_mangle(element, count)}.p0"
+        self.fn.declare(f"declare {type} {name}(ptr, i32, <{count} x i1>, {type})")
+        where = f"<{count} x i1> {self.operand(self.splat(mask, count))}"
+        return self.fn.instr(f"call {type} {name}(ptr {pointer}, i32 {align}, {where}, {type} zeroinitializer)")
+
+    def _guarded_scalar_load(self, pointer: object, element: str, align: int, mask: Val) -> str:
+        before, there, after = self.fn.current, self.fn.label("load"), self.fn.label("loaded")
+        self.fn.branch_if(mask.text, there, after)
+        self.fn.block(there)
+        value = self.fn.instr(f"load {element}, ptr {pointer}, align {align}")
+        self.fn.branch(after)
+        self.fn.block(after)
+        zero = "0" if element.startswith("i") else "0.0" if element != "half" else "0xH0000"
+        return str(self.fn.phi(element, [(value, there), (zero, before)]))
+
+    def _from_memory(self, text: str, dtype: np.dtype[Any], lanes: int) -> Val:
+        if dtype.kind != "b":
+            return Val(dtype, text, lanes)
+        return self.ne(Val(U8, text, lanes), self.constant(0, U8))
+
+    def _to_memory(self, x: Val) -> str:
+        return self.operand(self._convert("zext", x, U8)) if x.dtype.kind == "b" else self.operand(x)
+
+    def _twice(self, mask: Val | None) -> Val | None:
+        """The mask of a complex vector's parts."""
+        if mask is None or mask.lanes == 0:
+            return mask
+        if mask.lanes == 1:
+            return Val(BOOL, mask.text, 0)
+        return self.shuffle(mask, [lane // 2 for lane in range(2 * mask.lanes)])
+
+    def _pick(self, text: str, element: str, count: int, lanes: Sequence[int]) -> str:
+        type = vector_type(element, count)
+        order = f"<{len(lanes)} x i32> <{', '.join(f'i32 {lane}' for lane in lanes)}>"
+        return self.fn.instr(f"shufflevector {type} {text}, {type} poison, {order}")
+
+    def store(
+        self, pointer: object, x: Val, align: int | None = None, mask: Val | None = None, nontemporal: bool = False
+    ) -> None:
+        """x to consecutive elements, only where `mask` holds. A non-temporal store needs the alignment of its vector."""
+        element, align = _memory_type(x.dtype), align or part_dtype(x.dtype).itemsize
+        count = max(x.lanes, 1)
+        if x.dtype.kind == "c":
+            count *= 2
+            text = self._interleave(x, element)
+            mask = self._twice(mask)
+        else:
+            text = self._to_memory(x)
+        type = vector_type(element, count)
+        if mask is None:
+            suffix = self.fn.nontemporal() if nontemporal else ""
+            self.fn.emit(f"store {type} {text}, ptr {pointer}, align {align}{suffix}")
+        elif count == 1:
+            there, after = self.fn.label("store"), self.fn.label("stored")
+            self.fn.branch_if(mask.text, there, after)
+            self.fn.block(there)
+            self.fn.emit(f"store {type} {text}, ptr {pointer}, align {align}")
+            self.fn.branch(after)
+            self.fn.block(after)
+        else:
+            name = f"@llvm.masked.store.{_mangle(element, count)}.p0"
+            self.fn.declare(f"declare void {name}({type}, ptr, i32, <{count} x i1>)")
+            where = f"<{count} x i1> {self.operand(self.splat(mask, count))}"
+            self.fn.emit(f"call void {name}({type} {text}, ptr {pointer}, i32 {align}, {where})")
+
+    def _interleave(self, x: Val, element: str) -> str:
+        real, imag = self.parts(x)
+        if x.lanes <= 1:
+            both = self.fn.instr(f"insertelement <2 x {element}> poison, {element} {real}, i64 0")
+            return self.fn.instr(f"insertelement <2 x {element}> {both}, {element} {imag}, i64 1")
+        n = x.lanes
+        order = ", ".join(f"i32 {lane // 2 + (lane % 2) * n}" for lane in range(2 * n))
+        type = vector_type(element, n)
+        return self.fn.instr(f"shufflevector {type} {real}, {type} {imag}, <{2 * n} x i32> <{order}>")
+
+    def load_at(
+        self, pointer: object, offsets: Val, dtype: np.dtype[Any], mask: Val | None = None, align: int | None = None
+    ) -> Val:
+        """Gathers: for each lane the element at `pointer` + its int64 offset in bytes."""
+        dtype = np.dtype(dtype)
+        part, element = part_dtype(dtype), _memory_type(dtype)
+        lanes, align = offsets.lanes, align or part_dtype(dtype).itemsize
+        if lanes <= 1:
+            address = self.fn.instr(f"getelementptr i8, ptr {pointer}, i64 {offsets.text}")
+            return self.load(address, dtype, lanes, align, mask)
+        addresses = self._addresses(pointer, offsets)
+        where = self.operand(self.splat(mask, lanes)) if mask is not None else "splat (i1 true)"
+        type = vector_type(element, lanes)
+        name = f"@llvm.masked.gather.{_mangle(element, lanes)}.v{lanes}p0"
+        self.fn.declare(f"declare {type} {name}(<{lanes} x ptr>, i32, <{lanes} x i1>, {type})")
+        texts = []
+        for k in range(2 if dtype.kind == "c" else 1):
+            if k:
+                addresses = self.fn.instr(f"getelementptr i8, <{lanes} x ptr> {addresses}, i64 {part.itemsize}")
+            args = f"<{lanes} x ptr> {addresses}, i32 {align}, <{lanes} x i1> {where}, {type} zeroinitializer"
+            texts.append(self.fn.instr(f"call {type} {name}({args})"))
+        if dtype.kind == "c":
+            return self.from_parts(dtype, texts, lanes)
+        return self._from_memory(texts[0], dtype, lanes)
+
+    def store_at(
+        self, pointer: object, offsets: Val, x: Val, mask: Val | None = None, align: int | None = None
+    ) -> None:
+        """Scatters x, lane by lane in order: of equal offsets the last lane's value stays."""
+        dtype = x.dtype
+        part, element = part_dtype(dtype), _memory_type(dtype)
+        lanes, align = offsets.lanes, align or part_dtype(dtype).itemsize
+        if lanes <= 1:
+            address = self.fn.instr(f"getelementptr i8, ptr {pointer}, i64 {offsets.text}")
+            self.store(address, x, align, mask)
+            return
+        x = self.splat(x, lanes)
+        addresses = self._addresses(pointer, offsets)
+        where = self.operand(self.splat(mask, lanes)) if mask is not None else "splat (i1 true)"
+        type = vector_type(element, lanes)
+        name = f"@llvm.masked.scatter.{_mangle(element, lanes)}.v{lanes}p0"
+        self.fn.declare(f"declare void {name}({type}, <{lanes} x ptr>, i32, <{lanes} x i1>)")
+        texts = self.parts(x) if dtype.kind == "c" else (self._to_memory(x),)
+        for k, text in enumerate(texts):
+            if k:
+                addresses = self.fn.instr(f"getelementptr i8, <{lanes} x ptr> {addresses}, i64 {part.itemsize}")
+            args = f"{type} {text}, <{lanes} x ptr> {addresses}, i32 {align}, <{lanes} x i1> {where}"
+            self.fn.emit(f"call void {name}({args})")
+
+    def _addresses(self, pointer: object, offsets: Val) -> str:
+        return self.fn.instr(f"getelementptr i8, ptr {pointer}, <{offsets.lanes} x i64> {self.operand(offsets)}")
+
+    def load_strided(
+        self, pointer: object, stride_bytes: object, dtype: np.dtype[Any], count: object = None, align: int | None = None
+    ) -> Val:
+        """`width` elements `stride_bytes` (an i64's text) apart; only the first `count` (an i64's text) if given."""
+        mask = None if count is None else self.mask_first(count)
+        return self.load_at(pointer, self._strides(stride_bytes), dtype, mask, align)
+
+    def store_strided(
+        self, pointer: object, stride_bytes: object, x: Val, count: object = None, align: int | None = None
+    ) -> None:
+        mask = None if count is None else self.mask_first(count)
+        self.store_at(pointer, self._strides(stride_bytes), self.splat(x), mask, align)
+
+    def _strides(self, stride_bytes: object) -> Val:
+        return self.mul(self.lane_index(), Val(I64, str(stride_bytes)))
+
+
+def _texts(x: Val) -> tuple[str, ...]:
+    return (x.text, x.imag) if x.dtype.kind == "c" else (x.text,)
+
+
+def _is_literal(text: str) -> bool:
+    return text[0] not in "%@<"  # `<...>` is a vector constant
+
+
+def _memory_type(dtype: np.dtype[Any]) -> str:
+    return "i8" if dtype.kind == "b" else element_type(dtype)
+
+
+def _mangle(element: str, lanes: int) -> str:
+    return f"v{lanes}" + {"half": "f16", "float": "f32", "double": "f64"}.get(element, element)
+
+
+def _literal(value: Any, dtype: np.dtype[Any]) -> str:
+    """The exact constant: floats by their bits, integers wrapped to the type and signed."""
+    if dtype.kind == "b":
+        return "true" if value else "false"
+    if dtype.kind in "iu":
+        bits = 8 * dtype.itemsize
+        whole = int(value) & ((1 << bits) - 1)
+        return str(whole - (1 << bits) if whole >> (bits - 1) else whole)
+    if dtype == F16:
+        return f"0xH{struct.unpack('<H', np.float16(value).tobytes())[0]:04X}"
+    with np.errstate(over="ignore"):
+        number = float(np.float32(value)) if dtype == F32 else float(value)
+    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
