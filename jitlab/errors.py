@@ -7,6 +7,7 @@
       OutOfScopeError(TypeError)            a tensor of a finished trace is used
       InvalidArgumentError(ValueError)      jit_compile=True, fullgraph=True or --strict met what cannot be compiled
       ShapeError(ValueError)                shapes that do not fit, found at capture
+      EagerScopeError(RuntimeError)         jit_scope where nothing is captured
       OptionError(ValueError)               an unknown or impossible option
       ForeignFileError(OSError)             a file that jitlab did not write stands where a dump should go
 
@@ -47,6 +48,10 @@ class InvalidArgumentError(JitlabError, ValueError):
 
 class ShapeError(JitlabError, ValueError):
     """Shapes that do not fit."""
+
+
+class EagerScopeError(JitlabError, RuntimeError):
+    """A jit_scope was entered where NumPy runs as it stands."""
 
 
 class OptionError(JitlabError, ValueError):

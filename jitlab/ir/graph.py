@@ -99,6 +99,7 @@ class Graph:
     outputs: list[Node] = field(default_factory=list)
     scopes: list[Scope] = field(default_factory=list)  # the stack; empty outside every jit_scope
     scope_count: int = 0  # entries at depth 0 so far: the number of the next scope (semantics §1.2)
+    marked_only: bool = False  # a jit_scope(strict=True) was entered: what no scope marks stays out of clusters (design D9)
     gradient_names: dict[str, int] = field(default_factory=dict)
     overrides: list[Mapping[str, Any]] = field(default_factory=list)  # attributes that win over the scope's (gradients)
     _names: dict[str, int] = field(default_factory=dict)
@@ -152,7 +153,7 @@ class Graph:
         A replacement takes over the sources of what it replaces; an existing node that absorbs another unions them.
         """
         new = Graph(self.name)
-        new.gradient_names = dict(self.gradient_names)
+        new.gradient_names, new.marked_only = dict(self.gradient_names), self.marked_only
         new._names = {}
         old_to_new: dict[Node, Node] = {}
         for node in self.parameters:
@@ -181,6 +182,7 @@ class Graph:
                 live.update(node.inputs)
         new = Graph(self.name, list(self.parameters), [n for n in self.nodes if n in live], list(self.outputs))
         new._names, new.scope_count = self._names, self.scope_count
+        new.gradient_names, new.marked_only = self.gradient_names, self.marked_only
         return new
 
     @contextmanager
@@ -208,7 +210,8 @@ class Graph:
         if self.scopes and "_XlaCompile" not in node.attrs:
             scope = self.scopes[-1]
             compile_ops = scope.compile_ops
-            attrs.setdefault("_XlaCompile", compile_ops if isinstance(compile_ops, bool) else _ask(compile_ops, node))
+            if "_XlaCompile" not in attrs:
+                attrs["_XlaCompile"] = compile_ops if isinstance(compile_ops, bool) else _ask(compile_ops, node)
             attrs.setdefault("_XlaSeparateCompiledGradients", scope.separate_gradients)
             attrs.setdefault("_XlaScope", scope.name)
         return attrs

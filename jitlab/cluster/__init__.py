@@ -1,0 +1,6 @@
+"""From a graph to the operations that the compiler owns: `jit_scope` marks, auto-clustering, and a reason for each decision."""
+
+from .cluster import cluster, reset_names
+from .scope import jit_scope
+
+__all__ = ["cluster", "jit_scope", "reset_names"]
