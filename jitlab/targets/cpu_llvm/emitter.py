@@ -127,7 +127,8 @@ class VectorEmitter:
 
     # plain instructions
 
-    def _binary(self, opcode: str, x: Val, y: Val) -> Val:
+    def plain(self, opcode: str, x: Val, y: Val) -> Val:
+        """One LLVM instruction; its operands must be in its range."""
         lanes, (x, y) = self._together(x, y)
         text = self.fn.instr(f"{opcode} {self.type(x.dtype, lanes)} {self.operand(x)}, {self.operand(y)}")
         return Val(x.dtype, text, lanes)
@@ -166,12 +167,23 @@ class VectorEmitter:
 
         if lanes <= 1:
             return Val(dtype, one([x.text for x in vals]), lanes)
+        # through memory, in a loop: the call is rare and its code should stay small
         vector = self.type(dtype, lanes)
-        result = "poison"
-        for lane in range(lanes):
-            scalars = [self.fn.instr(f"extractelement {vector} {self.operand(x)}, i64 {lane}") for x in vals]
-            result = self.fn.instr(f"insertelement {vector} {result}, {element} {one(scalars)}, i64 {lane}")
-        return Val(dtype, result, lanes)
+        memory = [self.fn.alloca(vector) for _ in vals]
+        for x, place in zip(vals, memory, strict=True):
+            self.fn.emit(f"store {vector} {self.operand(x)}, ptr {place}")
+        before, body, after = self.fn.current, self.fn.label("each"), self.fn.label("each.done")
+        self.fn.branch(body)
+        self.fn.block(body)
+        lane = self.fn.phi("i64", [("0", before)])
+        places = [self.fn.instr(f"getelementptr {element}, ptr {place}, i64 {lane}") for place in memory]
+        result = one([self.fn.instr(f"load {element}, ptr {place}") for place in places])
+        self.fn.emit(f"store {element} {result}, ptr {places[0]}")
+        following = self.fn.instr(f"add i64 {lane}, 1")
+        lane.add_incoming(following, body)
+        self.fn.branch_if(self.fn.instr(f"icmp ult i64 {following}, {lanes}"), body, after)
+        self.fn.block(after)
+        return Val(dtype, self.fn.instr(f"load {vector}, ptr {memory[0]}"), lanes)
 
     def bits(self, x: Val) -> Val:
         """A float's bits as a signed integer."""
@@ -192,8 +204,8 @@ class VectorEmitter:
 
     def _arithmetic(self, opcode: str, x: Val, y: Val) -> Val:
         if x.dtype.kind == "f":
-            return self._narrow(self._binary("f" + opcode, self._wide(x), self._wide(y)), x.dtype)
-        return self._binary(opcode, x, y)
+            return self._narrow(self.plain("f" + opcode, self._wide(x), self._wide(y)), x.dtype)
+        return self.plain(opcode, x, y)
 
     def _split(self, x: Val) -> tuple[Val, Val]:
         part = part_dtype(x.dtype)
@@ -280,9 +292,9 @@ class VectorEmitter:
         lanes = max(x.lanes, y.lanes)
         through = {1: F32, 2: F32, 4: F64}.get(x.dtype.itemsize)
         if lanes <= 1 or constant or through is None:
-            return self._binary("sdiv" if x.dtype.kind == "i" else "udiv", x, y)
+            return self.plain("sdiv" if x.dtype.kind == "i" else "udiv", x, y)
         to_float, to_int = ("sitofp", "fptosi") if x.dtype.kind == "i" else ("uitofp", "fptoui")
-        quotient = self._binary("fdiv", self._convert(to_float, x, through), self._convert(to_float, y, through))
+        quotient = self.plain("fdiv", self._convert(to_float, x, through), self._convert(to_float, y, through))
         return self._convert(to_int, quotient, x.dtype)
 
     def fma(self, x: Val, y: Val, z: Val) -> Val:
@@ -294,7 +306,7 @@ class VectorEmitter:
             return self.make_complex(self.neg(real), self.neg(imag))
         if x.dtype.kind == "f":
             return Val(x.dtype, self.fn.instr(f"fneg {self.type(x.dtype, x.lanes)} {self.operand(x)}"), x.lanes)
-        return self._binary("sub", self.constant(0, x.dtype), x)
+        return self.plain("sub", self.constant(0, x.dtype), x)
 
     def abs(self, x: Val) -> Val:
         if x.dtype.kind == "c":
@@ -353,8 +365,11 @@ class VectorEmitter:
         if x.dtype.kind in "iu":
             return self.intrinsic(f"{'s' if x.dtype.kind == 'i' else 'u'}{'min' if least else 'max'}", x, y)
         wide_x, wide_y = self._wide(x), self._wide(y)
-        better = self._compare("fcmp olt" if least else "fcmp ogt", wide_x, wide_y)
-        result = self.select(better, x, y)  # y if equal or unordered
+        if x.dtype == F16:  # x if equal
+            better = self._compare("fcmp ole" if least else "fcmp oge", wide_x, wide_y)
+        else:  # y if equal
+            better = self._compare("fcmp olt" if least else "fcmp ogt", wide_x, wide_y)
+        result = self.select(better, x, y)
         absent = wide_x if nan_wins else wide_y
         return self.select(self._compare("fcmp uno", absent, absent), x, result)
 
@@ -438,17 +453,17 @@ class VectorEmitter:
     # bits
 
     def and_(self, x: Val, y: Val) -> Val:
-        return self._binary("and", x, y)
+        return self.plain("and", x, y)
 
     def or_(self, x: Val, y: Val) -> Val:
-        return self._binary("or", x, y)
+        return self.plain("or", x, y)
 
     def xor(self, x: Val, y: Val) -> Val:
-        return self._binary("xor", x, y)
+        return self.plain("xor", x, y)
 
     def invert(self, x: Val) -> Val:
         ones = self.constant(True, BOOL) if x.dtype.kind == "b" else Val(x.dtype, "-1")
-        return self._binary("xor", x, ones)
+        return self.plain("xor", x, ones)
 
     def _shift_in_range(self, x: Val, y: Val) -> tuple[Val, Val]:
         """Whether the count is in [0, bits), and the count or 0."""
@@ -457,14 +472,14 @@ class VectorEmitter:
 
     def shift_left(self, x: Val, y: Val) -> Val:
         fits, count = self._shift_in_range(x, y)
-        return self.select(fits, self._binary("shl", x, count), self.constant(0, x.dtype))
+        return self.select(fits, self.plain("shl", x, count), self.constant(0, x.dtype))
 
     def shift_right(self, x: Val, y: Val) -> Val:
         fits, count = self._shift_in_range(x, y)
         if x.dtype.kind == "u":
-            return self.select(fits, self._binary("lshr", x, count), self.constant(0, x.dtype))
+            return self.select(fits, self.plain("lshr", x, count), self.constant(0, x.dtype))
         all_the_way = self.constant(8 * x.dtype.itemsize - 1, x.dtype)
-        return self._binary("ashr", x, self.select(fits, count, all_the_way))
+        return self.plain("ashr", x, self.select(fits, count, all_the_way))
 
     # casts
 
@@ -531,7 +546,7 @@ class VectorEmitter:
             return self.cast(self._float_to_integer(x, I64), U32)
         if dtype == U64:  # from 2**63 on, what is left over 2**63, with the top bit turned
             middle = self.constant(2.0**63, x.dtype)
-            small = self.lt(x, middle)
+            small = self._compare("fcmp ult", x, middle)  # NaN too
             low = self._float_to_integer(self.select(small, x, self.sub(x, middle)), I64)
             top = self.select(small, self.constant(0, I64), self.constant(-(2**63), I64))
             return self.cast(self.xor(low, top), U64)
@@ -625,20 +640,17 @@ class VectorEmitter:
         self.fn.branch(body)
         self.fn.block(body)
         result_phi, base_phi, left_phi = (self.fn.phi(type) for _ in range(3))
-        for phi, start in ((result_phi, self._splat_operand(one, lanes)), (base_phi, self.operand(x)), (left_phi, self.operand(y))):
-            phi.add_incoming(start, before)
-        result, base, left = (Val(x.dtype, str(phi), lanes) for phi in (result_phi, base_phi, left_phi))
-        odd = self.ne(self.and_(left, one), zero)
+        for phi, start in ((result_phi, self.splat(one, lanes) if lanes else one), (base_phi, x), (left_phi, y)):
+            phi.add_incoming(self.operand(start), before)
+        result, base, now = (Val(x.dtype, str(phi), lanes) for phi in (result_phi, base_phi, left_phi))
+        odd = self.ne(self.and_(now, one), zero)
         result = self.select(odd, self.mul(result, base), result)
-        base, left = self.mul(base, base), self._binary("lshr", left, one)
-        for phi, last in ((result_phi, result), (base_phi, base), (left_phi, left)):
+        base, now = self.mul(base, base), self.plain("lshr", now, one)
+        for phi, last in ((result_phi, result), (base_phi, base), (left_phi, now)):
             phi.add_incoming(self.operand(last), body)
-        self.fn.branch_if(self.any(self.ne(left, zero)), body, after)
+        self.fn.branch_if(self.any(self.ne(now, zero)), body, after)
         self.fn.block(after)
         return result
-
-    def _splat_operand(self, x: Val, lanes: int) -> str:
-        return self.operand(Val(x.dtype, x.text, lanes))
 
     # lanes
 

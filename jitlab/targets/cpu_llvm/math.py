@@ -1,33 +1,685 @@
-"""Functions of floats within 3 ULP."""
+"""Functions of floats in branch-free vector code, within 3 ULP of the true value everywhere (design D14).
+
+Coefficients are in coefficients.py. `fma` is used freely here; the hi/lo splittings need that no fast-math flag
+ever reaches this code. Where a rare argument needs more (sines of huge numbers), a cold block takes over for its lanes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
+from . import coefficients as table
 
 if TYPE_CHECKING:
     from .emitter import Val, VectorEmitter
 
+INF, NAN = float("inf"), float("nan")
 
-def _libm(name: str) -> Callable[..., Any]:
-    def function(e: VectorEmitter, *xs: Val) -> Val:
-        dtype = xs[0].dtype
-        wide = [e.cast(x, np.float64) for x in xs]
-        return e.cast(e.call(name, *wide), dtype)
 
+class Format:
+    """What the code must know of float32 or float64."""
+
+    def __init__(self, itemsize: int, mantissa: int) -> None:
+        self.itemsize = itemsize
+        self.mantissa = mantissa  # stored bits
+        self.bias = 2 ** (8 * itemsize - mantissa - 2) - 1
+        self.one = self.bias << mantissa  # the bits of 1.0
+        self.sign = -(1 << (8 * itemsize - 1))
+        self.least_normal = 2.0 ** (1 - self.bias)
+        self.tiny = 2.0 ** -(mantissa + 3)  # x + x**2 is x
+        # added to a small x, it rounds x to an integer and leaves that in the low bits
+        self.magic = 1.5 * 2.0**mantissa
+        self.magic_bits = ((self.bias + mantissa) << mantissa) + (1 << (mantissa - 1))
+        self.sqrt_half_bits = 0x3FE6A09E667F3BCD if itemsize == 8 else 0x3F3504F3
+
+
+FORMATS = {8: Format(8, 52), 4: Format(4, 23)}
+
+
+class Num:
+    """A float, integer or bool of the emitter with Python's operators. Python numbers are constants of the other's dtype."""
+
+    __slots__ = ("e", "v")
+
+    def __init__(self, e: VectorEmitter, v: Val) -> None:
+        self.e = e
+        self.v = v
+
+    def of(self, other: Num | float) -> Val:
+        return other.v if isinstance(other, Num) else self.e.constant(other, self.v.dtype)
+
+    def wrap(self, v: Val) -> Num:
+        return Num(self.e, v)
+
+    @property
+    def format(self) -> Format:
+        return FORMATS[self.v.dtype.itemsize]
+
+    def constants(self, name: str) -> tuple[float, ...]:
+        values: tuple[float, ...] = getattr(table, name)[self.v.dtype.itemsize]
+        return values
+
+    def __add__(self, other: Num | float) -> Num:
+        return self.wrap(self.e.add(self.v, self.of(other)))
+
+    def __radd__(self, other: float) -> Num:
+        return self.wrap(self.e.add(self.of(other), self.v))
+
+    def __sub__(self, other: Num | float) -> Num:
+        return self.wrap(self.e.sub(self.v, self.of(other)))
+
+    def __rsub__(self, other: float) -> Num:
+        return self.wrap(self.e.sub(self.of(other), self.v))
+
+    def __mul__(self, other: Num | float) -> Num:
+        return self.wrap(self.e.mul(self.v, self.of(other)))
+
+    def __rmul__(self, other: float) -> Num:
+        return self.wrap(self.e.mul(self.of(other), self.v))
+
+    def __truediv__(self, other: Num | float) -> Num:
+        return self.wrap(self.e.div(self.v, self.of(other)))
+
+    def __rtruediv__(self, other: float) -> Num:
+        return self.wrap(self.e.div(self.of(other), self.v))
+
+    def __neg__(self) -> Num:
+        return self.wrap(self.e.neg(self.v))
+
+    def __abs__(self) -> Num:
+        return self.wrap(self.e.abs(self.v))
+
+    def __lt__(self, other: Num | float) -> Num:
+        return self.wrap(self.e.lt(self.v, self.of(other)))
+
+    def __le__(self, other: Num | float) -> Num:
+        return self.wrap(self.e.le(self.v, self.of(other)))
+
+    def __gt__(self, other: Num | float) -> Num:
+        return self.wrap(self.e.gt(self.v, self.of(other)))
+
+    def __ge__(self, other: Num | float) -> Num:
+        return self.wrap(self.e.ge(self.v, self.of(other)))
+
+    def equals(self, other: Num | float) -> Num:
+        return self.wrap(self.e.eq(self.v, self.of(other)))
+
+    def differs(self, other: Num | float) -> Num:
+        return self.wrap(self.e.ne(self.v, self.of(other)))
+
+    def is_nan(self) -> Num:
+        return self.wrap(self.e.isnan(self.v))
+
+    def __and__(self, other: Num | int) -> Num:
+        return self.wrap(self.e.and_(self.v, self.of(other)))
+
+    def __or__(self, other: Num | int) -> Num:
+        return self.wrap(self.e.or_(self.v, self.of(other)))
+
+    def __xor__(self, other: Num | int) -> Num:
+        return self.wrap(self.e.xor(self.v, self.of(other)))
+
+    def __invert__(self) -> Num:
+        return self.wrap(self.e.invert(self.v))
+
+    def __lshift__(self, count: int) -> Num:
+        return self.wrap(self.e.plain("shl", self.v, self.of(count)))
+
+    def __rshift__(self, count: int) -> Num:
+        """Shifts zeros in."""
+        return self.wrap(self.e.plain("lshr", self.v, self.of(count)))
+
+    def bits(self) -> Num:
+        return self.wrap(self.e.bits(self.v))
+
+    def unbits(self) -> Num:
+        return self.wrap(self.e.unbits(self.v))
+
+    def cast(self, dtype: type[np.generic]) -> Num:
+        return self.wrap(self.e.cast(self.v, dtype))
+
+
+def fma(x: Num, y: Num | float, z: Num | float) -> Num:
+    return x.wrap(x.e.fma(x.v, x.of(y), x.of(z)))
+
+
+def where(condition: Num, x: Num | float, y: Num | float) -> Num:
+    like = x if isinstance(x, Num) else y
+    assert isinstance(like, Num)
+    return like.wrap(like.e.select(condition.v, like.of(x), like.of(y)))
+
+
+def copysign(x: Num, y: Num) -> Num:
+    return x.wrap(x.e.copysign(x.v, y.v))
+
+
+def sqrt(x: Num) -> Num:
+    return x.wrap(x.e.sqrt(x.v))
+
+
+def trunc(x: Num) -> Num:
+    return x.wrap(x.e.trunc(x.v))
+
+
+def floor(x: Num) -> Num:
+    return x.wrap(x.e.floor(x.v))
+
+
+def clamp(x: Num, low: float, high: float) -> Num:
+    """NaN stays."""
+    x = where(x < low, low, x)
+    return where(x > high, high, x)
+
+
+def poly(x: Num, coefficients: Sequence[float]) -> Num:
+    """Horner's rule; lowest power first."""
+    result: Num | float = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        result = fma(x, result, c)
+    assert isinstance(result, Num)
+    return result
+
+
+def poly_wide(x: Num, coefficients: Sequence[float]) -> Num:
+    """Estrin's rule: pairs, pairs of pairs; more multiplications, shorter chains."""
+    terms: list[Num | float] = list(coefficients)
+    power = x
+    while len(terms) > 1:
+        pairs: list[Num | float] = [fma(power, terms[i + 1], terms[i]) for i in range(0, len(terms) - 1, 2)]
+        terms = pairs + terms[len(pairs) * 2 :]
+        if len(terms) > 1:
+            power = power * power
+    assert isinstance(terms[0], Num)
+    return terms[0]
+
+
+def two_sum(x: Num, y: Num) -> tuple[Num, Num]:
+    """x + y rounded, and what the rounding left."""
+    s = x + y
+    back = s - x
+    return s, (x - (s - back)) + (y - back)
+
+
+def fast_two_sum(x: Num, y: Num | float) -> tuple[Num, Num]:
+    """The same where |x| >= |y|."""
+    s = x + y
+    return s, y - (s - x)
+
+
+def two_product(x: Num, y: Num | float) -> tuple[Num, Num]:
+    p = x * y
+    return p, fma(x, y, -p)
+
+
+class _Function:
+    """A function of Nums as one of the emitter's values; float16 is computed in float32 and rounded."""
+
+    def __init__(self, body: Callable[..., Num]) -> None:
+        self.body = body
+        self.__doc__ = body.__doc__
+
+    half: ClassVar[np.dtype[Any]] = np.dtype(np.float16)
+
+    def __call__(self, e: VectorEmitter, *xs: Val) -> Val:
+        half = xs[0].dtype == self.half
+        nums = [Num(e, e.cast(x, np.float32) if half else x) for x in xs]
+        result: Val = self.body(*nums).v
+        return e.cast(result, self.half) if half else result
+
+
+def in_double(body: Callable[..., Num]) -> Callable[..., Num]:
+    """Computes float32 in float64, where products of two float32 are exact."""
+
+    def function(*xs: Num) -> Num:
+        if xs[0].format.itemsize == 8:
+            return body(*xs)
+        return body(*(x.cast(np.float64) for x in xs)).cast(np.float32)
+
+    function.__doc__ = body.__doc__
     return function
 
 
-exp, exp2, expm1, log, log2, log10, log1p = (_libm(n) for n in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p"))
-sin, cos, tan, tanh, sinh, cosh = (_libm(n) for n in ("sin", "cos", "tan", "tanh", "sinh", "cosh"))
-arctan, pow, hypot, fmod = (_libm(n) for n in ("atan", "pow", "hypot", "fmod"))
+def rarely(condition: Num, slow: Callable[[], Num], fast: Num) -> Num:
+    """`slow()` on the lanes where `condition` holds, behind a branch that is taken only if there are any."""
+    e = condition.e
+    usual, cold, after = e.fn.current, e.fn.label("rare"), e.fn.label("usual")
+    lanes = max(condition.v.lanes, fast.v.lanes)
+    e.fn.branch_if(e.any(condition.v), cold, after, likely=False)
+    e.fn.block(cold)
+    mixed = where(condition, slow(), fast)
+    assert mixed.v.lanes == lanes
+    cold_end = e.fn.current
+    e.fn.branch(after)
+    e.fn.block(after)
+    phi = e.fn.phi(e.type(fast.v.dtype, lanes), [(e.operand(fast.v), usual), (e.operand(mixed.v), cold_end)])
+    return fast.wrap(e.value(phi, fast.v.dtype, lanes))
 
 
-def floor_divide(e: VectorEmitter, x: Val, y: Val) -> Val:
-    return e.floor(e.div(x, y))
+# exponentials
 
 
-def remainder(e: VectorEmitter, x: Val, y: Val) -> Val:
-    return fmod(e, x, y)
+def _reduce_exp(x: Num) -> tuple[Num, Num]:
+    """r and n (added to the magic number, so its low bits are the integer) with x = n log(2) + r, |r| < 0.35."""
+    f = x.format
+    (inv_ln2, _), (high, low) = x.constants("INV_LN2"), x.constants("LN2")
+    ticks = fma(x, inv_ln2, f.magic)
+    n = ticks - f.magic
+    return fma(n, -low, fma(n, -high, x)), ticks
+
+
+def _scale(x: Num, ticks: Num) -> Num:
+    """x * 2**n in two steps, so that neither overflows before the result does."""
+    f = x.format
+    both = ticks.bits() + (2 * f.bias - f.magic_bits)
+    first = both >> 1
+    second = both - first
+    return x * (first << f.mantissa).unbits() * (second << f.mantissa).unbits()
+
+
+def _power_of_two(ticks: Num, plus: int = 0) -> Num:
+    """2**(n + plus), for a normal result."""
+    f = ticks.format
+    return ((ticks.bits() + (f.bias + plus - f.magic_bits)) << f.mantissa).unbits()
+
+
+def _exp_less_one(r: Num) -> Num:
+    """exp(r) - 1 for |r| < 0.35."""
+    return fma(r * r, (poly_wide if r.format.itemsize == 8 else poly)(r, r.constants("EXP")), r)
+
+
+@_Function
+def exp(x: Num) -> Num:
+    x = clamp(x, -746.0, 710.0) if x.format.itemsize == 8 else clamp(x, -104.0, 89.0)
+    r, ticks = _reduce_exp(x)
+    return _scale(_exp_less_one(r) + 1.0, ticks)
+
+
+@_Function
+def exp2(x: Num) -> Num:
+    f = x.format
+    x = clamp(x, -1076.0, 1025.0) if f.itemsize == 8 else clamp(x, -151.0, 129.0)
+    ticks = x + f.magic
+    r = x - (ticks - f.magic)
+    return _scale(fma(r, (poly_wide if f.itemsize == 8 else poly)(r, x.constants("EXP2")), 1.0), ticks)
+
+
+@_Function
+def expm1(x: Num) -> Num:
+    c = clamp(x, -50.0, 710.0) if x.format.itemsize == 8 else clamp(x, -25.0, 89.0)
+    r, ticks = _reduce_exp(c)
+    half = _power_of_two(ticks, -1)  # so that it is finite up to the end of exp's range
+    h = fma(_exp_less_one(r), half, half - 0.5)
+    return where(abs(x) < x.format.tiny, x, h + h)
+
+
+def _hyperbolic(x: Num) -> tuple[Num, Num, Num]:
+    """|x| up to where cosh is infinite; for it, exp(r) - 1 and 2**(n-2): a quarter of exp(|x|) is always finite."""
+    a = abs(x)
+    end = 710.6 if x.format.itemsize == 8 else 89.6
+    a = where(a > end, end, a)
+    r, ticks = _reduce_exp(a)
+    return a, _exp_less_one(r), _power_of_two(ticks, -2)
+
+
+@_Function
+def cosh(x: Num) -> Num:
+    _, p, scale = _hyperbolic(x)
+    h = (p + 1.0) * scale * 2.0
+    return h + 0.25 / h
+
+
+@_Function
+def sinh(x: Num) -> Num:
+    a, p, scale = _hyperbolic(x)
+    q = fma(p, scale, scale - 0.25)
+    y = q / (q * 4.0 + 1.0) + q
+    return copysign(where(a < x.format.tiny, a, y + y), x)
+
+
+@_Function
+def tanh(x: Num) -> Num:
+    a = abs(x)
+    limit = 22.0 if x.format.itemsize == 8 else 10.0
+    a = where(a > limit, limit, a)
+    r, ticks = _reduce_exp(a + a)
+    scale = _power_of_two(ticks)
+    t = fma(_exp_less_one(r), scale, scale - 1.0)
+    return copysign(t / (t + 2.0), x)
+
+
+# logarithms
+
+
+def _split_log(x: Num) -> tuple[Num, Num]:
+    """k and f with x = 2**k (1 + f), 1 + f from sqrt(1/2) to sqrt(2), for a positive finite x."""
+    f = x.format
+    small = x < f.least_normal
+    bits = where(small, x * 2.0 ** (f.mantissa + 2), x).bits() + (f.one - f.sqrt_half_bits)
+    shifted = ((bits >> f.mantissa) | ((f.bias + f.mantissa) << f.mantissa)).unbits()
+    offset = 2.0**f.mantissa + f.bias
+    k = shifted - where(small, shifted.wrap(x.e.constant(offset + f.mantissa + 2, x.v.dtype)), offset)
+    z = ((bits & ((1 << f.mantissa) - 1)) + f.sqrt_half_bits).unbits()
+    return k, z - 1.0
+
+
+def _log_edges(x: Num, y: Num) -> Num:
+    """y, but log's values where x is not positive and finite."""
+    y = where(x < INF, y, x)  # infinity and NaN
+    return where(x > 0.0, y, where(x.equals(0.0), x.wrap(x.of(-INF)), where(x < 0.0, NAN, y)))
+
+
+def _log_rest(f: Num) -> tuple[Num, Num, Num]:
+    """s, R, h with log(1+f) = f - (h - s (h + R)): f**2/2 is exact enough to take it out."""
+    s = f / (f + 2.0)
+    z = s * s
+    return s, z * poly(z, f.constants("LOG")), f * 0.5 * f
+
+
+@_Function
+def log(x: Num) -> Num:
+    k, f = _split_log(x)
+    return _log_edges(x, _log_join(k, f))
+
+
+def _log_join(k: Num, f: Num) -> Num:
+    """k log(2) + log(1 + f)"""
+    high, low = k.constants("LN2")
+    s, rest, h = _log_rest(f)
+    y = fma(s, h + rest, k * low)
+    return fma(k, high, f - (h - y))
+
+
+@_Function
+def log1p(x: Num) -> Num:
+    form = x.format
+    u = x + 1.0
+    # what 1 + x lost: the greater one first
+    back = u - x
+    lost = where(x > 1.0, 1.0 - back, x - (u - 1.0))
+    bits = u.bits() + (form.one - form.sqrt_half_bits)
+    exponent = bits >> form.mantissa
+    shifted = (exponent | ((form.bias + form.mantissa) << form.mantissa)).unbits()
+    k = shifted - (2.0**form.mantissa + form.bias)
+    z = ((bits & ((1 << form.mantissa) - 1)) + form.sqrt_half_bits).unbits()
+    scale = ((2 * form.bias - exponent) << form.mantissa).unbits()  # 2**-k
+    lost = where(x < 2.0 ** (form.mantissa + 4), lost * scale, 0.0)
+    y = _log_join(k, (z - 1.0) + lost)
+    y = where(abs(x) < form.tiny, x, y)
+    y = where(x < INF, y, x)
+    return where(x > -1.0, y, where(x.equals(-1.0), x.wrap(x.of(-INF)), where(x < -1.0, NAN, y)))
+
+
+def _log_of_base(x: Num, inverse: str, power: tuple[float, float]) -> Num:
+    """k * power + log(1+f) / log(base), both with their low parts: exact where the result is an integer."""
+    k, f = _split_log(x)
+    s, rest, h = _log_rest(f)
+    high = f - h
+    low = (f - high) - h + s * (h + rest)
+    high, low = fast_two_sum(high, low)
+    (inv_high, inv_low), (power_high, power_low) = x.constants(inverse), power
+    product, product_low = two_product(high, inv_high)
+    tail = fma(high, inv_low, fma(low, inv_high, product_low)) + k * power_low
+    total, total_low = two_sum(k * power_high, product)
+    return _log_edges(x, total + (total_low + tail))
+
+
+@_Function
+def log2(x: Num) -> Num:
+    return _log_of_base(x, "INV_LN2", (1.0, 0.0))
+
+
+@_Function
+def log10(x: Num) -> Num:
+    high, low = x.constants("LOG10_2")
+    return _log_of_base(x, "INV_LN10", (high, low))
+
+
+# circular functions
+
+# |x| up to which three parts of pi/2 leave a good remainder
+LIMITS = {8: 2.0**30, 4: 1e5}
+
+
+def _quadrant(x: Num) -> tuple[Num, Num, Num]:
+    """n, x - n (first part of pi/2), which is exact, and n's low bits as an integer."""
+    f = x.format
+    ticks = fma(x, x.constants("TWO_OVER_PI")[0], f.magic)
+    n = ticks - f.magic
+    return n, fma(n, -x.constants("PIO2")[0], x), ticks.bits()
+
+
+def _reduce_angle(x: Num) -> tuple[Num, Num]:
+    """r and n's low bits with x = n pi/2 + r."""
+    n, first, quadrant = _quadrant(x)
+    _, middle, low = x.constants("PIO2")
+    return fma(n, -low, fma(n, -middle, first)), quadrant
+
+
+def _reduce_angle_twice(x: Num) -> tuple[Num, Num, Num]:
+    """The same with r as a sum of two floats."""
+    n, first, quadrant = _quadrant(x)
+    _, middle, low = x.constants("PIO2")
+    product, product_low = two_product(n, -middle)
+    r, r_low = two_sum(first, product)
+    r, r_low = fast_two_sum(r, r_low + fma(n, -low, product_low))
+    return r, r_low, quadrant
+
+
+def _sin_poly(r: Num, z: Num) -> Num:
+    return fma(z * r, poly(z, r.constants("SIN")), r)
+
+
+def _cos_poly(r: Num, z: Num) -> Num:
+    half = z * 0.5
+    w = 1.0 - half
+    return w + fma(z * z, poly(z, r.constants("COS")), (1.0 - w) - half)
+
+
+def _circular(x: Num, name: str, fast: Callable[[Num], Num]) -> Num:
+    """Lanes of huge arguments go, for float32, through float64, and then to the C library one by one."""
+    limit = LIMITS[x.format.itemsize]
+
+    def slow() -> Num:
+        if x.format.itemsize == 4:
+            return _circular(x.cast(np.float64), name, fast).cast(np.float32)
+        return x.wrap(x.e.call(name, x.v))
+
+    return rarely(abs(x) > limit, slow, fast(x))
+
+
+@_Function
+def sin(x: Num) -> Num:
+    return _circular(x, "sin", _fast_sin)
+
+
+def _fast_sin(x: Num) -> Num:
+    # of |x|, then the sign: so that -0.0 keeps its own
+    r, quadrant = _reduce_angle(abs(x))
+    return _quarter(r, quadrant, x.bits() & x.format.sign)
+
+
+@_Function
+def cos(x: Num) -> Num:
+    return _circular(x, "cos", _fast_cos)
+
+
+def _fast_cos(x: Num) -> Num:
+    r, quadrant = _reduce_angle(x)
+    return _quarter(r, quadrant + 1, None)
+
+
+def _quarter(r: Num, quadrant: Num, sign: Num | None) -> Num:
+    f = r.format
+    z = r * r
+    y = where((quadrant & 1).differs(0), _cos_poly(r, z), _sin_poly(r, z))
+    turned = (quadrant & 2) << (8 * f.itemsize - 2)
+    return (y.bits() ^ (turned if sign is None else turned ^ sign)).unbits()
+
+
+@_Function
+def tan(x: Num) -> Num:
+    return _circular(x, "tan", _fast_tan)
+
+
+def _fast_tan(x: Num) -> Num:
+    f = x.format
+    r, tail, quadrant = _reduce_angle_twice(abs(x))
+    z = r * r
+    sine, cosine = _sin_poly(r, z), _cos_poly(r, z)
+    sine, cosine = fma(tail, cosine, sine), fma(-tail, sine, cosine)
+    odd = (quadrant & 1).differs(0)
+    y = where(odd, cosine, sine) / where(odd, sine, cosine)
+    sign = (x.bits() & f.sign) ^ (quadrant << (8 * f.itemsize - 1))
+    return (y.bits() ^ sign).unbits()
+
+
+@_Function
+def arctan(x: Num) -> Num:
+    high, low = x.constants("PIO4")
+    a = abs(x)
+    middle, large = a > 0.41421356, a > 2.41421356
+    above = where(large, a.wrap(a.of(-1.0)), where(middle, a - 1.0, a))
+    below = where(large, a, where(middle, a + 1.0, 1.0))
+    t = above / below
+    z = t * t
+    y = fma(z * t, poly(z, x.constants("ATAN")), t)
+    zero = a.wrap(a.of(0.0))
+    y = y + where(large, 2 * low, where(middle, a.wrap(a.of(low)), zero))
+    y = y + where(large, 2 * high, where(middle, a.wrap(a.of(high)), zero))
+    return copysign(y, x)
+
+
+# powers and remainders
+
+
+@_Function
+@in_double
+def hypot(x: Num, y: Num) -> Num:
+    x, y = abs(x), abs(y)
+    greater = x > y
+    a, b = where(greater, x, y), where(greater, y, x)
+    huge, small = a > 2.0**500, a < 2.0**-400
+    one = a.wrap(a.of(1.0))
+    scale = where(huge, 2.0**-600, where(small, 2.0**600, one))
+    back = where(huge, 2.0**600, where(small, 2.0**-600, one))
+    a, b = a * scale, b * scale
+    h = sqrt(fma(a, a, b * b)) * back
+    return where(x.equals(INF) | y.equals(INF), INF, h)
+
+
+@_Function
+def pow(x: Num, y: Num) -> Num:
+    if x.format.itemsize == 4:
+        return _pow(x.cast(np.float64), y.cast(np.float64), _magnitude_for_float32).cast(np.float32)
+    return _pow(x, y, _magnitude)
+
+
+def _pow(x: Num, y: Num, magnitude: Callable[[Num, Num], Num]) -> Num:
+    """C99's table of special cases around |x|**y."""
+    a = abs(x)
+    result = magnitude(a, clamp(y, -1e22, 1e22))
+    infinite_y = abs(y).equals(INF)
+    unusual = a.equals(0.0) | a.equals(INF) | infinite_y
+    grows = (a > 1.0) ^ (y > 0.0)  # if not: they agree, and the result is infinite
+    zero = a.wrap(a.of(0.0))
+    result = where(unusual, where(grows, zero, INF), result)
+    whole = trunc(y).equals(y)
+    half = y * 0.5
+    odd = whole & trunc(half).differs(half)
+    negative = x.wrap(x.e.signbit(x.v))
+    result = where(negative & odd, -result, result)
+    result = where((x < 0.0) & (x > -INF) & ~whole, NAN, result)
+    result = where(x.is_nan() | y.is_nan(), NAN, result)
+    return where(x.equals(1.0) | y.equals(0.0) | (a.equals(1.0) & infinite_y), 1.0, result)
+
+
+def _magnitude_for_float32(a: Num, y: Num) -> Num:
+    k, f = _split_log(a)
+    x = clamp(y * _log_join(k, f), -746.0, 710.0)
+    r, ticks = _reduce_exp(x)
+    return _scale(_exp_less_one(r) + 1.0, ticks)
+
+
+def _magnitude(a: Num, y: Num) -> Num:
+    """a**y with the logarithm as a sum of two floats, good to 65 bits."""
+    k, f = _split_log(a)
+    # s = f / (2 + f)
+    below, below_low = fast_two_sum(a.wrap(a.of(2.0)), f)
+    inverse = 1.0 / below
+    s = f * inverse
+    s_low = inverse * (fma(-s, below, f) - s * below_low)
+    # z = s*s, p = 2/3 + z (2/5 + ...)
+    z, z_low = two_product(s, s)
+    z_low = fma(s + s, s_low, z_low)
+    third, third_low = a.constants("TWO_THIRDS")
+    q = poly(z, a.constants("LOG_TAIL"))
+    t, t_low = two_product(z, q)
+    p, p_low = fast_two_sum(a.wrap(a.of(third)), t)
+    p_low = p_low + fma(z_low, q, t_low + third_low)
+    # c = s z p
+    w, w_low = two_product(s, z)
+    w_low = fma(s, z_low, fma(s_low, z, w_low))
+    c, c_low = two_product(w, p)
+    c_low = fma(w, p_low, fma(w_low, p, c_low))
+    # k log(2) + 2 s + c
+    high, low = a.constants("LN2")
+    total, total_low = fast_two_sum(k * high, s + s)
+    total, more = two_sum(total, c)
+    total_low = total_low + more + (fma(k, low, s_low + s_low) + c_low)
+    total, total_low = fast_two_sum(total, total_low)
+    # times y
+    x, x_low = two_product(total, y)
+    x_low = fma(total_low, y, x_low)
+    inside = (x > -746.0) & (x < 710.0)
+    x = clamp(x, -746.0, 710.0)
+    x_low = where(inside, x_low, 0.0)
+    # exp
+    form = a.format
+    ticks = fma(x, a.constants("INV_LN2")[0], form.magic)
+    n = ticks - form.magic
+    first = fma(n, -high, x)  # exact
+    r, r_low = two_sum(first, fma(n, -low, x_low))
+    e = fma(r * r, poly_wide(r, a.constants("EXP")), r_low)
+    return _scale((e + r) + 1.0, ticks)
+
+
+def _fmod(x: Num, y: Num) -> Num:
+    """C's fmod: exact. In one step while the quotient has its units digit, else by the C library."""
+    b = abs(y)
+    quotient = abs(x / y)
+    a = abs(x)
+    r = fma(-trunc(quotient), b, a)
+    r = where(r < 0.0, r + b, r)  # the quotient was rounded up to an integer
+    r = where(a < b, a, r)
+    usual = where(quotient < 2.0**x.format.mantissa, copysign(r, x), NAN)
+    usual = where(y.equals(y), usual, NAN)
+    rare = (quotient >= 2.0**x.format.mantissa) & (a < INF) & (b > 0.0)
+    return rarely(rare, lambda: x.wrap(x.e.call("fmod" if x.format.itemsize == 8 else "fmodf", x.v, y.v)), usual)
+
+
+@_Function
+def remainder(x: Num, y: Num) -> Num:
+    return _divmod(x, y)[1]
+
+
+@_Function
+def floor_divide(x: Num, y: Num) -> Num:
+    return _divmod(x, y)[0]
+
+
+def _divmod(x: Num, y: Num) -> tuple[Num, Num]:
+    """NumPy's npy_divmod."""
+    rest = _fmod(x, y)
+    by_zero = y.equals(0.0)
+    quotient = (x - rest) / y
+    turned = rest.differs(0.0) & ((y < 0.0) ^ (rest < 0.0))
+    modulus = where(turned, rest + y, where(rest.equals(0.0), copysign(rest, y), rest))
+    quotient = where(turned, quotient - 1.0, quotient)
+    down = floor(quotient)
+    down = where(quotient - down > 0.5, down + 1.0, down)
+    plain = x / y
+    down = where(quotient.equals(0.0), copysign(quotient, plain), down)
+    return where(by_zero, plain, down), where(by_zero, rest, modulus)
