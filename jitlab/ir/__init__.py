@@ -3,6 +3,7 @@
 from .extents import Extent, Poly, plain, poly
 from .graph import Graph, Node, NodeDef, Op, Scope, current_graph, interpret, node_def, positions
 from .plan import Apart, Cluster, Clustering, Edge, Joined, KernelInfo, NotFused, Plan, Reason, Stays, is_operation, line_numbers
+from . import program
 from .types import NOWHERE, TRACED_DTYPES, ArrayType, Source, Sources, short_dtype
 from .verify import verify
 
@@ -37,6 +38,7 @@ __all__ = [
     "plain",
     "poly",
     "positions",
+    "program",
     "short_dtype",
     "verify",
 ]

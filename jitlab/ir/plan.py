@@ -194,8 +194,8 @@ class Plan:
 
 
 def is_operation(node: Node) -> bool:
-    """Constants and parameters are values, not operations, when operations are counted or listed."""
-    return node.op.name not in ("Const", "Placeholder")
+    """Constants, parameters and axis lengths are values, not operations, when operations are counted or listed."""
+    return node.op.name not in ("Const", "Placeholder", "Size")
 
 
 def spans(sources: frozenset[Any]) -> list[list[Any]]:

@@ -1,0 +1,417 @@
+"""Program: loops over scalars, what the kernels of one cluster do. Its text is the key under which machine code is kept.
+
+Extents and strides are polynomials over run-time symbols, so one Program serves every size. Names are canonical (inputs x0,
+outputs y0, temporaries t0, symbols n0, scalars c0, loop variables i0): two traces that need the same code give the same text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .extents import Poly
+from .types import NOWHERE, Sources, short_dtype
+
+ZERO, ONE = Poly(), Poly.constant(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An integer that is affine in loop variables: `const + Σ coefficient * variable`."""
+
+    const: Poly = ZERO
+    terms: tuple[tuple[str, Poly], ...] = ()
+
+    @classmethod
+    def var(cls, name: str) -> Index:
+        return cls(ZERO, ((name, ONE),))
+
+    @classmethod
+    def of(cls, const: Poly, terms: Mapping[str, Poly]) -> Index:
+        return cls(const, tuple(sorted((v, c) for v, c in terms.items() if c.terms)))
+
+    def __add__(self, other: Index) -> Index:
+        terms = dict(self.terms)
+        for v, c in other.terms:
+            terms[v] = terms.get(v, ZERO) + c
+        return Index.of(self.const + other.const, terms)
+
+    def scale(self, k: Poly) -> Index:
+        if k == ONE:
+            return self
+        return Index.of(self.const * k, {v: c * k for v, c in self.terms})
+
+    def coefficient(self, var: str) -> Poly:
+        return dict(self.terms).get(var, ZERO)
+
+    @property
+    def vars(self) -> tuple[str, ...]:
+        return tuple(v for v, _ in self.terms)
+
+    def substitute(self, values: Mapping[str, Index]) -> Index:
+        total = Index(self.const)
+        for v, c in self.terms:
+            total = total + values.get(v, Index.var(v)).scale(c)
+        return total
+
+    def __str__(self) -> str:
+        text = ""
+        for v, c in self.terms:
+            factor = "" if c == ONE else f"({c})*" if len(c.terms) > 1 else f"{c}*"
+            text += ("+" if text else "") + factor + v
+        if self.const.terms or not text:
+            rest = str(self.const)
+            text += ("" if rest.startswith("-") or not text else "+") + rest
+        return text.replace("+-", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Memory that a Program reads or writes. Strides are in elements. `row`: scratch for one iteration of the outer loops."""
+
+    name: str
+    kind: str  # "input", "output", "temp" or "row"
+    dtype: np.dtype
+    shape: tuple[Poly, ...]
+    strides: tuple[Poly, ...]
+    stream: bool = False  # written with non-temporal stores
+
+    @property
+    def contiguous(self) -> bool:
+        return self.strides == contiguous_strides(self.shape)
+
+    def __str__(self) -> str:
+        text = f"{self.name}: {short_dtype(self.dtype)}[{', '.join(map(str, self.shape))}]"
+        if not self.contiguous:
+            text += f" strides ({', '.join(map(str, self.strides))})"
+        return text + (" streamed" if self.stream else "")
+
+
+class Expr:
+    """A scalar of the loop body; shared sub-expressions are shared objects. `depends` names loop variables and locals."""
+
+    dtype: np.dtype
+
+    @cached_property
+    def depends(self) -> frozenset[str]:
+        return frozenset(name for part in self.parts for name in part.depends)
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return ()
+
+
+@dataclass(eq=False)
+class Load(Expr):
+    """One element of a buffer, `offset` elements from its start; `gathered` adds integer scalars times strides to that."""
+
+    buffer: Buffer
+    offset: Index
+    gathered: tuple[tuple[Expr, Poly], ...] = ()
+
+    @cached_property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self.buffer.dtype
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return tuple(e for e, _ in self.gathered)
+
+    @cached_property
+    def depends(self) -> frozenset[str]:  # type: ignore[override]
+        own = set(self.offset.vars)
+        if self.buffer.kind != "input":
+            own.add(f"={self.buffer.name}")  # its contents: a load is not moved out of a loop that writes them
+        return frozenset(own).union(*(e.depends for e, _ in self.gathered))
+
+
+@dataclass(eq=False)
+class Scalar(Expr):
+    """A number the caller passes (a constant of the program)."""
+
+    name: str
+    dtype: np.dtype
+
+
+@dataclass(eq=False)
+class Local(Expr):
+    """A value bound before: a finished accumulator."""
+
+    name: str
+    dtype: np.dtype
+
+    @cached_property
+    def depends(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset((self.name,))
+
+
+@dataclass(eq=False)
+class IndexValue(Expr):
+    """An index as an int64 scalar."""
+
+    index: Index
+    dtype: np.dtype = field(default_factory=lambda: np.dtype("i8"))
+
+    @cached_property
+    def depends(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(self.index.vars)
+
+
+@dataclass(eq=False)
+class Apply(Expr):
+    """An operation's body on scalars; `generated` bodies take their indices first."""
+
+    op: Any
+    args: tuple[Expr, ...]
+    dtype: np.dtype
+    indices: tuple[Expr, ...] = ()
+    sources: Sources = NOWHERE
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (*self.indices, *self.args)
+
+
+@dataclass(eq=False)
+class CheckedIndex(Expr):
+    """An index read from an array: negative wraps, out of 0..extent-1 ends the run with IndexError code `code`."""
+
+    value: Expr
+    extent: Poly
+    code: int
+    dtype: np.dtype = field(default_factory=lambda: np.dtype("i8"))
+
+    @property
+    def parts(self) -> tuple[Expr, ...]:
+        return (self.value,)
+
+
+@dataclass
+class Store:
+    """buffer[offset] = value. `gathered` as in Load."""
+
+    buffer: Buffer
+    offset: Index
+    value: Expr
+    sources: Sources = NOWHERE
+    gathered: tuple[tuple[Expr, Poly], ...] = ()
+
+
+@dataclass
+class Accumulator:
+    """A reduction's running value, started before the loop that lists it and bound as a Local after it."""
+
+    name: str
+    op: Any  # a Reduction
+    dtype: np.dtype  # of the elements
+    result: np.dtype
+    count: Index | None = None  # how many elements are reduced
+
+
+@dataclass
+class Step:
+    """One element into an accumulator; `index` is its position along the reduced axes."""
+
+    accumulator: Accumulator
+    value: Expr
+    index: Index
+    sources: Sources = NOWHERE
+
+
+@dataclass
+class Finish:
+    """Bind the accumulator's finished value to a Local from its partial results stored in `partials`."""
+
+    accumulator: Accumulator
+    partials: tuple[Buffer, ...]
+    count: Poly  # number of partial results
+    total: Poly  # number of elements they stand for
+
+
+@dataclass
+class Partial:
+    """Store an accumulator as it stands (before finish) as partial result number `index`."""
+
+    accumulator: Accumulator
+    partials: tuple[Buffer, ...]
+    index: Index
+
+
+@dataclass
+class For:
+    """`for var in 0..min(extent)`: serial, or over vector lanes. Its accumulators start before and finish after it."""
+
+    var: str
+    extent: tuple[Index, ...]  # the least of these
+    body: list[Statement]
+    vector: bool = False
+    accumulators: list[Accumulator] = field(default_factory=list)
+    finish: bool = True  # False: the accumulators are left as partial results
+
+
+@dataclass
+class Gemm:
+    """out = a @ b by a library call, for each index of the batch loops around it. Offsets are in elements.
+
+    `lda`, `ldb`: distance of rows; `transpose_a`: a is stored [k, m]. Row-major throughout.
+    """
+
+    out: Buffer
+    out_offset: Index
+    a: Buffer
+    a_offset: Index
+    lda: Poly
+    transpose_a: bool
+    b: Buffer
+    b_offset: Index
+    ldb: Poly
+    transpose_b: bool
+    m: Poly
+    n: Poly
+    k: Poly
+    sources: Sources = NOWHERE
+
+
+Statement = Store | Step | For | Gemm | Finish | Partial
+
+
+@dataclass
+class Kernel:
+    """One fused nest or one library call; its phases (top-level statements) run one after the other."""
+
+    name: str
+    kind: str  # "nest" or "library"
+    body: list[Statement]
+
+
+@dataclass
+class Program:
+    """All kernels of one cluster. `symbols` and `scalars` are passed at run time, in this order."""
+
+    inputs: list[Buffer]
+    outputs: list[Buffer]
+    temps: list[Buffer]
+    rows: list[Buffer]
+    scalars: list[tuple[str, np.dtype]]
+    symbols: list[str]
+    kernels: list[Kernel]
+    errors: list[Sources] = field(default_factory=list)  # where the check with code i stands
+
+    @cached_property
+    def text(self) -> str:
+        """The Program as people read it, and as the cache knows it."""
+        lines = [
+            f"program({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))}):",
+        ]
+        if self.symbols:
+            lines.append(f"  sizes {', '.join(self.symbols)}")
+        if self.scalars:
+            lines.append("  scalars " + ", ".join(f"{name}: {short_dtype(dtype)}" for name, dtype in self.scalars))
+        for buffer in (*self.temps, *self.rows):
+            lines.append(f"  {buffer.kind} {buffer}")
+        for kernel in self.kernels:
+            lines.append(f"  kernel {kernel.name}:")
+            printer = _Printer()
+            for statement in kernel.body:
+                lines.extend("    " + line for line in printer.statement(statement))
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Every statement, outer before inner."""
+    for statement in statements:
+        yield statement
+        if isinstance(statement, For):
+            yield from walk(statement.body)
+
+
+def expressions(statement: Statement) -> tuple[Expr, ...]:
+    """The expressions a statement evaluates itself (a loop's body not among them)."""
+    if isinstance(statement, Store):
+        return (*(e for e, _ in statement.gathered), statement.value)
+    if isinstance(statement, Step):
+        return (statement.value,)
+    return ()
+
+
+def contiguous_strides(shape: Sequence[Poly]) -> tuple[Poly, ...]:
+    """Strides, in elements, of a C-contiguous array."""
+    strides: list[Poly] = []
+    stride = ONE
+    for n in reversed(shape):
+        strides.append(stride)
+        stride = stride * n
+    return tuple(reversed(strides))
+
+
+class _Printer:
+    """Prints expressions once each: what is used twice is named."""
+
+    def __init__(self) -> None:
+        self.names: dict[int, str] = {}
+        self.keep: list[Expr] = []
+
+    def statement(self, s: Statement) -> list[str]:
+        if isinstance(s, For):
+            kind = "vector " if s.vector else ""
+            extent = str(s.extent[0]) if len(s.extent) == 1 else f"min({', '.join(map(str, s.extent))})"
+            start = [f"{a.name} = {a.op} of {short_dtype(a.dtype)}" for a in s.accumulators]
+            with_ = f" with {', '.join(start)}" if start else ""
+            left = "" if s.finish else " left partial"
+            lines = [f"{kind}for {s.var} in 0..{extent}{with_}{left}:"]
+            for inner in s.body:
+                lines.extend("  " + line for line in self.statement(inner))
+            return lines
+        lines = []
+        if isinstance(s, Store):
+            value = self.expr(s.value, lines)
+            lines.append(f"{s.buffer.name}[{self.position(s, lines)}] = {value}")
+        elif isinstance(s, Step):
+            lines.append(f"{s.accumulator.name} <- {self.expr(s.value, lines)} at {s.index}")
+        elif isinstance(s, Partial):
+            lines.append(f"{', '.join(p.name for p in s.partials)}[{s.index}] = {s.accumulator.name} as it stands")
+        elif isinstance(s, Finish):
+            names = ", ".join(p.name for p in s.partials)
+            lines.append(f"{s.accumulator.name} = {s.accumulator.op} of {s.count} partial results {names} of {s.total}")
+        else:
+            ta, tb = ".T" if s.transpose_a else "", ".T" if s.transpose_b else ""
+            lines.append(
+                f"{s.out.name}[{s.out_offset}..] = gemm {s.a.name}[{s.a_offset}.. by {s.lda}]{ta}"
+                f" @ {s.b.name}[{s.b_offset}.. by {s.ldb}]{tb} ({s.m} x {s.k} x {s.n})"
+            )
+        return lines
+
+    def position(self, access: Load | Store, lines: list[str]) -> str:
+        parts = [self.expr(e, lines) if k == ONE else f"({k})*{self.expr(e, lines)}" for e, k in access.gathered]
+        if str(access.offset) != "0" or not parts:
+            parts.insert(0, str(access.offset))
+        return " + ".join(parts)
+
+    def expr(self, e: Expr, lines: list[str]) -> str:
+        if id(e) in self.names:
+            return self.names[id(e)]
+        self.keep.append(e)
+        if isinstance(e, Load):
+            text = f"{e.buffer.name}[{self.position(e, lines)}]"
+        elif isinstance(e, (Scalar, Local)):
+            text = e.name
+        elif isinstance(e, IndexValue):
+            text = f"({e.index})"
+        elif isinstance(e, CheckedIndex):
+            text = f"index({self.expr(e.value, lines)} of {e.extent}, {e.code})"
+        else:
+            assert isinstance(e, Apply)
+            arguments = ", ".join(self.expr(part, lines) for part in e.parts)
+            name = f"v{len(self.names)}"
+            lines.append(f"{name} = {e.op} {arguments}".rstrip())
+            self.names[id(e)] = name
+            return name
+        self.names[id(e)] = text
+        return text

@@ -1,0 +1,344 @@
+"""Which operations share a loop nest (design §6): stages, the groups they form, and a reason for each edge that is cut.
+
+A *stage* is what writes memory or reduces: a stored value, a reduction, a library call. Everything else is read lazily.
+Rules, in order of worth: elementwise work joins its consumer; stages over one space share a nest; a reduction over trailing
+axes and what reads its result over the same outer axes share the outer loop, one row at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from jitlab.ir import Cluster, Edge, Node, NotFused, Poly, Reason
+from jitlab.ir.program import Apply, Expr, Index, Scalar
+from jitlab.ops.base import Elementwise, Generated, Reduction
+from jitlab.ops.sources import Constant
+from jitlab.ops.views import Reshape, Update, View
+
+from .reading import DEAR, Position, Reader, Ref, Unreadable, flops
+from .sizes import Sizes
+
+MATMUL = ("MatMul", "BatchMatMulV2")
+REGION = ("ConcatV2", "TensorScatterUpdate")
+
+
+@dataclass(eq=False)
+class Stage:
+    """One stored value, reduction or call. `space`: the extents it loops over (axes of extent 1 left out)."""
+
+    node: Node
+    kind: str  # "map", "reduce", "gemm" or "region"
+    space: tuple[Poly, ...]
+    reduced: tuple[bool, ...] = ()  # for each axis of `space`
+    refs: list[tuple[Node, Position]] = field(default_factory=list)  # values of other stages, where they are read
+    leaves: set[Node] = field(default_factory=set)  # inputs of the cluster it reads
+    lazy: dict[Node, float] = field(default_factory=dict)  # what it computes on the way, with its operations an element
+
+    @property
+    def kept(self) -> tuple[Poly, ...]:
+        return tuple(n for n, gone in zip(self.space, self.reduced, strict=True) if not gone)
+
+    @property
+    def suffix(self) -> bool:
+        """Only trailing axes are reduced."""
+        return self.kind == "reduce" and not any(
+            later for later, now in zip(self.reduced, self.reduced[1:], strict=False) if later and not now
+        )
+
+
+@dataclass(eq=False)
+class Group:
+    """Stages that become one kernel. `outer`: the extents of the loops they share; None while any would do."""
+
+    stages: list[Stage]
+    kind: str  # "map", "row", "column", "gemm" or "region"
+    outer: tuple[Poly, ...] = ()
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [stage.node for stage in self.stages]
+
+
+def fuse(cluster: Cluster, sizes: Sizes, *, level: str) -> tuple[list[Group], set[Node]]:
+    """Groups in the order they run, and the nodes that get memory of their own."""
+    stored = _must_be_stored(cluster, level)
+    while True:
+        try:
+            stages = _stages(cluster, sizes, stored)
+        except Unreadable as wanted:
+            assert wanted.node not in stored, f"{wanted.node!r} is stored and still cannot be read"
+            stored.add(wanted.node)
+            continue
+        groups: list[Group] = []
+        for stage in stages:
+            if level == "O0" or not _join(stage, groups):
+                groups.append(_alone(stage))
+        more = _dear_in_several(groups, stored)
+        if not more:
+            return groups, stored
+        stored |= more
+
+
+def boundaries(cluster: Cluster, groups: list[Group], stored: set[Node], level: str) -> list[Edge]:
+    """The edges of the cluster that go through memory, each with the one reason."""
+    where = {node: group for group in groups for node in group.nodes}
+    edges: list[Edge] = []
+    seen: set[tuple[Node, Node]] = set()
+    for group in groups:
+        for stage in group.stages:
+            for producer, _ in stage.refs:
+                if where.get(producer) is group or (producer, stage.node) in seen or producer not in where:
+                    continue
+                seen.add((producer, stage.node))
+                reason, cure = _why_not_fused(producer, where[producer], stage, group, level)
+                edges.append(Edge(producer, stage.node, reason, producer.type.nbytes, cure))
+    return edges
+
+
+def _must_be_stored(cluster: Cluster, level: str) -> set[Node]:
+    inside = set(cluster.nodes)
+    stored = {node for node in cluster.outputs}
+    for node in cluster.nodes:
+        if node.op.name in MATMUL or node.op.name in REGION:
+            stored.add(node)
+        elif level == "O0" and not isinstance(node.op, (Constant, View, Reshape, Reduction)):
+            stored.add(node)
+    return {node for node in stored if node in inside}
+
+
+def _stages(cluster: Cluster, sizes: Sizes, stored: set[Node]) -> list[Stage]:
+    inside = set(cluster.nodes)
+    stages = []
+    for node in cluster.nodes:
+        if isinstance(node.op, Reduction) or node in stored:
+            stages.append(_stage(node, inside, sizes, stored))
+    needed = {node for node in cluster.outputs}
+    live = []
+    for stage in reversed(stages):
+        if stage.node in needed:
+            live.append(stage)
+            needed.update(node for node, _ in stage.refs)
+    return live[::-1]
+
+
+def _stage(node: Node, inside: set[Node], sizes: Sizes, stored: set[Node]) -> Stage:
+    refs: dict[tuple[Node, Position], None] = {}
+    leaves: set[Node] = set()
+
+    def resolve(read: Node, position: Position) -> Expr | None:
+        if read not in inside:
+            leaves.add(read)
+            return Ref(read, position)
+        if read in stored or isinstance(read.op, Reduction):
+            refs[(read, position)] = None
+            return Ref(read, position)
+        return None
+
+    reader = _TracingReader(sizes, resolve)
+    if isinstance(node.op, Reduction):
+        (x,) = node.inputs
+        space, position = _space(x, sizes)
+        expr = reader.read(x, position)
+        gone = tuple(axis in node.op.axes for axis, n in enumerate(x.shape) if int(n) != 1)
+        stage = Stage(node, "reduce", space, gone)
+    elif node.op.name in MATMUL and node.dtype.kind != "f":
+        space, expr = contraction(node, reader, sizes)
+        stage = Stage(node, "reduce", space, (*(False for _ in space[:-1]), True)) if space else Stage(node, "reduce", (), ())
+        if int(node.inputs[0].shape[-1]) == 1:
+            stage = Stage(node, "reduce", space, tuple(False for _ in space))
+    elif node.op.name in MATMUL:
+        for source in node.inputs:
+            reader.read(source, _space(source, sizes)[1])
+        expr = Scalar("none", node.dtype)
+        stage = Stage(node, "gemm", _space(node, sizes)[0])
+    elif node.op.name in REGION:
+        for source in node.inputs:
+            reader.read(source, _space(source, sizes)[1])
+        expr = Scalar("none", node.dtype)
+        stage = Stage(node, "region", _space(node, sizes)[0])
+    else:
+        space, position = _space(node, sizes)
+        expr = reader.compute(node, position)
+        stage = Stage(node, "map", space, tuple(False for _ in space))
+    stage.refs = list(refs)
+    stage.leaves = leaves
+    stage.lazy = {n: f for n, f in reader.work.items() if n is not node}
+    del expr
+    return stage
+
+
+class _TracingReader(Reader):
+    """Remembers what it computed, and what that costs an element."""
+
+    def __init__(self, sizes: Sizes, resolve: object) -> None:
+        super().__init__(sizes, resolve, lambda node: Scalar(node.name, node.dtype), lambda node: 0)  # type: ignore[arg-type]
+        self.work: dict[Node, float] = {}
+
+    def compute(self, node: Node, position: Position) -> Expr:
+        expr = super().compute(node, position)
+        if isinstance(node.op, (Elementwise, Generated)):
+            self.work[node] = flops(expr)
+        return expr
+
+
+def contraction(node: Node, reader: Reader, sizes: Sizes) -> tuple[tuple[Poly, ...], Expr]:
+    """A product of matrices as a sum over the last of its space's axes: batch, rows, columns, contracted."""
+    from jitlab.ops.arithmetic import Mul
+    from jitlab.ops.build import result_dtype
+
+    a, b = node.inputs
+    k = a.shape[-1]
+    shape = (*node.shape, k)
+    names = [f"a{axis}" for axis in range(len(shape))]
+    position = [Index() if int(n) == 1 else Index.var(v) for n, v in zip(shape, names, strict=True)]
+    batch = position[: node.ndim - (a.ndim > 1) - (b.ndim > 1)]
+    rows = [position[len(batch)]] if a.ndim > 1 else []
+    columns = [position[node.ndim - 1]] if b.ndim > 1 else []
+
+    def operand(x: Node, matrix: list[Index]) -> Expr:
+        lead = batch[len(batch) - (x.ndim - len(matrix)) :] if x.ndim > len(matrix) else []
+        where = [Index() if int(n) == 1 else i for n, i in zip(x.shape, [*lead, *matrix], strict=True)]
+        return reader.read(x, tuple(where))
+
+    left = operand(a, [*rows, position[-1]])
+    right = operand(b, [position[-1], *columns])
+    assert result_dtype(a, b) == node.dtype
+    space = tuple(sizes.of(n) for n in shape if int(n) != 1)
+    return space, Apply(Mul(), (left, right), node.dtype, sources=node.sources)
+
+
+def _space(node: Node, sizes: Sizes, stem: str = "a") -> tuple[tuple[Poly, ...], Position]:
+    """The extents other than 1, and a position with a variable for each: a<axis>."""
+    space = tuple(sizes.of(n) for n in node.shape if int(n) != 1)
+    names = iter(f"{stem}{i}" for i in range(len(space)))
+    position = tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in node.shape)
+    return space, position
+
+
+def _alone(stage: Stage) -> Group:
+    if stage.kind == "reduce":
+        return Group([stage], "row" if stage.suffix else "column", stage.kept)
+    return Group([stage], stage.kind, stage.space)
+
+
+def _join(stage: Stage, groups: list[Group]) -> bool:
+    """Put the stage into the latest group it may join; False when it has to start one."""
+    if stage.kind in ("gemm", "region"):
+        return False
+    where = {node: i for i, group in enumerate(groups) for node in group.nodes}
+    first = max((where[node] for node, _ in stage.refs if node in where), default=0)
+    for i in range(len(groups) - 1, first - 1, -1):
+        if _related(stage, groups[i]) and _fits(stage, groups[i]):
+            groups[i].stages.append(stage)
+            return True
+    return False
+
+
+def _related(stage: Stage, group: Group) -> bool:
+    """Sharing a nest saves memory traffic: a value of the group, an input or a computation is read by both."""
+    mine = {node for node, _ in stage.refs} | stage.leaves | set(stage.lazy)
+    if any(node in mine for node in group.nodes):
+        return True
+    return any(mine & (other.leaves | set(other.lazy) | {n for n, _ in other.refs}) for other in group.stages)
+
+
+def _fits(stage: Stage, group: Group) -> bool:
+    own = {s.node: s for s in group.stages}
+    inner_refs = [(own[node], position) for node, position in stage.refs if node in own]
+    if group.kind == "map":
+        if stage.space != group.stages[0].space or not all(_aligned(s, p, len(stage.space)) for s, p in inner_refs):
+            return False
+        if stage.kind == "map":
+            return True
+        if not stage.suffix:
+            return False
+        group.kind, group.outer = "row", stage.kept
+        return True
+    if group.kind == "row" and group.outer:
+        k = len(group.outer)
+        if stage.space[:k] != group.outer or any(stage.reduced[:k]):
+            return False
+        if stage.kind == "reduce" and (not stage.suffix or len(stage.kept) != k):
+            return False
+        return all(_aligned(s, p, k) for s, p in inner_refs)
+    if group.kind in ("row", "column"):
+        reads_result = any(s.kind == "reduce" for s, _ in inner_refs)
+        if stage.kind == "map" and stage.space == group.outer:
+            return all(_aligned(s, p, len(stage.space)) for s, p in inner_refs) and (reads_result or not inner_refs)
+        loops = [s for s in group.stages if len(s.space) > len(group.outer)]
+        if reads_result or not loops or stage.space != loops[0].space or not all(s.kind == "reduce" for s in loops):
+            return False
+        if stage.kind == "reduce":
+            return stage.reduced == loops[0].reduced
+        return group.kind == "row" and all(_aligned(s, p, len(stage.space)) for s, p in inner_refs)
+    return False
+
+
+def _aligned(producer: Stage, position: Position, k: int) -> bool:
+    """The value is read in the iteration of the k outer loops in which it is made."""
+    shape_index = [i for i, n in zip(position, producer.node.shape, strict=True) if int(n) != 1]
+    wanted = [Index.var(f"a{axis}") for axis in range(k)]
+    return shape_index[:k] == wanted[: len(shape_index)] and len(shape_index) >= min(k, len(shape_index))
+
+
+def _dear_in_several(groups: list[Group], stored: set[Node]) -> set[Node]:
+    """Values that several kernels would compute again at more than it costs to keep them."""
+    users: dict[Node, set[int]] = {}
+    cost: dict[Node, float] = {}
+    for i, group in enumerate(groups):
+        for stage in group.stages:
+            for node, work in stage.lazy.items():
+                users.setdefault(node, set()).add(i)
+                cost[node] = work
+    dear = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= DEAR}
+    # Keep the last of a chain: what only feeds kept values is not computed again.
+    return {node for node in dear if not _only_feeds(node, dear, groups)}
+
+
+def _only_feeds(node: Node, dear: set[Node], groups: list[Group]) -> bool:
+    readers = [reader for group in groups for stage in group.stages for reader in (*stage.lazy, stage.node)]
+    direct = {reader for reader in readers if node in reader.inputs}
+    return bool(direct) and direct <= dear
+
+
+def _why_not_fused(
+    producer: Node, made: Group, stage: Stage, group: Group, level: str
+) -> tuple[Reason, str | None]:
+    size = bytes_text(producer.type.nbytes)
+    name = producer.name
+    lines = ", ".join(str(n) for n in sorted({s.line for s in producer.sources})) or "?"
+    if level == "O0":
+        return Reason(NotFused.LEVEL, f"Not fused: level O0 gives each operation its own kernel; {name} is {size}"), "--level O1"
+    if "gemm" in (made.kind, group.kind):
+        text = f"Not fused: a library call reads and writes whole matrices; {name} is {size} (line {lines})"
+        return Reason(NotFused.LIBRARY_CALL, text), None
+    if made.kind == "row" and not made.outer:
+        text = f"Not fused: {name} needs all elements before the first one that reads it; {size} (line {lines})"
+        return Reason(NotFused.WHOLE_REDUCTION, text), None
+    if made.kind == "column" and any(s.node is producer and s.kind == "reduce" for s in made.stages):
+        text = f"Not fused: {name} is reduced over an outer axis, so every row has to be read first; {size} (line {lines})"
+        return Reason(NotFused.REDUCED_OUTER_AXIS, text), None
+    if "region" in (made.kind, group.kind):
+        return Reason(NotFused.UPDATED, f"Not fused: part of an array is written; {name} is {size} (line {lines})"), None
+    positions = [p for n, p in stage.refs if n is producer]
+    if any(len(p) != producer.ndim for p in positions):
+        return Reason(NotFused.RESHAPED, f"Not fused: {name} is read under another shape; {size} (line {lines})"), None
+    if len(stage.space) == len(made.outer) and stage.space != made.outer:
+        text = f"Not fused: {name} is read over another space than it is made in; {size} (line {lines})"
+        return Reason(NotFused.DIFFERENT_SPACE, text), None
+    return Reason(NotFused.READ_AGAIN, f"Not fused: {name} is read again, {size} (line {lines})"), None
+
+
+def bytes_text(n: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= size:
+            return f"{n / size:.3g} {unit}"
+    return f"{n} B"
+
+
+def updates_in_place(node: Node, users: dict[Node, list[Node]], outputs: Iterable[Node]) -> bool:
+    """Is an Update the only one that still wants its base? (loops.md §5, rule 1)"""
+    assert isinstance(node.op, Update)
+    base = node.inputs[0]
+    return users.get(base) == [node] and base not in set(outputs)

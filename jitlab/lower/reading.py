@@ -1,0 +1,179 @@
+"""Reading a value at an index: views, casts and elementwise work are folded into whoever reads them (loops.md §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from jitlab.ir import Node, Poly, plain
+from jitlab.ir.program import ONE, ZERO, Apply, CheckedIndex, Expr, Index, IndexValue, Load, Scalar, contiguous_strides
+from jitlab.ops.base import Elementwise, Generated
+from jitlab.ops.sources import Constant
+from jitlab.ops.views import Reshape, View
+
+from .sizes import Sizes
+
+Position = tuple[Index, ...]
+Resolve = Callable[[Node, Position], "Expr | None"]
+
+#: At or above this many operations an element is worth keeping rather than computing again.
+DEAR = 8.0
+
+
+class Ref(Expr):
+    """A value of another stage, met while dependencies are looked for (`Reader` with a resolver that makes these)."""
+
+    def __init__(self, node: Node, position: Position) -> None:
+        self.node = node
+        self.position = position
+        self.dtype = node.dtype
+
+
+class Unreadable(Exception):
+    """The value has to be in memory before it can be read this way."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node.name)
+        self.node = node
+
+
+class Reader:
+    """Expressions for values at positions. `resolve` answers for values that have a place; everything else is computed.
+
+    The same value at the same position is the same Expr object.
+    """
+
+    def __init__(self, sizes: Sizes, resolve: Resolve, scalar: Callable[[Node], Scalar], check: Callable[[Node], int]) -> None:
+        self.sizes, self.resolve, self.scalar, self.check = sizes, resolve, scalar, check
+        self._memo: dict[tuple[Node, Position], Expr] = {}
+
+    def read(self, node: Node, position: Position) -> Expr:
+        key = (node, position)
+        expr = self._memo.get(key)
+        if expr is None:
+            expr = self.resolve(node, position) or self.compute(node, position)
+            self._memo[key] = expr
+        return expr
+
+    def compute(self, node: Node, position: Position) -> Expr:
+        """The value from its inputs, whether or not it has a place itself."""
+        op = node.op
+        if isinstance(op, Constant) and node.ndim == 0:
+            return self.scalar(node)
+        if isinstance(op, Elementwise):
+            args = tuple(self.read(source, broadcast_position(source, node, position)) for source in node.inputs)
+            return Apply(op, args, node.dtype, sources=node.sources)
+        if isinstance(op, View):
+            (base,) = node.inputs
+            return self.read(base, self.view_position(op, position))
+        if isinstance(op, Reshape):
+            return self._read_reshaped(node, position)
+        if isinstance(op, Generated):
+            indices = tuple(IndexValue(i) for i in position)
+            args = tuple(self.read(source, ()) for source in node.inputs)
+            return Apply(op, args, node.dtype, indices, sources=node.sources)
+        if op.name == "Take":
+            return self._read_taken(node, position)
+        raise Unreadable(node)
+
+    def view_position(self, op: View, position: Position) -> Position:
+        """Where in the base a view's position lies."""
+        result = []
+        for offset, step, axis in op.map:
+            index = Index(self.sizes.of(offset))
+            if axis is not None:
+                index = index + position[axis].scale(self.sizes.of(step))
+            result.append(index)
+        return tuple(result)
+
+    def _read_reshaped(self, node: Node, position: Position) -> Expr:
+        (base,) = node.inputs
+        matched = self._same_up_to_ones(node, base, position)
+        if matched is not None:
+            return self.read(base, matched)
+        strides = contiguous_strides([self.sizes.of(n) for n in node.shape])
+        flat = Index()
+        for index, stride in zip(position, strides, strict=True):
+            flat = flat + index.scale(stride)
+        return self.read_flat(base, flat)
+
+    def read_flat(self, node: Node, flat: Index) -> Expr:
+        """The element number `flat` in C order. Raises Unreadable when that needs the value in memory."""
+        shape = tuple(self.sizes.of(n) for n in node.shape)
+        if len(shape) == 1:
+            return self.read(node, (flat,))
+        if not shape:
+            return self.read(node, ())
+        resolved = self.resolve(node, tuple(Index() for _ in shape))
+        if isinstance(resolved, Ref):
+            return Ref(node, (flat,))
+        if isinstance(resolved, Load):
+            if resolved.buffer.contiguous and resolved.buffer.shape == shape:
+                return Load(resolved.buffer, flat)
+            raise Unreadable(node)
+        if resolved is not None:
+            raise Unreadable(node)
+        if isinstance(node.op, Reshape):
+            return self.read_flat(node.inputs[0], flat)
+        if isinstance(node.op, Elementwise):
+            args = []
+            for source in node.inputs:
+                if int(source.type.size) == 1 and source.ndim == 0:
+                    args.append(self.read(source, ()))
+                elif plain(source.shape) == plain(node.shape):
+                    args.append(self.read_flat(source, flat))
+                else:
+                    raise Unreadable(node)
+            return Apply(node.op, tuple(args), node.dtype, sources=node.sources)
+        raise Unreadable(node)
+
+    def _same_up_to_ones(self, node: Node, base: Node, position: Position) -> Position | None:
+        """The base's position when the reshape only adds or drops axes of extent 1."""
+        mine = [(self.sizes.of(n), i) for n, i in zip(node.shape, position, strict=True) if int(n) != 1]
+        theirs = [self.sizes.of(n) for n in base.shape if int(n) != 1]
+        if [n for n, _ in mine] != theirs:
+            return None
+        rest = iter(i for _, i in mine)
+        return tuple(Index() if int(n) == 1 else next(rest) for n in base.shape)
+
+    def _read_taken(self, node: Node, position: Position) -> Expr:
+        """x[..., indices, ...]: the source has to have a place, the indices may be computed."""
+        source, indices = node.inputs
+        axis = node.op.axis
+        place = self.read(source, (*position[:axis], Index(), *position[axis + indices.ndim :]))
+        if isinstance(place, Ref):
+            inner = self.read(indices, position[axis : axis + indices.ndim])
+            return Apply(None, (place, inner), node.dtype)
+        if not isinstance(place, Load) or place.gathered:
+            raise Unreadable(source)
+        index = self.read(indices, position[axis : axis + indices.ndim])
+        at = CheckedIndex(index, self.sizes.of(source.shape[axis]), self.check(node))
+        stride = self._axis_stride(source, axis, position, place)
+        return Load(place.buffer, place.offset, ((at, stride),))
+
+    def _axis_stride(self, source: Node, axis: int, position: Position, place: Load) -> Poly:
+        """How far one step along `axis` moves in the buffer that holds `source`."""
+        probe = Index.var("?")
+        moved = self.resolve(source, tuple(probe if a == axis else Index() for a in range(source.ndim)))
+        if moved is None:
+            moved = self.compute(source, tuple(probe if a == axis else Index() for a in range(source.ndim)))
+        assert isinstance(moved, Load)
+        return moved.offset.coefficient("?")
+
+
+def broadcast_position(source: Node, node: Node, position: Position) -> Position:
+    """The position in an operand that broadcasts to `node`: 0 where its extent is 1."""
+    shift = len(position) - source.ndim
+    return tuple(Index() if int(n) == 1 else position[axis + shift] for axis, n in enumerate(source.shape))
+
+
+def flops(expr: Expr, seen: set[int] | None = None) -> float:
+    """Operations to compute an expression once, shared parts counted once."""
+    seen = set() if seen is None else seen
+    if id(expr) in seen:
+        return 0.0
+    seen.add(id(expr))
+    own = expr.op.flops_per_element if isinstance(expr, Apply) and expr.op is not None else 0.0
+    return own + sum(flops(part, seen) for part in expr.parts)
+
+
+__all__ = ["DEAR", "ONE", "ZERO", "Position", "Reader", "Ref", "Unreadable", "broadcast_position", "flops"]

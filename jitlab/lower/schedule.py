@@ -1,0 +1,477 @@
+"""From a group of stages to a loop nest: loops, passes over a row, vectors, what is kept in a row of scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from jitlab.ir import Node, Poly
+from jitlab.ir.program import (
+    ONE,
+    Accumulator,
+    Apply,
+    Buffer,
+    CheckedIndex,
+    Expr,
+    Finish,
+    For,
+    Index,
+    IndexValue,
+    Load,
+    Local,
+    Partial,
+    Statement,
+    Step,
+    Store,
+    contiguous_strides,
+    expressions,
+    walk,
+)
+from jitlab.ops.reductions import Sum
+
+from .fusion import MATMUL, Group, Stage, contraction
+from .reading import DEAR, Position, Reader, flops
+from .sizes import Sizes
+
+#: Elements of a whole reduction that one partial result stands for. It depends on nothing, so neither do the bits.
+BLOCK = 1 << 16
+
+#: Inner loops shorter than this are not worth vectors: the outer loop gets them (cpu.md §7).
+SHORT = 8
+
+
+@dataclass
+class Pass:
+    """One loop over the inner axes of a row (or one scalar step), with what it stores and accumulates."""
+
+    inner: tuple[Poly, ...]
+    stages: list[Stage] = field(default_factory=list)
+    statements: list[Store | Step] = field(default_factory=list)
+    accumulators: list[Accumulator] = field(default_factory=list)
+
+
+class Nest:
+    """Builds the body of one kernel."""
+
+    def __init__(
+        self,
+        group: Group,
+        sizes: Sizes,
+        place: Callable[[Node], Buffer | None],
+        make_reader: Callable[[Callable[[Node, Position], Expr | None]], Reader],
+        temp: Callable[[str, tuple[Poly, ...], object], Buffer],
+        name: Callable[[str], str],
+    ) -> None:
+        self.group, self.sizes, self.place, self.temp, self.name = group, sizes, place, temp, name
+        self.own = {stage.node: stage for stage in group.stages}
+        self.reader = make_reader(self._resolve)
+        self.results: dict[Node, Local] = {}
+
+    def build(self) -> list[Statement]:
+        if self.group.kind == "map":
+            return self._map()
+        if self.group.kind == "row":
+            return self._rows() if self.group.outer else self._whole()
+        return self._column()
+
+    # -- the three shapes
+
+    def _map(self) -> list[Statement]:
+        """Every stage over one space, in one nest."""
+        space = self.group.stages[0].space
+        names = [f"a{axis}" for axis in range(len(space))]
+        body: list[Statement] = [self._store(stage) for stage in self.group.stages]
+        loops = [(v, n) for v, n in zip(names, space, strict=True)]
+        loops, body = collapse(loops, body)
+        return self._loops(loops, body, vector=len(loops) - 1)
+
+    def _rows(self) -> list[Statement]:
+        """Outer loops shared by all stages; passes over the inner axes, one after the other."""
+        k = len(self.group.outer)
+        passes = self._passes(k)
+        short = all(self._extent_value(p.inner) < SHORT for p in passes if p.inner) and self._value(self.group.outer[-1]) >= SHORT
+        if not short:
+            self._keep_dear(passes, k)
+        body: list[Statement] = []
+        for p in passes:
+            loops = [(f"a{k + axis}", n) for axis, n in enumerate(p.inner)]
+            inner: list[Statement] = list(p.statements)
+            loops, inner = collapse(loops, inner)
+            nest = self._loops(loops, inner, vector=None if short else len(loops) - 1, accumulators=p.accumulators)
+            body.extend(nest)
+        outer = [(f"a{axis}", n) for axis, n in enumerate(self.group.outer)]
+        return self._loops(outer, body, vector=len(outer) - 1 if short else None)
+
+    def _whole(self) -> list[Statement]:
+        """A reduction of everything: partial results of blocks, then one of them all; scalar work follows."""
+        looped = [stage for stage in self.group.stages if stage.space]
+        after = [stage for stage in self.group.stages if not stage.space and stage.kind == "map"]
+        bare = [stage for stage in self.group.stages if not stage.space and stage.kind == "reduce"]
+        statements: list[Statement] = []
+        if looped:
+            p = Pass(looped[0].space)
+            for stage in looped:
+                self._add(p, stage)
+            statements.extend(self._blocks(p))
+            for accumulator, stage in zip(p.accumulators, (s for s in looped if s.kind == "reduce"), strict=True):
+                self._bind(stage, accumulator)
+        for stage in bare:
+            p = Pass(())
+            self._add(p, stage)
+            statements.extend(self._loops([], list(p.statements), vector=None, accumulators=p.accumulators))
+            self._bind(stage, p.accumulators[0])
+        for stage in looped + bare:
+            if stage.kind == "reduce" and self.place(stage.node) is not None:
+                statements.append(self._store_result(stage))
+        statements.extend(self._store(stage) for stage in after)
+        return statements
+
+    def _blocks(self, p: Pass) -> list[Statement]:
+        loops: list[tuple[str, Poly]] = [(f"a{axis}", n) for axis, n in enumerate(p.inner)]
+        body: list[Statement] = list(p.statements)
+        loops, body = collapse(loops, body)
+        total = ONE
+        for _, n in loops:
+            total = total * n
+        if len(loops) == 1:
+            (var, n) = loops[0]
+            count = self.sizes.fresh(-(-self.sizes.value(n) // BLOCK))
+            block, inside = "b", "j"
+            at = Index.of(Poly(), {block: Poly.constant(BLOCK), inside: ONE})
+            body = substitute(body, {var: at})
+            left = Index.of(n, {block: Poly.constant(-BLOCK)})
+            inner: Statement = For(
+                inside, (Index(Poly.constant(BLOCK)), left), body, vector=True, accumulators=p.accumulators, finish=False
+            )
+        else:
+            (block, count), *rest = loops
+            (nest,) = self._loops(rest, body, vector=len(rest) - 1, accumulators=p.accumulators)
+            assert isinstance(nest, For)
+            nest.finish = False
+            inner = nest
+        partials = {a.name: self._partials(a, count) for a in p.accumulators}
+        leave: list[Statement] = [Partial(a, partials[a.name], Index.var(block)) for a in p.accumulators]
+        outer = For(block, (Index(count),), [inner, *leave])
+        return [outer, *(Finish(a, partials[a.name], count, total) for a in p.accumulators)]
+
+    def _column(self) -> list[Statement]:
+        """Kept axes outside, reduced ones inside; vectors along the last axis of the space."""
+        looped = [s for s in self.group.stages if s.kind == "reduce"]
+        after = [s for s in self.group.stages if s.kind == "map"]
+        first = looped[0]
+        kept = [axis for axis, gone in enumerate(first.reduced) if not gone]
+        gone = [axis for axis, is_gone in enumerate(first.reduced) if is_gone]
+        p = Pass(first.space)
+        for stage in looped:
+            self._add(p, stage)
+        inner_loops = [(f"a{axis}", first.space[axis]) for axis in gone]
+        last_kept = kept[-1] == len(first.space) - 1
+        body = self._loops(
+            inner_loops, list(p.statements), vector=None if last_kept else len(gone) - 1, accumulators=p.accumulators
+        )
+        rename = {f"a{position}": Index.var(f"a{axis}") for position, axis in enumerate(kept)}
+        for accumulator, stage in zip(p.accumulators, looped, strict=True):
+            self._bind(stage, accumulator)
+            if self.place(stage.node) is not None:
+                body.extend(substitute([self._store_result(stage)], rename, only_offsets=True))
+        for stage in after:
+            # A map over the kept axes counts them from 0: its a<position> is the nest's a<axis>.
+            body.extend(substitute([self._store(stage)], rename))
+        outer = [(f"a{axis}", first.space[axis]) for axis in kept]
+        return self._loops(outer, body, vector=len(outer) - 1 if last_kept else None)
+
+    # -- passes
+
+    def _passes(self, k: int) -> list[Pass]:
+        passes: list[Pass] = []
+        made: dict[Node, Pass] = {}
+        results = Pass(())  # reductions that others want are stored when the row is done
+        for stage in self.group.stages:
+            inner = stage.space[k:]
+            waits = [node for node, _ in stage.refs if node in made]
+            last = passes[-1] if passes else None
+            if last is None or last.inner != inner or any(self._blocks_pass(n, made[n], last, stage) for n in waits):
+                last = Pass(inner)
+                passes.append(last)
+            self._add(last, stage)
+            made[stage.node] = last
+            if stage.kind == "reduce":
+                self._bind(stage, last.accumulators[-1])
+                if self.place(stage.node) is not None:
+                    results.statements.append(self._store_result(stage))
+        return [*passes, results] if results.statements else passes
+
+    def _blocks_pass(self, node: Node, made_in: Pass, last: Pass, stage: Stage) -> bool:
+        """Must `stage` wait for the pass `last` to end before it reads `node`?"""
+        if made_in is not last:
+            return False
+        if self.own[node].kind == "reduce":
+            return True
+        full = tuple(f"a{axis}" for axis in range(len(stage.space)))
+        positions = [p for n, p in stage.refs if n is node]
+        return any([i for i in p if i.terms] != [Index.var(v) for v in full] for p in positions)
+
+    def _add(self, p: Pass, stage: Stage) -> None:
+        p.stages.append(stage)
+        if stage.kind == "map":
+            p.statements.append(self._store(stage))
+            return
+        node = stage.node
+        if node.op.name in MATMUL:
+            _, value = contraction(node, self.reader, self.sizes)
+            op = Sum(axes=(0,))
+            count: Poly = self.sizes.of(node.inputs[0].shape[-1])
+        else:
+            op = node.op
+            (x,) = node.inputs
+            value = self.reader.read(x, self._position(x))
+            count = ONE
+            for axis in op.axes:
+                count = count * self.sizes.of(x.shape[axis])
+        accumulator = Accumulator(self.name("r"), op, value.dtype, node.dtype, Index(count))
+        p.accumulators.append(accumulator)
+        p.statements.append(Step(accumulator, value, self._reduced_position(stage), node.sources))
+
+    def _bind(self, stage: Stage, accumulator: Accumulator) -> None:
+        self.results[stage.node] = Local(accumulator.name, stage.node.dtype)
+
+    def _reduced_position(self, stage: Stage) -> Index:
+        """The element's number along the flattened reduced axes."""
+        gone = [axis for axis, is_gone in enumerate(stage.reduced) if is_gone]
+        strides = contiguous_strides([stage.space[axis] for axis in gone])
+        position = Index()
+        for axis, stride in zip(gone, strides, strict=True):
+            position = position + Index.var(f"a{axis}").scale(stride)
+        return position
+
+    def _keep_dear(self, passes: Sequence[Pass], k: int) -> None:
+        """What a pass computed at some cost and a later pass needs again stays in a row of scratch."""
+        inner_vars = {f"a{axis}" for axis in range(k, k + 8)}
+        made: dict[int, Pass] = {}
+        kept: dict[int, Load] = {}
+        for p in passes:
+            statements: list[Store | Step] = []
+            for s in p.statements:
+                replaced: dict[int, Expr] = {}
+                for root in expressions(s):
+                    self._find_dear(root, p, made, kept, inner_vars, k, replaced, set())
+                statements.append(replace(s, replaced) if replaced else s)
+            p.statements[:] = statements
+            for s in p.statements:
+                for root in expressions(s):
+                    _mark(root, p, made)
+
+    def _find_dear(
+        self, e: Expr, p: Pass, made: dict[int, Pass], kept: dict[int, Load], inner: set[str], k: int,
+        replaced: dict[int, Expr], seen: set[int],
+    ) -> None:  # fmt: skip
+        if id(e) in seen:
+            return
+        seen.add(id(e))
+        earlier = made.get(id(e))
+        if earlier is not None and earlier is not p and earlier.inner == p.inner and e.depends & inner and flops(e) >= DEAR:
+            if id(e) not in kept:
+                kept[id(e)] = self._keep(e, earlier, k)
+            replaced[id(e)] = kept[id(e)]
+            return
+        for part in e.parts:
+            self._find_dear(part, p, made, kept, inner, k, replaced, seen)
+
+    def _keep(self, e: Expr, p: Pass, k: int) -> Load:
+        strides = contiguous_strides(p.inner)
+        offset = Index()
+        for axis, stride in enumerate(strides):
+            offset = offset + Index.var(f"a{k + axis}").scale(stride)
+        for s in p.statements:
+            if isinstance(s, Store) and s.value is e and not s.buffer.stream and not s.gathered:
+                return Load(s.buffer, s.offset)
+        row = self.temp("row", p.inner, e.dtype)
+        p.statements.insert(0, Store(row, offset, e, getattr(e, "sources", frozenset())))
+        return Load(row, offset)
+
+    # -- statements
+
+    def _store(self, stage: Stage) -> Store:
+        node = stage.node
+        buffer = self.place(node)
+        assert buffer is not None
+        position = self._position(node)
+        return Store(buffer, self._offset(buffer, position), self.reader.read(node, position), node.sources)
+
+    def _store_result(self, stage: Stage) -> Store:
+        buffer = self.place(stage.node)
+        assert buffer is not None
+        return Store(buffer, self._offset(buffer, self._position(stage.node)), self.results[stage.node], stage.node.sources)
+
+    def _offset(self, buffer: Buffer, position: Position) -> Index:
+        total = Index()
+        for index, stride in zip(position, buffer.strides, strict=True):
+            total = total + index.scale(stride)
+        return total
+
+    def _position(self, node: Node) -> Position:
+        names = iter(f"a{i}" for i in range(node.ndim))
+        return tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in node.shape)
+
+    def _resolve(self, node: Node, position: Position) -> Expr | None:
+        if node in self.results:
+            return self.results[node]
+        stage = self.own.get(node)
+        if stage is not None and stage.kind == "map" and position == self._position(node):
+            return None  # made in this very iteration
+        buffer = self.place(node)
+        return None if buffer is None else Load(buffer, self._offset(buffer, position))
+
+    def _partials(self, accumulator: Accumulator, count: Poly) -> tuple[Buffer, ...]:
+        return tuple(self.temp("temp", (count,), dtype) for dtype in accumulator_dtypes(accumulator))
+
+    def _loops(
+        self,
+        loops: Sequence[tuple[str, Poly]],
+        body: list[Statement],
+        vector: int | None,
+        accumulators: Sequence[Accumulator] = (),
+    ) -> list[Statement]:
+        if not loops and accumulators:
+            loops, vector = [("one", ONE)], None
+        for position in reversed(range(len(loops))):
+            var, n = loops[position]
+            started = list(accumulators) if position == 0 else []
+            body = [For(var, (Index(n),), body, vector=position == vector, accumulators=started)]
+        return body
+
+    def _value(self, n: Poly) -> int:
+        return self.sizes.value(n)
+
+    def _extent_value(self, extents: Sequence[Poly]) -> int:
+        total = 1
+        for n in extents:
+            total *= self._value(n)
+        return total
+
+
+class _Probe:
+    """An emitter that only tells dtypes: enough for a reduction's start."""
+
+    def __init__(self, dtype: object = None) -> None:
+        self.dtype = dtype
+
+    def constant(self, value: object, dtype: object) -> _Probe:
+        return _Probe(np.dtype(dtype))  # type: ignore[call-overload]
+
+
+def accumulator_dtypes(accumulator: Accumulator) -> tuple[object, ...]:
+    """The dtypes of an accumulator's parts."""
+    start = accumulator.op.start(_Probe(), accumulator.dtype)
+    return tuple(part.dtype for part in (start if isinstance(start, tuple) else (start,)))
+
+
+def collapse(
+    loops: Sequence[tuple[str, Poly]], body: list[Statement]
+) -> tuple[list[tuple[str, Poly]], list[Statement]]:
+    """for a in 0..n: for b in 0..m -> for b in 0..n*m, where every access moves along a as m steps along b do."""
+    result = list(loops)
+    position = len(result) - 1
+    while position > 0:
+        (a, n), (b, m) = result[position - 1], result[position]
+        if all(i.coefficient(a) == i.coefficient(b) * m for i in _indices(body)):
+            body = substitute(body, {a: Index()})
+            result[position - 1 : position + 1] = [(b, n * m)]
+        position -= 1
+    return result, body
+
+
+def _indices(statements: Sequence[Statement]) -> list[Index]:
+    found: list[Index] = []
+    seen: set[int] = set()
+
+    def visit(e: Expr) -> None:
+        if id(e) in seen:
+            return
+        seen.add(id(e))
+        if isinstance(e, Load):
+            found.append(e.offset)
+        elif isinstance(e, IndexValue):
+            found.append(e.index)
+        for part in e.parts:
+            visit(part)
+
+    for s in walk(statements):
+        if isinstance(s, Store):
+            found.append(s.offset)
+        elif isinstance(s, Step):
+            found.append(s.index)
+        for e in expressions(s):
+            visit(e)
+    return found
+
+
+def substitute(statements: Sequence[Statement], values: dict[str, Index], *, only_offsets: bool = False) -> list[Statement]:
+    """The statements with loop variables replaced; shared expressions stay shared."""
+    memo: dict[int, Expr] = {}
+
+    def new(e: Expr) -> Expr:
+        done = memo.get(id(e))
+        if done is not None:
+            return done
+        result: Expr
+        if isinstance(e, Load):
+            result = Load(e.buffer, e.offset.substitute(values), tuple((new(g), k) for g, k in e.gathered))
+        elif isinstance(e, IndexValue):
+            result = IndexValue(e.index.substitute(values))
+        else:
+            result = _rebuilt(e, new)
+        memo[id(e)] = result
+        return result
+
+    out: list[Statement] = []
+    for s in statements:
+        if isinstance(s, Store):
+            value = s.value if only_offsets else new(s.value)
+            gathered = tuple((new(g), k) for g, k in s.gathered)
+            out.append(Store(s.buffer, s.offset.substitute(values), value, s.sources, gathered))
+        elif isinstance(s, Step):
+            out.append(Step(s.accumulator, new(s.value), s.index.substitute(values), s.sources))
+        else:
+            assert isinstance(s, For)
+            extent = tuple(i.substitute(values) for i in s.extent)
+            out.append(For(s.var, extent, substitute(s.body, values), s.vector, s.accumulators, s.finish))
+    return out
+
+
+def replace(s: Store | Step, values: dict[int, Expr]) -> Store | Step:
+    """The statement with whole expressions replaced, by identity."""
+    memo: dict[int, Expr] = dict(values)
+
+    def new(e: Expr) -> Expr:
+        done = memo.get(id(e))
+        if done is None:
+            done = memo[id(e)] = _rebuilt(e, new)
+        return done
+
+    if isinstance(s, Store):
+        return Store(s.buffer, s.offset, new(s.value), s.sources, tuple((new(g), k) for g, k in s.gathered))
+    return Step(s.accumulator, new(s.value), s.index, s.sources)
+
+
+def _rebuilt(e: Expr, new: Callable[[Expr], Expr]) -> Expr:
+    parts = [new(part) for part in e.parts]
+    if all(a is b for a, b in zip(parts, e.parts, strict=True)):
+        return e
+    if isinstance(e, Apply):
+        n = len(e.indices)
+        return Apply(e.op, tuple(parts[n:]), e.dtype, tuple(parts[:n]), e.sources)
+    if isinstance(e, CheckedIndex):
+        return CheckedIndex(parts[0], e.extent, e.code)
+    assert isinstance(e, Load)
+    return Load(e.buffer, e.offset, tuple((part, k) for part, (_, k) in zip(parts, e.gathered, strict=True)))
+
+
+def _mark(e: Expr, p: Pass, made: dict[int, Pass]) -> None:
+    if id(e) in made:
+        return
+    made[id(e)] = p
+    for part in e.parts:
+        _mark(part, p, made)

@@ -1,0 +1,78 @@
+"""Extents of a cluster in canonical symbols: equalities that operations need are united, then symbols are renumbered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitlab.ir import Node, Poly, poly
+from jitlab.ops.base import Elementwise
+
+
+class Sizes:
+    """Polynomials of a Program. Symbols are n0, n1, ... in order of first use, so that equal Programs have equal text."""
+
+    def __init__(self, nodes: Sequence[Node], values: dict[str, int]) -> None:
+        self._known = values  # of the graph's symbols
+        self._equal: dict[str, Poly] = {}
+        self._names: dict[str, Poly] = {}
+        self.symbols: list[str] = []
+        self.values: dict[str, int] = {}  # of the Program's symbols
+        for node in nodes:
+            self._unite_operands(node)
+
+    def of(self, extent: int) -> Poly:
+        """The polynomial of an extent."""
+        return self._rename(self._normal(poly(extent)))
+
+    def fresh(self, value: int, stem: str = "n") -> Poly:
+        """A new run-time symbol (a stride of an argument)."""
+        name = f"{stem}{len(self.symbols)}"
+        self.symbols.append(name)
+        self.values[name] = value
+        return Poly.symbol(name)
+
+    def value(self, p: Poly) -> int:
+        return p.evaluate(self.values)
+
+    def same(self, a: Poly, b: Poly) -> bool:
+        return a == b
+
+    def _rename(self, p: Poly) -> Poly:
+        for name in p.symbols:
+            if name not in self._names:
+                self._names[name] = self.fresh(self._known[name])
+        return p.substitute(self._names)
+
+    def _normal(self, p: Poly) -> Poly:
+        while True:
+            q = p.substitute(self._equal)
+            if q == p:
+                return p
+            p = q
+
+    def _unite(self, a: int, b: int) -> None:
+        """An operation needs a = b: replace one symbol by what it equals. The trace is exact, so they are equal today."""
+        p, q = self._normal(poly(a)), self._normal(poly(b))
+        difference = p - q
+        if not difference.terms or int(a) != int(b):
+            return
+        single = [(m[0], k) for m, k in difference.terms if len(m) == 1 and abs(k) == 1]
+        for name, k in reversed(single):
+            rest = difference - Poly.symbol(name).scale(k)
+            if name not in rest.symbols:
+                self._equal[name] = rest.scale(-k)
+                return
+
+    def _unite_operands(self, node: Node) -> None:
+        op = node.op
+        if isinstance(op, Elementwise):
+            for source in node.inputs:
+                for n, m in zip(reversed(source.shape), reversed(node.shape), strict=False):
+                    if int(n) != 1:
+                        self._unite(n, m)
+        elif op.name in ("MatMul", "BatchMatMulV2"):
+            a, b = node.inputs
+            self._unite(a.shape[-1], b.shape[-2] if b.ndim > 1 else b.shape[0])
+        elif op.name == "TensorScatterUpdate":
+            for n, m in zip(node.inputs[1].shape, op.shape, strict=True):
+                self._unite(n, m)
