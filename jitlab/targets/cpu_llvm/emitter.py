@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import math
+from . import machine, math
 from .function import FunctionText
 
 BOOL = np.dtype(np.bool_)
@@ -33,7 +33,7 @@ _SATURATING_CASTS = platform.machine().lower() in ("aarch64", "arm64")
 
 @dataclass(frozen=True, slots=True)
 class Val:
-    """A value of the loop. `lanes` 0: one scalar for all lanes; else as many lanes (1: a scalar that differs by element).
+    """A value of the loop. `lanes` 0: one scalar for all lanes; else so many lanes (1: a scalar, differing by element).
 
     `text` is an SSA name or a literal (of the element type, also for vectors: it is splatted where it is used).
     Complex values hold the imaginary part in `imag`. Bools are i1 in registers and i8 in memory.
@@ -81,7 +81,8 @@ class VectorEmitter:
 
     def parts(self, x: Val) -> tuple[str, ...]:
         """Operand texts of the value: one, or two if it is complex; `from_parts` undoes it (phis, allocas)."""
-        return (self.operand(x), self.operand(Val(x.dtype, x.imag, x.lanes))) if x.dtype.kind == "c" else (self.operand(x),)
+        real = self.operand(x)
+        return (real, self.operand(Val(x.dtype, x.imag, x.lanes))) if x.dtype.kind == "c" else (real,)
 
     def from_parts(self, dtype: np.dtype[Any], parts: Sequence[object], lanes: int | None = None) -> Val:
         re, *im = (str(part) for part in parts)
@@ -228,6 +229,9 @@ class VectorEmitter:
     def mul(self, x: Val, y: Val) -> Val:
         if x.dtype.kind == "c":
             (a, b), (c, d) = self._split(x), self._split(y)
+            if machine.fuses_multiply_add():  # where NumPy's arrays do
+                real = self.fma(a, c, self.neg(self.mul(b, d)))
+                return self.make_complex(real, self.fma(a, d, self.mul(b, c)))
             real = self.sub(self.mul(a, c), self.mul(b, d))
             return self.make_complex(real, self.add(self.mul(a, d), self.mul(b, c)))
         if x.dtype.kind == "b":
@@ -533,7 +537,7 @@ class VectorEmitter:
 
     def _float_to_integer(self, x: Val, dtype: np.dtype[Any]) -> Val:
         """What C gives here: see `_SATURATING_CASTS`. Narrow integers are the low bits of an int32."""
-        x = self._wide(x)
+        half, x = x.dtype == F16, self._wide(x)
         if dtype.itemsize < 4:
             return self.cast(self._float_to_integer(x, I32), dtype)
         if _SATURATING_CASTS:
@@ -542,14 +546,16 @@ class VectorEmitter:
             source, target = self.type(x.dtype, x.lanes), self.type(dtype, x.lanes)
             self.fn.declare(f"declare {target} @{name}({source})")
             return Val(dtype, self.fn.instr(f"call {target} @{name}({source} {self.operand(x)})"), x.lanes)
-        if dtype == U32:  # the low half of an int64
-            return self.cast(self._float_to_integer(x, I64), U32)
-        if dtype == U64:  # from 2**63 on, what is left over 2**63, with the top bit turned
-            middle = self.constant(2.0**63, x.dtype)
+        if half and dtype == U32:  # NumPy does these one by one, by way of int64, and the others in vectors
+            return self.cast(self._float_to_integer(x, I64), dtype)
+        if dtype.kind == "u":  # in the upper half, what is left over the middle, with the top bit turned
+            signed = _SIGNED[dtype.itemsize]
+            half_range = 2 ** (8 * dtype.itemsize - 1)
+            middle = self.constant(half_range, x.dtype)
             small = self._compare("fcmp ult", x, middle)  # NaN too
-            low = self._float_to_integer(self.select(small, x, self.sub(x, middle)), I64)
-            top = self.select(small, self.constant(0, I64), self.constant(-(2**63), I64))
-            return self.cast(self.xor(low, top), U64)
+            low = self._float_to_integer(self.select(small, x, self.sub(x, middle)), signed)
+            top = self.select(small, self.constant(0, signed), self.constant(half_range, signed))
+            return self.cast(self.xor(low, top), dtype)
         bound = 2.0 ** (8 * dtype.itemsize - 1)
         lowest = self.constant(np.iinfo(dtype).min, dtype)
         if x.dtype == F64 and dtype == I32:
@@ -784,7 +790,7 @@ class VectorEmitter:
     def store(
         self, pointer: object, x: Val, align: int | None = None, mask: Val | None = None, nontemporal: bool = False
     ) -> None:
-        """x to consecutive elements, only where `mask` holds. A non-temporal store needs the alignment of its vector."""
+        """x to consecutive elements, where `mask` holds. A non-temporal store needs the alignment of its vector."""
         element, align = _memory_type(x.dtype), align or part_dtype(x.dtype).itemsize
         count = max(x.lanes, 1)
         if x.dtype.kind == "c":
@@ -873,7 +879,12 @@ class VectorEmitter:
         return self.fn.instr(f"getelementptr i8, ptr {pointer}, <{offsets.lanes} x i64> {self.operand(offsets)}")
 
     def load_strided(
-        self, pointer: object, stride_bytes: object, dtype: np.dtype[Any], count: object = None, align: int | None = None
+        self,
+        pointer: object,
+        stride_bytes: object,
+        dtype: np.dtype[Any],
+        count: object = None,
+        align: int | None = None,
     ) -> Val:
         """`width` elements `stride_bytes` (an i64's text) apart; only the first `count` (an i64's text) if given."""
         mask = None if count is None else self.mask_first(count)

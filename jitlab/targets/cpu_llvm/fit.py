@@ -75,7 +75,7 @@ def head_and_tail(value: Any, head: str, round_to: Callable[[Any], float]) -> li
 
 def main() -> None:
     mp.mp.prec = 200
-    lines = ['"""Written by fit.py: polynomials, lowest power first, and split constants, by itemsize of the float."""', ""]
+    lines = ['"""Written by fit.py: polynomials, lowest power first, and split constants, by itemsize."""', ""]
     lines += ["from __future__ import annotations", "", "Table = dict[int, tuple[float, ...]]", ""]
     for name, function, low, high, terms64, terms32 in FITS:
         lines += [f"# {NOTES[name]}", f"{name}: Table = {{"]
@@ -87,7 +87,10 @@ def main() -> None:
                 lines.append("    ),")
         lines += ["}", ""]
     constants = {
-        "LN2": (head_and_tail(mp.log(2), "0x1.62e42fee00000p-1", float), head_and_tail(mp.log(2), "0x1.62e40p-1", single)),
+        "LN2": (
+            head_and_tail(mp.log(2), "0x1.62e42fee00000p-1", float),
+            head_and_tail(mp.log(2), "0x1.62e40p-1", single),
+        ),
         "PIO2": (parts(mp.pi / 2, 3, float), parts(mp.pi / 2, 3, single)),
         "PIO4": (parts(mp.pi / 4, 2, float), parts(mp.pi / 4, 2, single)),
         "INV_LN2": (parts(1 / mp.log(2), 2, float), parts(1 / mp.log(2), 2, single)),
@@ -99,9 +102,9 @@ def main() -> None:
         "TWO_THIRDS": (parts(mp.mpf(2) / 3, 2, float), parts(mp.mpf(2) / 3, 2, single)),
         "TWO_OVER_PI": ([float(2 / mp.pi)], [single(2 / mp.pi)]),
     }
-    lines.append("# numbers as sums of floats, the greatest first; LN2 and LOG10_2 have room for a factor of 11 (8) bits")
+    lines.append("# sums of floats, the greatest first; LN2 and LOG10_2 leave room for a factor of 11 (8) bits")
     for name, (double, float32) in constants.items():
-        lines += [f"{name}: Table = {{8: ({', '.join(map(repr, double))},), 4: ({', '.join(map(repr, float32))},)}}"]
+        lines += [f"{name}: Table = {{", f"    8: {tuple(double)!r},", f"    4: {tuple(float32)!r},", "}"]
     Path(__file__).with_name("coefficients.py").write_text("\n".join(lines) + "\n")
 
 

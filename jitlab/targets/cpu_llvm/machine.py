@@ -1,4 +1,4 @@
-"""The processor: its vectors, LLVM text -> object code -> addresses, and objects kept on disk. Loads llvmlite when used."""
+"""The processor: its vectors; LLVM text -> object code -> addresses; objects kept on disk. Loads llvmlite when used."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import stat
 import sys
 import tempfile
 import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +20,7 @@ import numpy as np
 
 Tier = Literal["quick", "good"]
 
-_lock = threading.Lock()  # llvmlite's target machines and JIT are shared by all threads
+_lock = threading.Lock()  # target machines and the JIT are shared by all threads
 
 
 @cache
@@ -41,20 +43,32 @@ def cpu_features() -> str:
     return ",".join(sorted(str(_llvm().get_host_cpu_features().flatten()).split(",")))
 
 
+def _is_arm() -> bool:
+    return platform.machine().lower() in ("aarch64", "arm64")
+
+
 @cache
 def vector_bytes() -> int:
     """Of one vector register."""
     features = set(cpu_features().split(","))
-    if "+avx512f" in features and "+avx512dq" in features and "+avx512vl" in features:
+    if {"+avx512f", "+avx512dq", "+avx512vl", "+avx512bw"} <= features:
         return 64
     return 32 if "+avx2" in features else 16
+
+
+@cache
+def fuses_multiply_add() -> bool:
+    return "+fma" in cpu_features().split(",") or _is_arm()
 
 
 def lanes(dtype: Any) -> int:
     """Elements of the dtype in one vector; of complex numbers, as many as of their parts."""
     dtype = np.dtype(dtype)
     size = dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
-    return vector_bytes() // size
+    return vector_bytes() // int(size)
+
+
+# text -> object code
 
 
 @cache
@@ -65,25 +79,18 @@ def _target_machine(codegen: int) -> Any:
     )
 
 
-def _parse(text: str, machine: Any) -> Any:
+def _module(text: str, tier: Tier) -> tuple[Any, Any]:
+    """The module after the tier's passes, and the machine that emits it."""
+    machine = _target_machine(0 if tier == "quick" else 2)
     module = _llvm().parse_assembly(text)
     module.triple = _llvm().get_process_triple()
     module.data_layout = str(machine.target_data)
-    return module
-
-
-def _module(text: str, tier: Tier) -> tuple[Any, Any]:
-    """The module after the tier's passes, and the machine that emits it."""
-    if tier == "quick":
-        machine = _target_machine(0)
-        return _parse(text, machine), machine
-    machine = _target_machine(2)
-    module = _parse(text, machine)
-    options = _llvm().create_pipeline_tuning_options(speed_level=1)
-    options.loop_vectorization = options.slp_vectorization = False
-    options.loop_unrolling = options.loop_interleaving = False
-    builder = _llvm().create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
+    if tier == "good":
+        options = _llvm().create_pipeline_tuning_options(speed_level=1)
+        options.loop_vectorization = options.slp_vectorization = False
+        options.loop_unrolling = options.loop_interleaving = False
+        builder = _llvm().create_pass_builder(machine, options)
+        builder.getModulePassManager().run(module, builder)
     return module, machine
 
 
@@ -110,11 +117,14 @@ def asm(text: str, tier: Tier = "good") -> str:
         return str(machine.emit_assembly(module))
 
 
+# object code -> addresses
+
+
 @dataclass(frozen=True)
 class Loaded:
-    """Code in memory, for as long as this lives."""
+    """Code in memory, for as long as this lives: whoever holds an address holds this too."""
 
-    addresses: dict[str, int]
+    addresses: Mapping[str, int]
     tracker: Any
 
     def address(self, name: str) -> int:
@@ -131,7 +141,7 @@ def _jit() -> Any:
 _libraries = 0
 
 
-def load(object_bytes: bytes, symbols: list[str] | tuple[str, ...], imports: dict[str, int] | None = None) -> Loaded:
+def load(object_bytes: bytes, symbols: Sequence[str], imports: Mapping[str, int] | None = None) -> Loaded:
     """Links object code into the process. `imports` are addresses of names the code calls, beside the process's own."""
     global _libraries
     with _lock:
@@ -143,3 +153,137 @@ def load(object_bytes: bytes, symbols: list[str] | tuple[str, ...], imports: dic
         _libraries += 1
         tracker = builder.link(_jit(), f"jitlab.{_libraries}")
         return Loaded({name: int(tracker[name]) for name in symbols}, tracker)
+
+
+# object code on disk
+
+
+def default_cache_folder() -> Path | None:
+    """`JITLAB_CACHE_DIR`, or the user's cache folder; None if the variable is set to nothing, which turns it off."""
+    chosen = os.environ.get("JITLAB_CACHE_DIR")
+    if chosen is not None:
+        return Path(chosen).expanduser() if chosen else None
+    with suppress(RuntimeError):  # no home
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "jitlab" / "cache"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "jitlab"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jitlab"
+    return None
+
+
+class ObjectCache:
+    """Objects in files named by what they were made of. Never raises and never trusts: a miss costs a compilation.
+
+    Files of another owner, damaged or cut short, are not used. Writing is atomic; the least recently used go first
+    when the folder outgrows `limit_bytes`.
+    """
+
+    MAGIC = b"jitlab object 1\n"
+
+    def __init__(self, folder: Path | None, limit_bytes: int = 256 << 20) -> None:
+        self.limit_bytes = limit_bytes
+        self.folder: Path | None = None
+        if folder is not None:
+            with suppress(OSError):
+                objects = folder / "objects"
+                objects.mkdir(mode=0o700, parents=True, exist_ok=True)
+                if self._is_private(objects):
+                    self.folder = objects
+        self._writes = 0
+
+    @staticmethod
+    def _is_private(folder: Path) -> bool:
+        """A real folder of ours that nobody else may write."""
+        info = folder.lstat()
+        if not stat.S_ISDIR(info.st_mode):
+            return False
+        return sys.platform == "win32" or (info.st_uid == os.getuid() and not info.st_mode & 0o022)
+
+    def key(self, text: str, tier: Tier) -> str:
+        llvm = _llvm()
+        import llvmlite
+
+        versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
+        parts = (text, tier, cpu_name(), cpu_features(), versions, _llvm().get_process_triple())
+        digest = hashlib.sha256()
+        for part in parts:
+            data = part.encode()
+            digest.update(len(data).to_bytes(8, "little") + data)
+        return digest.hexdigest()
+
+    def read(self, key: str) -> bytes | None:
+        if self.folder is None:
+            return None
+        path = self.folder / f"{key}.o"
+        try:
+            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+            with open(descriptor, "rb") as file:
+                if sys.platform != "win32" and os.fstat(descriptor).st_uid != os.getuid():
+                    return None
+                content = file.read()
+        except OSError:
+            return None
+        start = len(self.MAGIC)
+        body = content[start + 32 :]
+        if content[:start] != self.MAGIC or hashlib.sha256(key.encode() + body).digest() != content[start : start + 32]:
+            with suppress(OSError):
+                path.unlink()
+            return None
+        with suppress(OSError):
+            os.utime(path)  # used last: removed last
+        return body
+
+    def write(self, key: str, body: bytes) -> None:
+        if self.folder is None:
+            return
+        content = self.MAGIC + hashlib.sha256(key.encode() + body).digest() + body
+        temporary: str | None = None
+        try:
+            descriptor, temporary = tempfile.mkstemp(dir=self.folder, suffix=".new")  # mode 0600
+            with open(descriptor, "wb") as file:
+                file.write(content)
+            os.replace(temporary, self.folder / f"{key}.o")
+        except OSError:
+            if temporary is not None:
+                with suppress(OSError):
+                    os.unlink(temporary)
+            return
+        if self._writes % 64 == 0:
+            self.trim()
+        self._writes += 1
+
+    def trim(self) -> None:
+        """Removes the least recently used files above the limit, and what broken-off writes left an hour ago."""
+        if self.folder is None:
+            return
+        files = []
+        with suppress(OSError):
+            for entry in os.scandir(self.folder):
+                with suppress(OSError):
+                    info = entry.stat(follow_symlinks=False)
+                    files.append((info.st_mtime, info.st_size, entry.path))
+        newest = max((time for time, _, _ in files), default=0.0)
+        total = sum(size for _, size, _ in files)
+        for time, size, path in sorted(files):
+            abandoned = path.endswith(".new") and time < newest - 3600
+            if total > self.limit_bytes or abandoned:
+                with suppress(OSError):
+                    os.unlink(path)
+                    total -= size
+
+    def compile(self, text: str, tier: Tier = "good") -> tuple[bytes, bool]:
+        """The object, and whether it was on disk."""
+        key = self.key(text, tier)
+        body = self.read(key)
+        if body is not None:
+            return body, True
+        body = compile_object(text, tier)
+        self.write(key, body)
+        return body, False
+
+
+@cache
+def object_cache() -> ObjectCache:
+    """The process's own."""
+    return ObjectCache(default_cache_folder())

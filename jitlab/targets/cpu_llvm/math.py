@@ -25,7 +25,7 @@ class Format:
     def __init__(self, itemsize: int, mantissa: int) -> None:
         self.itemsize = itemsize
         self.mantissa = mantissa  # stored bits
-        self.bias = 2 ** (8 * itemsize - mantissa - 2) - 1
+        self.bias = (1 << (8 * itemsize - mantissa - 2)) - 1
         self.one = self.bias << mantissa  # the bits of 1.0
         self.sign = -(1 << (8 * itemsize - 1))
         self.least_normal = 2.0 ** (1 - self.bias)
@@ -40,7 +40,7 @@ FORMATS = {8: Format(8, 52), 4: Format(4, 23)}
 
 
 class Num:
-    """A float, integer or bool of the emitter with Python's operators. Python numbers are constants of the other's dtype."""
+    """A value of the emitter with Python's operators. Python numbers become constants of the other operand's dtype."""
 
     __slots__ = ("e", "v")
 
