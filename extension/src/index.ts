@@ -1,15 +1,108 @@
-import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILabShell, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { INotebookTracker } from '@jupyterlab/notebook';
 import { Widget } from '@lumino/widgets';
+import { FollowedNotebook } from './follow';
+import { PanelView } from './core/panel';
+import { panelIcon } from './icon';
+
+class Panel extends Widget {
+  notebook: FollowedNotebook | null = null;
+
+  constructor(leave: () => void) {
+    super();
+    this.id = 'jitlab-panel';
+    this.addClass('jl-host');
+    this.title.caption = 'jitlab';
+    this.title.icon = panelIcon;
+    this.view = new PanelView(this.node, {
+      goTo: cell => {
+        this.notebook?.goTo(cell);
+      },
+      togglePin: () => {
+        this.notebook?.togglePin();
+        this.refresh();
+      },
+      leave
+    });
+  }
+
+  refresh(): void {
+    const empty = { notebook: '', cell: undefined, loaded: null, source: null, other: null, pinned: false };
+    this.view.show(this.notebook?.state() ?? empty);
+  }
+
+  override dispose(): void {
+    this.view.dispose();
+    super.dispose();
+  }
+
+  private readonly view: PanelView;
+}
 
 const plugin: JupyterFrontEndPlugin<void> = {
   id: 'jitlab:panel',
-  description: 'The jitlab panel',
+  description: 'Shows beside the notebook what was compiled, what was not, why, and what it cost',
   autoStart: true,
-  activate: (app: JupyterFrontEnd) => {
-    const panel = new Widget();
-    panel.id = 'jitlab-panel';
-    panel.title.label = 'jitlab';
-    app.shell.add(panel, 'right', { rank: 400 });
+  requires: [INotebookTracker],
+  optional: [ILabShell],
+  activate: (app: JupyterFrontEnd, tracker: INotebookTracker, labShell: ILabShell | null) => {
+    const panel = new Panel(() => {
+      tracker.currentWidget?.content.activate();
+    });
+    app.shell.add(panel, 'right', { rank: 400, type: 'jitlab' });
+
+    const followed = new Map<string, FollowedNotebook>();
+    const follow = (): void => {
+      const current = tracker.currentWidget;
+      panel.notebook = (current && followed.get(current.id)) ?? null;
+      panel.refresh();
+    };
+    tracker.widgetAdded.connect((_, notebook) => {
+      const one = new FollowedNotebook(notebook);
+      followed.set(notebook.id, one);
+      one.link.model.changed.connect(() => {
+        if (panel.notebook === one) {
+          panel.refresh();
+        }
+      });
+      notebook.disposed.connect(() => {
+        followed.delete(notebook.id);
+        follow();
+      });
+    });
+    tracker.currentChanged.connect(follow);
+    tracker.activeCellChanged.connect(follow);
+
+    app.commands.addCommand('jitlab:open', {
+      label: 'Show jitlab',
+      caption: 'What was compiled, what was not, why, and what it cost',
+      describedBy: { args: {} },
+      execute: () => {
+        app.shell.activateById(panel.id);
+      }
+    });
+    app.commands.addCommand('jitlab:debug-state', {
+      label: 'jitlab: state of the panel',
+      isVisible: () => false,
+      describedBy: { args: {} },
+      execute: () => {
+        const model = panel.notebook?.link.model;
+        return {
+          notebook: panel.notebook?.notebook.context.path,
+          cell: panel.notebook?.shownCell(),
+          cells: model?.known(),
+          loaded: model?.loaded,
+          epoch: model?.epoch,
+          last: model?.last,
+          events: model?.eventCount,
+          resumes: model?.resumes
+        };
+      }
+    });
+    void app.restored.then(() => {
+      labShell?.expandRight();
+      app.shell.activateById(panel.id);
+    });
   }
 };
 

@@ -1,19 +1,48 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
+import { PanelView } from './core/panel';
+import { readReport, REPORT_MIME } from './core/report';
 
-const MIME = 'application/vnd.jitlab.report+json';
+/** Shows a report where a notebook keeps it, with or without a kernel. */
+class ReportOutput extends Widget implements IRenderMime.IRenderer {
+  constructor() {
+    super();
+    this.addClass('jl-mime');
+    this.view = new PanelView(this.node, null);
+  }
 
-class Renderer extends Widget implements IRenderMime.IRenderer {
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
-    this.node.textContent = JSON.stringify(model.data[MIME]);
+    const read = readReport(model.data[REPORT_MIME]);
+    const refused = typeof read === 'string';
+    this.view.show({
+      notebook: '',
+      cell: {
+        report: refused ? null : read,
+        refusal: refused ? read : null,
+        origin: 'saved',
+        running: false,
+        events: 0
+      },
+      loaded: null,
+      source: null,
+      other: null,
+      pinned: false
+    });
     return Promise.resolve();
   }
+
+  override dispose(): void {
+    this.view.dispose();
+    super.dispose();
+  }
+
+  private readonly view: PanelView;
 }
 
 const extension: IRenderMime.IExtension = {
   id: 'jitlab:mime',
   description: 'Shows the jitlab reports kept in a notebook',
-  rendererFactory: { safe: true, mimeTypes: [MIME], createRenderer: () => new Renderer() },
+  rendererFactory: { safe: true, mimeTypes: [REPORT_MIME], createRenderer: () => new ReportOutput() },
   rank: 0,
   dataType: 'json'
 };

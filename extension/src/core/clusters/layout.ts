@@ -1,0 +1,585 @@
+import { arrayType, bytes, duration, firstSentence, lineRanges, lines, percent, sentence, some } from '../format';
+import type { Boundary, Operation } from '../report';
+import {
+  clip,
+  clusterMark,
+  wrap,
+  type Ink,
+  type Item,
+  type Mark,
+  type Measure,
+  type Picture,
+  type Shape,
+  type Type,
+  type Words
+} from '../shapes';
+import type { Flow, FlowEdge, FlowKernel, FlowNode } from './flow';
+
+export interface ClustersOptions {
+  width: number;
+  measure: Measure;
+  open: ReadonlySet<string>;
+  /** The thing that is pointed at or pinned in any view. */
+  linked: string | null;
+}
+
+const ROW = 28; // one row of operations in a kernel
+const MOST_ROWS = 40;
+
+/** Pure: a flow in, the spine of boxes out. Neighbours are joined by short edges; longer ones take the gutter at the right. */
+export function layoutClusters(flow: Flow, options: ClustersOptions): Picture {
+  const spine = new Spine(options);
+  for (const part of flow.parts) {
+    spine.addPart(part.nodes, part.edges, flow.parts.length > 1 ? part.title : '', flow.seconds);
+  }
+  return { width: options.width, height: spine.y + 4, shapes: spine.shapes, items: spine.items };
+}
+
+/** What a reader hears of an operation, and the line below the picture when it is pinned. */
+export function describe(op: Operation): string {
+  const where = [lines(op.lines.map(position => position.line)), op.kernel, op.cluster ?? 'on the host'];
+  const reason = op.reason ? ` ${sentence(op.reason.text)}` : '';
+  return `${op.op}, ${where.filter(Boolean).join(', ')}: ${arrayType(op.dtype, op.shape)}.${reason}`;
+}
+
+export function boundaryTexts(boundary: Boundary): { head: string; why: string; flip: string } {
+  const [first, rest] = firstSentence(boundary.reason?.text ?? '');
+  const size = boundary.bytes === null ? '' : bytes(boundary.bytes);
+  const known = first || `${boundary.producer} is not joined to ${boundary.consumer}`;
+  const flip = boundary.wouldFuseIf ?? '';
+  return {
+    head: `Not fused: ${known}${size && !known.includes(size) ? `, ${size}` : ''}`,
+    why: sentence(rest && rest.charAt(0).toUpperCase() + rest.slice(1)),
+    flip: flip && sentence(/^would/i.test(flip) ? flip : `Would fuse if ${flip}`)
+  };
+}
+
+class Spine {
+  readonly shapes: Shape[] = [];
+  readonly items: Item[] = [];
+  y = 2;
+
+  constructor(private readonly options: ClustersOptions) {}
+
+  addPart(nodes: readonly FlowNode[], edges: readonly FlowEdge[], title: string, wholeSeconds: number | null): void {
+    if (title) {
+      this.y += this.y > 2 ? 12 : 0;
+      this.words(
+        this.left,
+        this.y + 12,
+        clip(title, this.options.width - 4, 'note', this.options.measure),
+        'note',
+        'muted'
+      );
+      this.y += 20;
+    }
+    const long = edges.filter(edge => edge.to - edge.from > 1);
+    this.gutter = long.length ? 20 + 12 * Math.min(3, long.length) : 2;
+    const places: { top: number; bottom: number }[] = [];
+    nodes.forEach((node, index) => {
+      if (index > 0) {
+        this.addShortEdge(edges.find(edge => edge.to === index && edge.from === index - 1));
+      }
+      const top = this.y;
+      this.addNode(node, wholeSeconds);
+      places.push({ top, bottom: this.y });
+    });
+    long.forEach((edge, lane) => {
+      this.addLongEdge(edge, Math.min(lane, 2), places);
+    });
+  }
+
+  private addShortEdge(edge: FlowEdge | undefined): void {
+    const top = this.y;
+    this.y += 26;
+    if (edge) {
+      const x = this.left + 18;
+      this.stroke(`M${x} ${top + 1}V${this.y - 2}`, 'line2', { x, y: this.y - 1, to: 'down' });
+      this.words(
+        x + 10,
+        top + 17,
+        clip(edgeLabel(edge), this.boxWidth - 40, 'note', this.options.measure),
+        'note',
+        'muted'
+      );
+    }
+  }
+
+  private addLongEdge(edge: FlowEdge, lane: number, places: readonly { top: number; bottom: number }[]): void {
+    const right = this.left + this.boxWidth;
+    const x = right + 12 + lane * 12;
+    const from = (places[edge.from]?.bottom ?? 0) - 12 - lane * 4;
+    const to = (places[edge.to]?.top ?? 0) + 40 + lane * 6;
+    this.stroke(`M${right + 1} ${from}H${x - 4}q4 0 4 4V${to - 4}q0 4 -4 4H${right + 3}`, 'line2', {
+      x: right + 2,
+      y: to,
+      to: 'left'
+    });
+    const room = to - from - 16;
+    const label = edgeLabel(edge);
+    if (this.options.measure(label, 'note') <= room) {
+      this.shapes.push({
+        shape: 'words',
+        x: x + 12,
+        y: (from + to) / 2,
+        text: label,
+        type: 'note',
+        ink: 'muted',
+        align: 'center',
+        upright: true
+      });
+    }
+  }
+
+  private addNode(node: FlowNode, wholeSeconds: number | null): void {
+    const { measure, open } = this.options;
+    const mark: Mark & Ink = node.cluster ? clusterMark(node.cluster.color) : 'host';
+    const isHost = node.cluster === null;
+    const canOpen = node.kernels.length > 0 || node.ops.length > 1;
+    const isOpen = canOpen && open.has(node.id);
+    const { left, boxWidth: width } = this;
+    const top = this.y;
+    const frame: Shape = {
+      shape: 'box',
+      x: left + 0.5,
+      y: top + 0.5,
+      width,
+      height: 0,
+      radius: isHost ? 0 : 3,
+      fill: 'bg',
+      tint: mark,
+      stroke: mark,
+      thickness: isHost ? 1.5 : 1
+    };
+    const band: Shape = { shape: 'box', x: left + 1, y: top + 1, width: 6, height: 0, mark };
+    this.shapes.push(frame, band);
+    const lit = this.options.linked === node.id;
+    if (lit) {
+      frame.thickness = 2;
+      frame.stroke = 'link';
+    }
+    const time = node.seconds === null ? '' : duration(node.seconds);
+    const timeWidth = time && measure(time, 'name');
+    const name = clip(node.name, width - 48 - (timeWidth || 0), 'name', measure);
+    if (isHost) {
+      this.words(left + 13, top + 17, '◇', 'body', 'host');
+    } else {
+      this.stroke(isOpen ? `M${left + 13} ${top + 11}l4 4 4 -4` : `M${left + 15} ${top + 8}l4 4 -4 4`, 'muted');
+    }
+    this.words(left + 28, top + 17, name, 'name', 'text');
+    const used = 28 + measure(name, 'name') + 8;
+    const where = [isHost ? `host · ${lines(node.lines)}` : lines(node.lines), lineRanges(node.lines)];
+    const fitting = where.find(text => measure(text, 'note') < width - used - (timeWidth || 0) - 16);
+    this.words(left + used, top + 17, fitting ?? '', 'note', 'muted');
+    this.words(left + width - 8, top + 17, time, 'name', 'text', 'right');
+
+    let y = top + 32;
+    const share = wholeSeconds && node.seconds !== null ? node.seconds / wholeSeconds : null;
+    const bar = share !== null && width > 240 ? 64 : 0;
+    const rows = isHost ? hostFacts(node) : [clusterFacts(node)];
+    rows.forEach((text, index) => {
+      for (const row of wrap(text, width - 38 - (bar ? bar + 10 : 0), 'note', measure)) {
+        this.words(left + 28, y, row, 'note', isHost && index === 0 ? 'text' : 'muted');
+        y += 14;
+      }
+    });
+    for (const boundary of node.boundaries.slice(0, 3)) {
+      const { head, why, flip } = boundaryTexts(boundary);
+      y = this.addLines(head.replace('Not fused', 'Separate'), left + 28, y, width - 38, 'note', 'text');
+      y = this.addLines(why, left + 28, y, width - 38, 'note', 'muted');
+      y = this.addLines(flip, left + 28, y, width - 38, 'note', 'link');
+    }
+    if (bar && share !== null) {
+      const x = left + width - 8 - bar;
+      this.shapes.push({ shape: 'box', x, y: top + 25, width: bar, height: 4, stroke: 'line2', thickness: 0.75 });
+      this.shapes.push({
+        shape: 'box',
+        x,
+        y: top + 25,
+        width: Math.max(1, bar * Math.min(1, share)),
+        height: 4,
+        fill: mark
+      });
+    }
+    this.item(
+      node.id,
+      isHost ? 'host' : 'cluster',
+      nodeLabel(node),
+      1,
+      left,
+      top,
+      width,
+      y - 8 - top,
+      canOpen ? isOpen : undefined
+    );
+    y -= 4;
+    if (isOpen) {
+      if (isHost) {
+        y = this.addOps(node.ops, left + 28, y, width - 38, mark, 2) + 4;
+      }
+      node.kernels.forEach((part, index) => {
+        y = this.addKernel(part, node, index, left + 16, y, width - 26, mark);
+      });
+      y += 6;
+    }
+    frame.height = y - top;
+    band.height = y - top - 1;
+    this.y = y;
+  }
+
+  private addKernel(
+    part: FlowKernel,
+    node: FlowNode,
+    index: number,
+    x: number,
+    y: number,
+    width: number,
+    mark: Mark & Ink
+  ): number {
+    const { kernel } = part;
+    const { measure, linked } = this.options;
+    let at = index > 0 || part.boundaries.length ? this.addBoundaries(part.boundaries, kernel.name, x, y, width) : y;
+    const scope = scopeOf(part.ops);
+    const before = scopeOf(node.kernels[index - 1]?.ops ?? []);
+    at += scope ? (scope === before ? 8 : 18) : 4;
+    const top = at;
+    const frame: Shape = {
+      shape: 'box',
+      x: x + 0.5,
+      y: top + 0.5,
+      width: width - 1,
+      height: 0,
+      radius: 3,
+      fill: 'bg',
+      stroke: linked === kernel.name ? 'link' : mark,
+      thickness: linked === kernel.name ? 2 : 1.25
+    };
+    this.shapes.push(frame);
+    const time = kernel.seconds === null ? '' : duration(kernel.seconds);
+    this.words(x + 10, top + 17, kernel.name, 'name', 'text');
+    const used = 10 + measure(kernel.name, 'name') + 8;
+    const where = lines(kernel.lines);
+    if (measure(where, 'note') < width - used - (time ? measure(time, 'name') : 0) - 16) {
+      this.words(x + used, top + 17, where, 'note', 'muted');
+    }
+    this.words(x + width - 8, top + 17, time, 'name', 'text', 'right');
+    const [leftFacts, rightFacts] = kernelFacts(part, width > 330);
+    at = top + 32;
+    this.words(x + 10, at, leftFacts, 'note', 'muted');
+    if (measure(leftFacts, 'note') + measure(rightFacts, 'note') + 30 < width) {
+      this.words(x + width - 8, at, rightFacts, 'note', 'muted', 'right');
+    } else {
+      at += leftFacts ? 14 : 0;
+      this.words(x + 10, at, rightFacts, 'note', 'muted');
+    }
+    this.item(kernel.name, 'kernel', kernelLabel(part), 2, x, top, width, at - top + 4);
+    at = this.addOps(part.ops, x + 10, at + 10, width - 20, mark, 3);
+    const joined =
+      node.cluster?.reason && scope === '' && node.kernels.some(({ ops }) => scopeOf(ops) !== '')
+        ? 'unmarked; joined its neighbour'
+        : '';
+    if (joined) {
+      this.words(x + 10, at + 8, joined, 'note', 'muted');
+      at += 16;
+    }
+    frame.height = at - top;
+    if (scope) {
+      this.shapes.push({
+        shape: 'box',
+        x: x - 4.5,
+        y: top - 4.5,
+        width: width + 8,
+        height: at - top + 9,
+        radius: 5,
+        stroke: 'text',
+        dash: [1.5, 3]
+      });
+      if (scope !== before) {
+        this.shapes.push({
+          shape: 'box',
+          x: x + 8,
+          y: top - 12,
+          width: measure(scope, 'note') + 8,
+          height: 14,
+          fill: 'bg',
+          tint: mark
+        });
+        this.words(x + 12, top - 1, scope, 'note', 'text');
+      }
+      at += 5;
+    }
+    return at + 2;
+  }
+
+  /** Two strokes across a dashed line, and beside it why the two sides are apart. */
+  private addBoundaries(boundaries: readonly Boundary[], kernel: string, x: number, y: number, width: number): number {
+    const shown = [...boundaries].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)).slice(0, 3);
+    if (shown.length === 0) {
+      return y + 6;
+    }
+    const line = x + 14;
+    let at = y + 16;
+    shown.forEach((boundary, index) => {
+      const { head, why, flip } = boundaryTexts(boundary);
+      const top = at;
+      at = this.addLines(head, line + 14, at, width - 30, 'name', 'text');
+      at = this.addLines(why, line + 14, at, width - 30, 'note', 'text');
+      at = this.addLines(flip, line + 14, at, width - 30, 'note', 'link');
+      const label = [head, why, flip].filter(Boolean).map(sentence).join(' ');
+      this.item(
+        `${boundary.producer}-${boundary.consumer}>${kernel}`,
+        'boundary',
+        label,
+        2,
+        line - 6,
+        top - 12,
+        width - 10,
+        at - top
+      );
+      at += index < shown.length - 1 ? 4 : 0;
+    });
+    if (boundaries.length > shown.length) {
+      at = this.addLines(
+        `and ${some(boundaries.length - shown.length, 'smaller value')}`,
+        line + 14,
+        at,
+        width - 30,
+        'note',
+        'muted'
+      );
+    }
+    const middle = y + 12;
+    const end = at - 4;
+    this.shapes.push(
+      {
+        shape: 'stroke',
+        path: `M${line} ${y}V${middle - 4}M${line} ${middle + 6}V${end - 2}`,
+        ink: 'text',
+        thickness: 1.25,
+        dash: [3, 2.5],
+        arrow: { x: line, y: end, to: 'down' }
+      },
+      {
+        shape: 'stroke',
+        path: `M${line - 6} ${middle + 1}l12 -5M${line - 6} ${middle + 6}l12 -5`,
+        ink: 'text',
+        thickness: 1.5
+      }
+    );
+    return end;
+  }
+
+  /** One row a source line, its number at the left; arrows are data flow. */
+  private addOps(
+    ops: readonly Operation[],
+    x: number,
+    y: number,
+    width: number,
+    mark: Mark & Ink,
+    level: number
+  ): number {
+    const { measure, linked } = this.options;
+    const inRow = Math.max(1, Math.floor((width - 20) / 74));
+    const rows: { line: number; ops: Operation[]; more: boolean }[] = [];
+    for (const op of ops) {
+      const line = op.lines[0]?.line ?? 0;
+      const last = rows.at(-1);
+      if (last?.line === line && last.ops.length < inRow) {
+        last.ops.push(op);
+      } else {
+        rows.push({ line, ops: [op], more: last?.line === line });
+      }
+    }
+    const shown = rows.slice(0, MOST_ROWS);
+    const column = Math.min(92, (width - 24) / Math.max(1, ...shown.map(row => row.ops.length)));
+    const places = new Map<string, { x: number; y: number; width: number; row: number; column: number }>();
+    shown.forEach((row, index) => {
+      const top = y + index * ROW;
+      if (!row.more && row.line > 0) {
+        this.words(x + 10, top + 13, String(row.line), 'note', 'muted', 'right');
+      }
+      row.ops.forEach((op, at) => {
+        const chip = Math.min(measure(op.op, 'body') + 14, column - 6);
+        places.set(op.name, { x: x + 20 + at * column, y: top, width: chip, row: index, column: at });
+      });
+    });
+    for (const op of ops) {
+      for (const input of new Set(op.inputs)) {
+        const from = places.get(input);
+        const to = places.get(op.name);
+        if (from && to && from !== to) {
+          this.addArrow(from, to);
+        }
+      }
+    }
+    for (const op of shown.flatMap(row => row.ops)) {
+      const place = places.get(op.name);
+      if (place) {
+        const lit = linked === op.name;
+        this.shapes.push({
+          shape: 'box',
+          x: place.x + 0.5,
+          y: place.y + 0.5,
+          width: place.width,
+          height: 18,
+          radius: mark === 'host' ? 0 : 2,
+          fill: lit ? 'lit' : 'sunk',
+          stroke: lit ? 'link' : mark === 'host' ? 'host' : 'line2',
+          thickness: lit ? 2 : 0.75
+        });
+        this.words(
+          place.x + 7,
+          place.y + 13.5,
+          clip(op.op, place.width - 8, 'body', measure),
+          lit ? 'name' : 'body',
+          'text'
+        );
+        this.item(`op:${op.name}`, 'op', describe(op), level, place.x, place.y, place.width, 18);
+      }
+    }
+    let end = y + Math.max(0, shown.length - 1) * ROW + 27;
+    if (rows.length > shown.length) {
+      const hidden = rows.slice(MOST_ROWS).reduce((sum, row) => sum + row.ops.length, 0);
+      this.words(x + 20, end + 6, `and ${some(hidden, 'more operation')}; the table has them all`, 'note', 'muted');
+      end += 16;
+    }
+    return shown.length ? end : y;
+  }
+
+  private addArrow(
+    from: { x: number; y: number; width: number; row: number; column: number },
+    to: { x: number; y: number; width: number; row: number; column: number }
+  ): void {
+    const middle = from.y + 9;
+    if (from.row === to.row && to.column === from.column + 1) {
+      this.stroke(`M${from.x + from.width + 2} ${middle}H${to.x - 2}`, 'line2', {
+        x: to.x - 1,
+        y: middle,
+        to: 'right'
+      });
+    } else if (from.row === to.row) {
+      const start = from.x + from.width / 2;
+      const end = to.x + to.width / 2;
+      this.stroke(
+        `M${start} ${from.y + 19}C${start} ${from.y + 27} ${end} ${from.y + 27} ${end} ${from.y + 20}`,
+        'line2'
+      );
+    } else {
+      const offset = Math.min(from.width, to.width) / 2;
+      const [startX, endX] = [from.x + offset, to.x + offset];
+      const [startY, endY] = [from.y + 19, to.y - 2];
+      const half = (startY + endY) / 2;
+      const path =
+        Math.abs(startX - endX) < 2
+          ? `M${endX} ${startY}V${endY}`
+          : `M${startX} ${startY}C${startX} ${half + 3} ${endX} ${half - 4} ${endX} ${endY}`;
+      this.stroke(path, 'line2', { x: endX, y: to.y - 1, to: 'down' });
+    }
+  }
+
+  private addLines(text: string, x: number, y: number, room: number, type: Type, ink: Ink): number {
+    let at = y;
+    for (const row of text ? wrap(text, room, type, this.options.measure) : []) {
+      this.words(x, at, row, type, ink);
+      at += type === 'name' ? 15 : 14;
+    }
+    return at;
+  }
+
+  private words(x: number, y: number, text: string, type: Type, ink: Ink, align?: Words['align']): void {
+    if (text) {
+      this.shapes.push({ shape: 'words', x, y, text, type, ink, ...(align && { align }) });
+    }
+  }
+
+  private stroke(path: string, ink: Ink, arrow?: { x: number; y: number; to: 'right' | 'left' | 'down' }): void {
+    this.shapes.push({ shape: 'stroke', path, ink, ...(arrow && { arrow }) });
+  }
+
+  private item(
+    id: string,
+    kind: string,
+    label: string,
+    level: number,
+    x: number,
+    y: number,
+    width: number,
+    height: number,
+    expanded?: boolean
+  ): void {
+    this.items.push({ id, kind, label, level, x, y, width, height, ...(expanded !== undefined && { expanded }) });
+  }
+
+  private get left(): number {
+    return 2;
+  }
+
+  private get boxWidth(): number {
+    return this.options.width - 4 - this.gutter;
+  }
+
+  private gutter = 2;
+}
+
+function clusterFacts(node: FlowNode): string {
+  const { cluster } = node;
+  const facts = [some(node.ops.length, 'operation'), some(node.kernels.length, 'kernel')];
+  if (node.calls > 1) {
+    facts.push(some(node.calls, 'call') + (node.seconds === null ? '' : ` of ${duration(node.seconds / node.calls)}`));
+  }
+  const traffic = [
+    cluster?.bytesRead ? `reads ${bytes(cluster.bytesRead)}` : '',
+    cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : ''
+  ].filter(Boolean);
+  return [...facts, traffic.join(', ')].filter(Boolean).join(' · ');
+}
+
+function hostFacts(node: FlowNode): string[] {
+  const reasons = [...new Set(node.ops.map(op => op.reason?.text ?? '').filter(Boolean))];
+  const names = node.ops.length > 1 ? [[...new Set(node.ops.map(op => op.op))].join(', ')] : [];
+  const shown = reasons.slice(0, 2).map(reason => sentence(`Not compiled: ${reason}`));
+  return [
+    ...(shown.length ? shown : ['Not compiled.']),
+    ...names,
+    ...(node.calls > 1 ? [some(node.calls, 'call')] : [])
+  ];
+}
+
+function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, string] {
+  const moved = (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0);
+  const facts = [kernel.kind === 'library' ? 'library call' : '', kernel.bound ? `${kernel.bound}-bound` : ''];
+  facts.push(kernel.ofPeak === null ? '' : `${percent(kernel.ofPeak)} of peak`);
+  if (wide && kernel.seconds && moved && kernel.bound === 'memory') {
+    facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
+  }
+  return [facts.filter(Boolean).join(' · '), moved ? bytes(moved) : ''];
+}
+
+function nodeLabel(node: FlowNode): string {
+  const time = node.seconds === null ? '' : `, ${duration(node.seconds)}`;
+  const facts = node.cluster ? clusterFacts(node) : hostFacts(node).join(' ');
+  const apart = node.boundaries.map(boundary => boundaryTexts(boundary).head.replace('Not fused', 'Separate'));
+  return [`${node.name}, ${lines(node.lines)}${time}`, facts.replaceAll(' · ', ', '), ...apart].map(sentence).join(' ');
+}
+
+function kernelLabel(part: FlowKernel): string {
+  const time = part.kernel.seconds === null ? '' : `, ${duration(part.kernel.seconds)}`;
+  const names = part.ops.map(op => op.op).join(', ');
+  return [
+    `Kernel ${part.kernel.name}, ${lines(part.kernel.lines)}${time}`,
+    kernelFacts(part, true).filter(Boolean).join(', ').replaceAll(' · ', ', '),
+    names
+  ]
+    .filter(Boolean)
+    .map(sentence)
+    .join(' ');
+}
+
+function edgeLabel(edge: FlowEdge): string {
+  const size = edge.bytes === null ? '' : `  ${bytes(edge.bytes)}`;
+  return `${edge.name}${size}${edge.more ? `, ${edge.more} more` : ''}`;
+}
+
+function scopeOf(ops: readonly Operation[]): string {
+  return ops.find(op => op.scope)?.scope ?? '';
+}

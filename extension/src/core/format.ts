@@ -1,0 +1,93 @@
+/** Numbers and names as people read them: a unit on each, and no digit that says nothing. */
+
+export function duration(seconds: number): string {
+  if (seconds >= 1) {
+    return `${seconds >= 100 ? seconds.toFixed(0) : seconds.toFixed(seconds >= 10 ? 1 : 2)} s`;
+  }
+  const ms = seconds * 1e3;
+  if (ms >= 0.1) {
+    return `${ms >= 100 ? ms.toFixed(0) : ms.toFixed(ms >= 1 ? 1 : 2)} ms`;
+  }
+  const us = seconds * 1e6;
+  return `${us >= 10 || us === 0 ? us.toFixed(0) : us.toFixed(1)} µs`;
+}
+
+export function bytes(count: number): string {
+  for (const [unit, size] of [
+    ['GB', 1e9],
+    ['MB', 1e6],
+    ['kB', 1e3]
+  ] as const) {
+    if (count >= size) {
+      const value = count / size;
+      return `${value >= 100 ? value.toFixed(0) : value.toFixed(1)} ${unit}`;
+    }
+  }
+  return `${count} B`;
+}
+
+/** `4.9 × faster`, or the same word for no difference that a digit could show. */
+export function ratio(numpySeconds: number, seconds: number): string {
+  if (seconds <= 0 || numpySeconds <= 0) {
+    return '';
+  }
+  const times = numpySeconds / seconds;
+  const [factor, word] = times >= 1 ? [times, 'faster'] : [1 / times, 'slower'];
+  const shown = factor >= 100 ? factor.toFixed(0) : factor.toFixed(1);
+  return shown === '1.0' ? 'as fast as NumPy' : `${shown} × ${word}`;
+}
+
+export function percent(part: number): string {
+  return part > 0 && part < 0.01 ? '< 1 %' : `${Math.round(part * 100)} %`;
+}
+
+export function some(count: number, noun: string): string {
+  const grouped = count.toLocaleString('en-US');
+  return `${grouped} ${noun}${count === 1 ? '' : noun.endsWith('s') ? 'es' : 's'}`;
+}
+
+/** [3, 4, 5, 8] -> `3–5, 8` */
+export function lineRanges(lines: readonly number[]): string {
+  const sorted = [...new Set(lines)].filter(line => line > 0).sort((a, b) => a - b);
+  const ranges: [number, number][] = [];
+  for (const line of sorted) {
+    const open = ranges.at(-1);
+    if (open && line === open[1] + 1) {
+      open[1] = line;
+    } else {
+      ranges.push([line, line]);
+    }
+  }
+  return ranges.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`)).join(', ');
+}
+
+export function lines(numbers: readonly number[]): string {
+  const ranges = lineRanges(numbers);
+  return ranges && `${/[–,]/.test(ranges) ? 'lines' : 'line'} ${ranges}`;
+}
+
+const SHORT_KIND: Record<string, string> = { float: 'f', int: 'i', uint: 'u', complex: 'c' };
+
+/** float32 and [4096, 784] -> `f32[4096,784]` */
+export function arrayType(dtype: string, shape: readonly number[]): string {
+  const short = dtype.replace(/^([a-z]+)(\d+)$/, (whole, kind: string, bits: string) =>
+    SHORT_KIND[kind] ? SHORT_KIND[kind] + bits : whole
+  );
+  return `${short}[${shape.join(',')}]`;
+}
+
+/** Bytes of an array; null for a dtype whose size is unknown. */
+export function arrayBytes(dtype: string, shape: readonly number[]): number | null {
+  const bits = dtype === 'bool' ? 8 : Number(/(\d+)$/.exec(dtype)?.[1] ?? NaN);
+  return Number.isNaN(bits) ? null : shape.reduce((product, extent) => product * extent, bits / 8);
+}
+
+/** The first sentence, and what follows it. */
+export function firstSentence(text: string): [string, string] {
+  const end = /[.:;] (?=[A-Za-z`])/.exec(text);
+  return end ? [text.slice(0, end.index), text.slice(end.index + 2)] : [text.replace(/\.$/, ''), ''];
+}
+
+export function sentence(text: string): string {
+  return /[.!?]$/.test(text) || text === '' ? text : `${text}.`;
+}

@@ -1,0 +1,171 @@
+import { isCellFinished, isCellStarted, type Event, type FromKernel, type ToKernel } from './events';
+import { readReport, type Report } from './report';
+import { Signal } from './signal';
+
+/** What the panel knows of one cell. */
+export interface CellState {
+  report: Report | null;
+  /** Why a report that came can't be shown. */
+  refusal: string | null;
+  /** `live`: of this kernel; `previous`: of the kernel before its restart; `saved`: read from the notebook. */
+  origin: 'live' | 'previous' | 'saved';
+  running: boolean;
+  /** Events since the cell began. */
+  events: number;
+}
+
+const RESUME_MS = 2000;
+
+/** What the panel knows of one notebook. Takes the messages of the wire, asks again for those it missed. */
+export class NotebookModel {
+  readonly changed = new Signal<string | null>();
+  /** Whether the kernel has jitlab loaded; null while unknown. */
+  loaded: boolean | null = null;
+  epoch = '';
+  last = 0;
+  eventCount = 0;
+  resumes = 0;
+  /** The cell that ran or reported last. */
+  latest: string | null = null;
+
+  constructor(private readonly send: (message: ToKernel) => void) {}
+
+  cell(id: string): CellState | undefined {
+    return this.cells.get(id);
+  }
+
+  /** Cells with something to show, in the order they came. */
+  known(): string[] {
+    return [...this.cells.keys()];
+  }
+
+  receive(message: FromKernel): void {
+    this.loaded = true;
+    switch (message.op) {
+      case 'hello':
+        this.takeHello(message.epoch, message.last);
+        break;
+      case 'batch':
+        this.takeBatch(message);
+        break;
+      case 'report':
+        this.takeReport(message.cell ?? '', message.report, 'live');
+        break;
+      case 'reply':
+        break; // the link hands replies to who asked
+    }
+  }
+
+  /** The kernel has gone, with what it knew; what is shown stays and says so. */
+  kernelLost(): void {
+    this.loaded = null;
+    this.forgetKernel();
+    this.changed.emit(null);
+  }
+
+  setLoaded(loaded: boolean): void {
+    if (this.loaded !== loaded) {
+      this.loaded = loaded;
+      this.changed.emit(null);
+    }
+  }
+
+  /** Reports found in the notebook's outputs. They never replace what the kernel said. */
+  setSaved(reports: ReadonlyMap<string, unknown>): void {
+    let fresh = false;
+    for (const [cell, value] of reports) {
+      if (!this.cells.has(cell)) {
+        this.store(cell, value, 'saved');
+        fresh = true;
+      }
+    }
+    if (fresh) {
+      this.changed.emit(null);
+    }
+  }
+
+  /** Asks for what was missed: at most once in two seconds, because a gap would show in every batch until it is filled. */
+  resume(): void {
+    const now = Date.now();
+    if (now - this.resumed < RESUME_MS) {
+      return;
+    }
+    this.resumed = now;
+    this.resumes++;
+    this.send({ op: 'resume', epoch: this.epoch, since: this.last });
+  }
+
+  private takeHello(epoch: string, last: number): void {
+    if (epoch !== this.epoch) {
+      this.forgetKernel();
+      this.epoch = epoch;
+      this.resumed = 0;
+      this.resume(); // the kernel sends nothing to a panel that has not asked
+      this.changed.emit(null);
+    } else if (last > this.last) {
+      this.resume();
+    }
+  }
+
+  private forgetKernel(): void {
+    for (const state of this.cells.values()) {
+      state.running = false;
+      if (state.origin === 'live') {
+        state.origin = 'previous';
+      }
+    }
+    this.epoch = '';
+    this.last = 0;
+    this.eventCount = 0;
+  }
+
+  private takeBatch(batch: { cell: string | null; first: number; last: number; events: Event[] }): void {
+    if (batch.last <= this.last) {
+      return; // a replay of what is known
+    }
+    if (batch.first > this.last + 1) {
+      this.resume();
+    }
+    const fresh = batch.events.filter(event => event.seq > this.last);
+    this.last = batch.last;
+    this.eventCount += fresh.length;
+    const id = batch.cell ?? '';
+    const state = this.cells.get(id) ?? { report: null, refusal: null, origin: 'live', running: false, events: 0 };
+    for (const event of fresh) {
+      state.events++;
+      if (isCellStarted(event)) {
+        state.running = true;
+        state.events = 0;
+      } else if (isCellFinished(event)) {
+        state.running = false;
+      }
+    }
+    if (state.report || state.running || this.cells.has(id)) {
+      this.cells.set(id, state);
+      this.latest = id;
+    }
+    this.changed.emit(id);
+  }
+
+  private takeReport(id: string, value: unknown, origin: CellState['origin']): void {
+    this.store(id, value, origin);
+    this.latest = id;
+    this.changed.emit(id);
+  }
+
+  private store(id: string, value: unknown, origin: CellState['origin']): void {
+    const read = readReport(value);
+    const before = this.cells.get(id);
+    const refused = typeof read === 'string';
+    this.cells.set(id, {
+      report: refused ? null : read,
+      refusal: refused ? read : null,
+      origin,
+      running: refused ? (before?.running ?? false) : read.cell.running,
+      events: before?.events ?? 0
+    });
+  }
+
+  private readonly cells = new Map<string, CellState>();
+  private resumed = 0;
+}

@@ -1,0 +1,380 @@
+import { ClustersView } from './clusters/view';
+import { copyLine, h, icon, iconButton, on } from './dom';
+import { lineRanges } from './format';
+import type { CellState } from './model';
+import type { Report } from './report';
+import { RetracesView } from './retraces/view';
+import { Section } from './section';
+import { Selection } from './selection';
+import { watchTheme } from './theme';
+import { TimelineView } from './timeline/view';
+import { VerdictView } from './verdict/view';
+
+/** All that the panel is told. */
+export interface PanelState {
+  notebook: string;
+  /** Undefined where nothing is known of a cell. */
+  cell: CellState | undefined;
+  /** Whether the kernel has jitlab loaded; null while nobody knows, and for an output that needs no kernel. */
+  loaded: boolean | null;
+  /** The cell's source as it stands now; null where it can't have changed. */
+  source: string[] | null;
+  /** Another cell of the notebook that has a report. */
+  other: { id: string; title: string; lead: string } | null;
+  pinned: boolean;
+}
+
+export interface PanelActions {
+  goTo(cell: string): void;
+  togglePin(): void;
+  /** Gives the keyboard back to the notebook. */
+  leave(): void;
+}
+
+/** The whole panel: head, verdict, sections, and what it says when there is nothing to show. */
+export class PanelView {
+  readonly element: HTMLElement;
+
+  /** Without `actions` it is an output in a notebook: no head, and only the verdict is open. */
+  constructor(
+    host: HTMLElement,
+    private readonly actions: PanelActions | null
+  ) {
+    const open = actions !== null;
+    this.clusters = new Section('Clusters', { open, table: true });
+    this.retraces = new Section('Retraces', { open, table: false });
+    this.timeline = new Section('Timeline', { open, table: true });
+    this.clustersView = new ClustersView(this.clusters, this.selection);
+    this.retracesView = new RetracesView(this.retraces);
+    this.timelineView = new TimelineView(this.timeline, this.selection);
+    this.verdict = new VerdictView(title => {
+      this.jump(title);
+    });
+    this.sections = [this.clusters, this.retraces, this.timeline];
+    this.element = h(
+      'div',
+      { class: `jl ${actions ? 'jl-panel' : 'jl-output'}`, role: 'region', 'aria-label': 'jitlab' },
+      this.bar,
+      this.head,
+      this.notice,
+      this.message,
+      this.verdict.element,
+      this.sections.map(section => section.element),
+      this.live
+    );
+    host.append(this.element);
+    for (const section of this.sections) {
+      section.changed = () => {
+        this.schedule();
+      };
+    }
+    this.ends = [
+      watchTheme(() => {
+        this.schedule();
+      }),
+      this.selection.changed.connect(() => {
+        this.linked = true;
+        this.schedule();
+      })
+    ];
+    this.observer = new ResizeObserver(() => {
+      this.schedule();
+    });
+    this.observer.observe(this.element);
+    on(this.element, {
+      keydown: event => {
+        this.onKey(event);
+      }
+    });
+  }
+
+  show(state: PanelState): void {
+    if (state.notebook !== this.state?.notebook) {
+      this.keepSections(state.notebook);
+    }
+    this.state = state;
+    this.schedule();
+  }
+
+  dispose(): void {
+    this.observer.disconnect();
+    for (const end of this.ends) {
+      end();
+    }
+    cancelAnimationFrame(this.frame);
+    this.element.remove();
+  }
+
+  /** Events may come by the thousand; the panel draws once a frame at most. */
+  private schedule(): void {
+    if (!this.frame) {
+      this.frame = requestAnimationFrame(() => {
+        this.frame = 0;
+        this.render();
+      });
+    }
+  }
+
+  private render(): void {
+    const { state } = this;
+    const width = this.element.clientWidth;
+    if (!state || width === 0) {
+      return;
+    }
+    if (this.linked && state === this.shown && width === this.width) {
+      // Only what is pointed at has changed.
+      this.linked = false;
+      this.clustersView.render();
+      this.timelineView.render();
+      return;
+    }
+    this.linked = false;
+    this.shown = state;
+    this.width = width;
+    const cell = state.cell;
+    const report = cell?.report ?? null;
+    Object.assign(this.element.dataset, {
+      cell: report?.cell.id ?? '',
+      origin: cell?.origin ?? '',
+      running: String(cell?.running ?? false),
+      events: String(cell?.events ?? 0)
+    });
+    this.bar.hidden = !cell?.running;
+    this.element.classList.toggle('jl-previous', cell?.origin === 'previous');
+    this.renderHead(state, report);
+    this.renderNotice(state, report);
+    this.renderMessage(state, report);
+    const showReport = report !== null && report.cell.error === null;
+    const hasFigures = report !== null && (showReport || report.ops.length > 0);
+    this.verdict.element.hidden = !hasFigures;
+    for (const section of this.sections) {
+      section.element.hidden = !hasFigures;
+    }
+    if (report && hasFigures) {
+      this.verdict.show(report, width);
+      this.clustersView.show(report, width);
+      this.retracesView.show(report);
+      this.timelineView.show(report, width);
+      this.announce(report, cell?.running ?? false);
+    }
+  }
+
+  private renderHead(state: PanelState, report: Report | null): void {
+    this.head.hidden = this.actions === null;
+    const { actions } = this;
+    if (!actions) {
+      return;
+    }
+    const events = state.cell?.events ?? 0;
+    const status = state.cell?.running
+      ? `running${events ? `, ${events.toLocaleString('en-US')} events` : ''}`
+      : { live: '', previous: 'previous kernel', saved: 'saved' }[state.cell?.origin ?? 'live'];
+    const key = [report?.cell.title, state.notebook, status, state.pinned].join('|');
+    if (key === this.headShown) {
+      return; // keeps the focus on its buttons
+    }
+    this.headShown = key;
+    const pin = iconButton('pin', state.pinned ? 'Unpin this cell (P)' : 'Pin this cell (P)', () => {
+      actions.togglePin();
+    });
+    pin.setAttribute('aria-pressed', String(state.pinned));
+    this.head.replaceChildren(
+      h('b', {}, report?.cell.title ?? 'jitlab'),
+      h('span', { class: 'jl-muted jl-grow' }, state.notebook),
+      h('span', { class: 'jl-muted jl-status' }, status),
+      ...(report ? [pin] : [])
+    );
+  }
+
+  private renderNotice(state: PanelState, report: Report | null): void {
+    const edited = report && state.source ? editedLines(report.cell.source, state.source) : [];
+    const text =
+      state.cell?.origin === 'previous'
+        ? 'From before the restart. Run the cell to measure again.'
+        : edited.length
+          ? `Compiled from an older version of this cell; ${differ(edited)}.`
+          : '';
+    this.notice.hidden = text === '';
+    if (this.notice.textContent !== text) {
+      this.notice.replaceChildren(icon('clock'), h('span', {}, text));
+    }
+  }
+
+  private renderMessage(state: PanelState, report: Report | null): void {
+    const key = [
+      report?.cell.error,
+      state.cell?.refusal,
+      state.cell?.running,
+      state.loaded,
+      state.other?.id,
+      report === null,
+      state.other?.lead
+    ].join('|');
+    this.message.hidden = report !== null && report.cell.error === null;
+    if (this.message.hidden || key === this.messageShown) {
+      this.messageShown = key;
+      return;
+    }
+    this.messageShown = key;
+    this.message.replaceChildren(...this.messageOf(state, report));
+  }
+
+  private messageOf(state: PanelState, report: Report | null): HTMLElement[] {
+    if (report?.cell.error) {
+      return errorElements(report.cell.error);
+    }
+    if (state.cell?.refusal) {
+      return [h('b', {}, 'This report can’t be shown'), h('div', { class: 'jl-muted' }, state.cell.refusal)];
+    }
+    if (state.cell?.running) {
+      return [
+        h('b', {}, 'Running'),
+        h('div', { class: 'jl-muted' }, 'Figures appear as soon as something is compiled.')
+      ];
+    }
+    const last = this.lastReport(state);
+    if (state.loaded === false) {
+      return [
+        h('b', {}, 'This kernel has not loaded jitlab'),
+        h('div', { class: 'jl-muted' }, 'Run this once. Reports saved in the notebook open without it.'),
+        copyLine('%load_ext jitlab'),
+        ...last
+      ];
+    }
+    return [
+      h('b', {}, 'Nothing compiled in this cell'),
+      h(
+        'div',
+        { class: 'jl-muted' },
+        'It has not run under jitlab. Put this in its first line, or decorate a function with @jl.function.'
+      ),
+      copyLine('%%jit'),
+      ...last
+    ];
+  }
+
+  private lastReport(state: PanelState): HTMLElement[] {
+    const { other } = state;
+    if (!other) {
+      return [];
+    }
+    const link = on(h('button', { type: 'button', class: 'jl-link' }, `${other.title}, ${other.lead}`), {
+      click: () => {
+        this.actions?.goTo(other.id);
+      }
+    });
+    return [h('div', { class: 'jl-note' }, 'Last report in this notebook: ', link)];
+  }
+
+  /** At most one message a run, when it has ended. */
+  private announce(report: Report, running: boolean): void {
+    const text = `${report.cell.title}: ${report.verdict.lead}`;
+    if (!running && this.actions && this.live.textContent !== text) {
+      this.live.textContent = text;
+    }
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    const { actions } = this;
+    if (!actions) {
+      return;
+    }
+    if (event.altKey && /^Digit[1-9]$/.test(event.code)) {
+      const titles = ['Verdict', ...this.sections.map(section => section.title)];
+      this.jump(titles[Number(event.code.slice(5)) - 1] ?? '');
+    } else if (event.key === 'Escape') {
+      if (!this.selection.clear()) {
+        actions.leave();
+      }
+    } else if (event.key.toLowerCase() === 'p' && !event.ctrlKey && !event.metaKey && !event.altKey) {
+      actions.togglePin();
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private jump(title: string): void {
+    const section = this.sections.find(candidate => candidate.title.toLowerCase() === title.toLowerCase());
+    if (section) {
+      section.open = true;
+    }
+    const element = section?.element ?? this.verdict.element;
+    element.scrollIntoView({ block: 'start' });
+    element.querySelector<HTMLElement>('button')?.focus({ preventScroll: true });
+  }
+
+  /** What was open is kept per notebook. */
+  private keepSections(notebook: string): void {
+    if (this.state) {
+      this.kept.set(
+        this.state.notebook,
+        this.sections.map(section => section.open)
+      );
+    }
+    this.kept.get(notebook)?.forEach((open, index) => {
+      const section = this.sections[index];
+      if (section && section.open !== open) {
+        section.open = open;
+      }
+    });
+  }
+
+  private readonly bar = h('div', {
+    class: 'jl-live',
+    role: 'progressbar',
+    'aria-label': 'The cell is running',
+    hidden: true
+  });
+  private readonly head = h('header', { class: 'jl-head' });
+  private readonly notice = h('div', { class: 'jl-notice', role: 'note', hidden: true });
+  private readonly message = h('div', { class: 'jl-message', hidden: true });
+  private readonly live = h('div', { class: 'jl-hidden', 'aria-live': 'polite' });
+  private readonly selection = new Selection();
+  private readonly verdict: VerdictView;
+  private readonly clusters: Section;
+  private readonly retraces: Section;
+  private readonly timeline: Section;
+  private readonly sections: Section[];
+  private readonly clustersView: ClustersView;
+  private readonly retracesView: RetracesView;
+  private readonly timelineView: TimelineView;
+  private readonly observer: ResizeObserver;
+  private readonly ends: (() => void)[];
+  private readonly kept = new Map<string, boolean[]>();
+  private state: PanelState | null = null;
+  private shown: PanelState | null = null;
+  private width = 0;
+  private linked = false;
+  private frame = 0;
+  private headShown = '';
+  private messageShown = '';
+}
+
+/** Lines of the source now that are not what was compiled. */
+export function editedLines(compiled: readonly string[], now: readonly string[]): number[] {
+  const count = Math.max(compiled.length, now.length);
+  return Array.from({ length: count }, (_, index) => index + 1).filter(line => compiled[line - 1] !== now[line - 1]);
+}
+
+function differ(edited: readonly number[]): string {
+  return edited.length === 1 ? `line ${edited[0]} differs` : `lines ${lineRanges(edited)} differ`;
+}
+
+/** jitlab's errors say what, where, why and what to try, each on a line of its own. */
+function errorElements(error: string): HTMLElement[] {
+  const [what = '', ...rest] = error.split('\n');
+  const elements: HTMLElement[] = [h('b', { class: 'jl-error' }, icon('no'), what)];
+  for (const line of rest) {
+    const [, name, text = ''] = /^\s*(where|why|try):\s*(.*)$/.exec(line) ?? [];
+    if (name === 'try') {
+      elements.push(copyLine(text));
+    } else if (name === 'where') {
+      elements.push(h('code', {}, text));
+    } else {
+      elements.push(h('div', {}, name === 'why' ? text : line));
+    }
+  }
+  return elements;
+}

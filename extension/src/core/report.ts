@@ -1,0 +1,339 @@
+/** The report of docs/report-format.md, and the one place that turns unknown JSON into it. */
+
+export const REPORT_MIME = 'application/vnd.jitlab.report+json';
+const VERSION = 1;
+
+export interface Report {
+  cell: Cell;
+  verdict: Verdict;
+  plans: Plan[];
+  ops: Operation[];
+  clusters: Cluster[];
+  kernels: Kernel[];
+  boundaries: Boundary[];
+  retraces: Retrace[];
+  fallbacks: Fallback[];
+  lanes: Lane[];
+}
+
+export interface Cell {
+  id: string;
+  title: string;
+  source: string[];
+  running: boolean;
+  error: string | null;
+}
+
+export interface Verdict {
+  lead: string;
+  operations: number;
+  compiled: number;
+  clusters: number;
+  kernels: number;
+  host: number;
+  retraces: number;
+  seconds: number | null;
+  numpySeconds: number | null;
+  next: Next | null;
+}
+
+export interface Next {
+  text: string;
+  code: string;
+  why: string;
+  section: string;
+}
+
+export interface Plan {
+  name: string;
+  function: string;
+  trace: number;
+}
+
+export interface Reason {
+  code: string;
+  text: string;
+}
+
+/** File or cell, line, column, end line, end column. */
+export interface Position {
+  file: string;
+  line: number;
+}
+
+export interface Operation {
+  name: string;
+  plan: string;
+  op: string;
+  cluster: string | null;
+  kernel: string | null;
+  reason: Reason | null;
+  lines: Position[];
+  shape: number[];
+  dtype: string;
+  inputs: string[];
+  scope: string;
+  seconds: number | null;
+}
+
+interface Traffic {
+  calls: number;
+  seconds: number | null;
+  bytesRead: number | null;
+  bytesWritten: number | null;
+  flops: number | null;
+}
+
+export interface Cluster extends Traffic {
+  name: string;
+  plan: string;
+  color: number;
+  ops: string[];
+  kernels: string[];
+  reason: Reason | null;
+  lines: number[];
+}
+
+export interface Kernel extends Traffic {
+  name: string;
+  cluster: string;
+  ops: string[];
+  kind: string;
+  lines: number[];
+  bound: string;
+  ofPeak: number | null;
+}
+
+export interface Boundary {
+  producer: string;
+  consumer: string;
+  reason: Reason | null;
+  bytes: number | null;
+  wouldFuseIf: string | null;
+}
+
+export interface Retrace {
+  function: string;
+  trace: number;
+  cause: string;
+  argument: string;
+  before: string;
+  after: string;
+  lines: Position[];
+  seconds: number | null;
+  text: string;
+  fix: string | null;
+  first: boolean;
+}
+
+export interface Fallback {
+  op: string;
+  name: string;
+  lines: Position[];
+  reason: Reason | null;
+  seconds: number | null;
+  calls: number;
+}
+
+export interface Lane {
+  name: string;
+  spans: Span[];
+}
+
+/** Start and duration in microseconds. */
+export interface Span {
+  name: string;
+  label: string;
+  kind: string;
+  start: number;
+  duration: number;
+  cluster: string | null;
+}
+
+/** A report, or the one sentence that says why it can't be shown. What is missing or of another type becomes empty, never an error. */
+export function readReport(value: unknown): Report | string {
+  if (!isRecord(value)) {
+    return 'This output is not a jitlab report.';
+  }
+  if (number(value.version) === null || (number(value.version) ?? 0) > VERSION) {
+    return `This report has version ${text(value.version) || 'unknown'}; this jitlab reads version ${VERSION}. Update jitlab to see it.`;
+  }
+  const cell = record(value.cell);
+  return {
+    cell: {
+      id: text(cell.id),
+      title: text(cell.title),
+      source: list(cell.source).map(text),
+      running: cell.running === true,
+      error: readError(cell.error)
+    },
+    verdict: readVerdict(record(value.verdict)),
+    plans: records(value.plans).map(plan => ({
+      name: text(plan.name),
+      function: text(plan.function),
+      trace: number(plan.trace) ?? 0
+    })),
+    ops: records(value.ops).map(readOperation),
+    clusters: records(value.clusters).map(readCluster),
+    kernels: records(value.kernels).map(readKernel),
+    boundaries: records(value.boundaries).map(boundary => ({
+      producer: text(boundary.producer),
+      consumer: text(boundary.consumer),
+      reason: readReason(boundary.reason),
+      bytes: number(boundary.bytes),
+      wouldFuseIf: text(boundary.would_fuse_if) || null
+    })),
+    retraces: records(value.retraces).map(readRetrace),
+    fallbacks: records(value.fallbacks).map(fallback => ({
+      op: text(fallback.op),
+      name: text(fallback.name),
+      lines: readPositions(fallback.lines),
+      reason: readReason(fallback.reason),
+      seconds: number(fallback.seconds),
+      calls: number(fallback.calls) ?? 0
+    })),
+    lanes: records(record(value.timeline).lanes).map(lane => ({
+      name: text(lane.name),
+      spans: records(lane.spans).map(readSpan)
+    }))
+  };
+}
+
+function readVerdict(verdict: Record<string, unknown>): Verdict {
+  const next = isRecord(verdict.next) ? verdict.next : null;
+  return {
+    lead: text(verdict.lead),
+    operations: number(verdict.operations) ?? 0,
+    compiled: number(verdict.compiled) ?? 0,
+    clusters: number(verdict.clusters) ?? 0,
+    kernels: number(verdict.kernels) ?? 0,
+    host: number(verdict.host) ?? 0,
+    retraces: number(verdict.retraces) ?? 0,
+    seconds: number(verdict.seconds),
+    numpySeconds: number(verdict.numpy_seconds),
+    next: next && { text: text(next.text), code: text(next.code), why: text(next.why), section: text(next.section) }
+  };
+}
+
+function readOperation(op: Record<string, unknown>): Operation {
+  return {
+    name: text(op.name),
+    plan: text(op.plan),
+    op: text(op.op),
+    cluster: text(op.cluster) || null,
+    kernel: text(op.kernel) || null,
+    reason: readReason(op.reason),
+    lines: readPositions(op.lines),
+    shape: list(op.shape).map(extent => number(extent) ?? 0),
+    dtype: text(op.dtype),
+    inputs: list(op.inputs).map(text),
+    scope: text(op.scope),
+    seconds: number(op.seconds)
+  };
+}
+
+function readCluster(cluster: Record<string, unknown>): Cluster {
+  return {
+    ...readTraffic(cluster),
+    name: text(cluster.name),
+    plan: text(cluster.plan),
+    color: Math.abs(Math.trunc(number(cluster.color) ?? 0)) % 6,
+    ops: list(cluster.ops).map(text),
+    kernels: list(cluster.kernels).map(text),
+    reason: readReason(cluster.reason),
+    lines: numbers(cluster.lines)
+  };
+}
+
+function readKernel(kernel: Record<string, unknown>): Kernel {
+  return {
+    ...readTraffic(kernel),
+    name: text(kernel.name),
+    cluster: text(kernel.cluster),
+    ops: list(kernel.ops).map(text),
+    kind: text(kernel.kind),
+    lines: numbers(kernel.lines),
+    bound: text(kernel.bound),
+    ofPeak: number(kernel.of_peak)
+  };
+}
+
+function readTraffic(part: Record<string, unknown>): Traffic {
+  return {
+    calls: number(part.calls) ?? 0,
+    seconds: number(part.seconds),
+    bytesRead: number(part.bytes_read),
+    bytesWritten: number(part.bytes_written),
+    flops: number(part.flops)
+  };
+}
+
+function readRetrace(retrace: Record<string, unknown>): Retrace {
+  return {
+    function: text(retrace.function),
+    trace: number(retrace.trace) ?? 0,
+    cause: text(retrace.cause),
+    argument: text(retrace.argument),
+    before: text(retrace.before),
+    after: text(retrace.after),
+    lines: readPositions(retrace.lines),
+    seconds: number(retrace.seconds),
+    text: text(retrace.text),
+    fix: text(retrace.fix) || null,
+    first: retrace.first === true
+  };
+}
+
+function readSpan(span: Record<string, unknown>): Span {
+  return {
+    name: text(span.name),
+    label: text(span.label),
+    kind: text(span.kind),
+    start: number(span.start) ?? 0,
+    duration: Math.max(0, number(span.duration) ?? 0),
+    cluster: text(span.cluster) || null
+  };
+}
+
+function readReason(value: unknown): Reason | null {
+  return isRecord(value) ? { code: text(value.code), text: text(value.text) } : null;
+}
+
+function readPositions(value: unknown): Position[] {
+  return list(value).map(entry => {
+    const [file, line] = list(entry);
+    return { file: text(file), line: number(line) ?? 0 };
+  });
+}
+
+function readError(value: unknown): string | null {
+  return value === null || value === undefined || value === '' ? null : text(value) || JSON.stringify(value);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {};
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function records(value: unknown): Record<string, unknown>[] {
+  return list(value).filter(isRecord);
+}
+
+function numbers(value: unknown): number[] {
+  return list(value).filter(entry => typeof entry === 'number');
+}
+
+function number(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
+}

@@ -1,0 +1,88 @@
+import { duration, lines, percent, some } from '../format';
+import type { Report, Retrace } from '../report';
+
+/** What the panel says of one cause: all retraces of one function for one argument are one entry. */
+export interface Entry {
+  title: string;
+  cause: string;
+  where: string;
+  seconds: number | null;
+  share: string;
+  argument: string;
+  before: string;
+  after: string;
+  more: number;
+  text: string;
+  fix: string | null;
+  count: number;
+}
+
+export interface Ledger {
+  entries: Entry[];
+  /** First traces: not retraces, but they cost time too. */
+  warmUp: { title: string; seconds: number | null; text: string }[];
+  lostSeconds: number;
+}
+
+const CAUSES: Record<string, string> = {
+  python_value: 'a Python value',
+  shape: 'a shape',
+  dtype: 'a dtype',
+  rank: 'a number of dimensions',
+  structure: 'a structure',
+  global: 'a global name',
+  closure: 'a closure variable',
+  aliasing: 'two arguments that share memory',
+  none_to_value: 'None became a value'
+};
+
+/** Pure: retraces in, entries out, the most time lost first; first traces apart. */
+export function ledgerOf(report: Report): Ledger {
+  const groups = new Map<string, Retrace[]>();
+  for (const retrace of report.retraces.filter(({ first }) => !first)) {
+    const key = [retrace.function, retrace.cause, retrace.argument].join('\0');
+    groups.set(key, [...(groups.get(key) ?? []), retrace]);
+  }
+  const lostSeconds = sum(report.retraces.filter(({ first }) => !first)) ?? 0;
+  const whole = (report.verdict.seconds ?? 0) + lostSeconds;
+  const entries = [...groups.values()].map(group => entryOf(group, whole));
+  const first = report.retraces.filter(retrace => retrace.first);
+  return {
+    entries: entries.sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0)),
+    warmUp: first.map(retrace => ({ title: retrace.function, seconds: retrace.seconds, text: retrace.text })),
+    lostSeconds
+  };
+}
+
+export function ledgerSummary({ entries, lostSeconds }: Ledger): string {
+  if (entries.length === 0) {
+    return 'none after the first call';
+  }
+  const count = entries.reduce((total, entry) => total + entry.count, 0);
+  return lostSeconds > 0 ? `${duration(lostSeconds)} lost` : some(count, 'retrace');
+}
+
+function entryOf(group: readonly Retrace[], whole: number): Entry {
+  const [first] = group as readonly [Retrace, ...Retrace[]];
+  const seconds = sum(group);
+  const name = first.argument || first.function;
+  return {
+    title: `${name} changed ${group.length === 1 ? 'once' : group.length === 2 ? 'twice' : `${group.length} times`}`,
+    cause: CAUSES[first.cause] ?? first.cause.replaceAll('_', ' '),
+    where: lines(group.flatMap(retrace => retrace.lines.map(position => position.line))),
+    seconds,
+    share: seconds !== null && whole > 0 ? `${percent(seconds / whole)} of the time` : '',
+    argument: name,
+    before: first.before,
+    after: first.after,
+    more: group.length - 1,
+    text: first.text,
+    fix: group.find(retrace => retrace.fix !== null)?.fix ?? null,
+    count: group.length
+  };
+}
+
+function sum(retraces: readonly Retrace[]): number | null {
+  const known = retraces.map(({ seconds }) => seconds).filter(seconds => seconds !== null);
+  return known.length ? known.reduce((total, seconds) => total + seconds, 0) : null;
+}

@@ -1,0 +1,90 @@
+import { h, icon, iconButton, on } from './dom';
+
+/** A headed part of the panel: its heading holds the short answer, also while it is closed. */
+export class Section {
+  readonly element: HTMLElement;
+  readonly body: HTMLElement;
+  /** Called when it was opened, closed, or turned from picture to table. */
+  changed: () => void = () => undefined;
+
+  constructor(
+    readonly title: string,
+    options: { open: boolean; table: boolean }
+  ) {
+    this.opened = options.open;
+    this.heading = h('button', { type: 'button', class: 'jl-fold' });
+    this.summaryText = h('span', { class: 'jl-summary' });
+    this.tools = h('span', { class: 'jl-tools' });
+    this.body = h('div', { class: 'jl-body' });
+    this.element = h(
+      'section',
+      { class: `jl-section jl-${title.toLowerCase()}`, 'aria-label': title },
+      h('h3', {}, this.heading, this.tools),
+      this.body
+    );
+    on(this.heading, {
+      click: () => {
+        this.open = !this.open;
+      }
+    });
+    if (options.table) {
+      this.tableButton = iconButton('table', 'Show as a table (T)', () => {
+        this.asTable = !this.asTable;
+      });
+      this.tools.append(this.tableButton);
+      on(this.element, {
+        keydown: event => {
+          if (event.key.toLowerCase() === 't' && !event.ctrlKey && !event.metaKey && !event.altKey) {
+            this.asTable = !this.asTable;
+            event.preventDefault();
+            event.stopPropagation();
+          }
+        }
+      });
+    }
+    this.update();
+  }
+
+  get open(): boolean {
+    return this.opened;
+  }
+
+  set open(value: boolean) {
+    this.opened = value;
+    this.update();
+    this.changed();
+  }
+
+  get asTable(): boolean {
+    return this.table;
+  }
+
+  set asTable(value: boolean) {
+    this.table = value;
+    this.update();
+    this.changed();
+  }
+
+  set summary(text: string) {
+    this.summaryText.textContent = text;
+  }
+
+  private update(): void {
+    this.heading.setAttribute('aria-expanded', String(this.opened));
+    this.heading.replaceChildren(
+      icon(this.opened ? 'fold' : 'unfold'),
+      h('span', { class: 'jl-name' }, this.title),
+      this.summaryText
+    );
+    this.tableButton?.setAttribute('aria-pressed', String(this.table));
+    this.tools.hidden = !this.opened;
+    this.body.hidden = !this.opened;
+  }
+
+  private opened: boolean;
+  private table = false;
+  private readonly heading: HTMLButtonElement;
+  private readonly summaryText: HTMLElement;
+  private readonly tools: HTMLElement;
+  private readonly tableButton: HTMLButtonElement | undefined;
+}

@@ -1,0 +1,118 @@
+/** The shapes that layouts make and `draw` paints. Positions are CSS pixels; colours are names, given their values by the theme. */
+
+export const INKS = [
+  ...(['bg', 'sunk', 'text', 'muted', 'line', 'line2', 'focus', 'link', 'lit'] as const),
+  ...(['c0', 'c1', 'c2', 'c3', 'c4', 'c5', 'host', 'retrace', 'compile', 'slower', 'faster'] as const)
+];
+export type Ink = (typeof INKS)[number];
+
+/** A fill that says what a thing is by colour and pattern at once. */
+export type Mark =
+  'c0' | 'c1' | 'c2' | 'c3' | 'c4' | 'c5' | 'host' | 'op' | 'statement' | 'capture' | 'passes' | 'codegen' | 'load';
+
+export type Shape = Box | Diamond | Words | Stroke;
+
+export interface Box {
+  shape: 'box';
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  radius?: number;
+  mark?: Mark;
+  fill?: Ink;
+  /** Mixes a little of this ink into the ground. */
+  tint?: Ink;
+  opacity?: number;
+  stroke?: Ink;
+  thickness?: number;
+  dash?: readonly number[];
+}
+
+export interface Diamond {
+  shape: 'diamond';
+  x: number;
+  y: number;
+  radius: number;
+}
+
+export type Type = 'body' | 'name' | 'note' | 'lead';
+
+export interface Words {
+  shape: 'words';
+  /** Left, middle or right end of the baseline. */
+  x: number;
+  y: number;
+  text: string;
+  type: Type;
+  ink: Ink;
+  align?: 'left' | 'center' | 'right';
+  upright?: boolean;
+}
+
+export interface Stroke {
+  shape: 'stroke';
+  /** SVG path data. */
+  path: string;
+  ink: Ink;
+  thickness?: number;
+  dash?: readonly number[];
+  /** An arrow head at the end, pointing this way. */
+  arrow?: { x: number; y: number; to: 'right' | 'left' | 'down' };
+}
+
+/** A thing in a picture that can be pointed at, focused and read aloud. */
+export interface Item {
+  id: string;
+  kind: string;
+  /** A full sentence. */
+  label: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  level: number;
+  expanded?: boolean;
+}
+
+export interface Picture {
+  width: number;
+  height: number;
+  shapes: Shape[];
+  items: Item[];
+}
+
+/** Width of a text in CSS pixels. */
+export type Measure = (text: string, type: Type) => number;
+
+export function clusterMark(color: number): Mark & Ink {
+  return (['c0', 'c1', 'c2', 'c3', 'c4', 'c5'] as const)[color % 6] ?? 'c0';
+}
+
+/** Breaks at spaces; a word wider than the room stands alone. */
+export function wrap(text: string, room: number, type: Type, measure: Measure): string[] {
+  const rows: string[] = [];
+  let row = '';
+  for (const word of text.split(' ')) {
+    const longer = row ? `${row} ${word}` : word;
+    if (row && measure(longer, type) > room) {
+      rows.push(row);
+      row = word;
+    } else {
+      row = longer;
+    }
+  }
+  return row ? [...rows, row] : rows;
+}
+
+/** Cut at the end with `…` when there is no room. */
+export function clip(text: string, room: number, type: Type, measure: Measure): string {
+  if (measure(text, type) <= room) {
+    return text;
+  }
+  let shown = text;
+  while (shown && measure(`${shown}…`, type) > room) {
+    shown = shown.slice(0, -1);
+  }
+  return `${shown}…`;
+}

@@ -1,0 +1,59 @@
+import { INKS, type Ink, type Measure, type Type } from './shapes';
+
+/** What a canvas needs to know of the page: the values of the inks, and the fonts. */
+export interface Theme {
+  inks: Record<Ink, string>;
+  fonts: Record<Type, string>;
+  /** How much of a cluster's ink its ground takes, 0 to 1. */
+  tint: number;
+}
+
+/** Reads the tokens of style/index.css as they are resolved at `element`. */
+export function readTheme(element: HTMLElement): Theme {
+  const probe = element.ownerDocument.createElement('span');
+  probe.style.display = 'none';
+  element.append(probe);
+  const style = getComputedStyle(probe);
+  const inks = Object.fromEntries(
+    INKS.map(ink => {
+      probe.style.color = `var(--jl-${ink})`;
+      return [ink, style.color];
+    })
+  ) as Record<Ink, string>;
+  const family = style.fontFamily || 'sans-serif';
+  const tint = parseFloat(style.getPropertyValue('--jl-tint')) / 100;
+  probe.remove();
+  return {
+    inks,
+    fonts: {
+      lead: `600 15px ${family}`,
+      name: `600 12px ${family}`,
+      body: `400 12px ${family}`,
+      note: `400 11px ${family}`
+    },
+    tint: Number.isNaN(tint) ? 0.05 : tint
+  };
+}
+
+export function canvasMeasure(context: CanvasRenderingContext2D, theme: Theme): Measure {
+  const widths = new Map<string, number>();
+  return (text, type) => {
+    const key = `${type} ${text}`;
+    let width = widths.get(key);
+    if (width === undefined) {
+      context.font = theme.fonts[type];
+      width = context.measureText(text).width;
+      widths.set(key, width);
+    }
+    return width;
+  };
+}
+
+/** Calls back when JupyterLab changes its theme; returns the function that ends it. */
+export function watchTheme(changed: () => void): () => void {
+  const observer = new MutationObserver(changed);
+  observer.observe(document.body, { attributes: true, attributeFilter: ['data-jp-theme-name', 'data-jp-theme-light'] });
+  return () => {
+    observer.disconnect();
+  };
+}

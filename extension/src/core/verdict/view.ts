@@ -1,0 +1,152 @@
+import { CanvasView } from '../canvas';
+import { flowOf } from '../clusters/flow';
+import { copyLine, h, icon, on, type IconName } from '../dom';
+import { bytes, duration, percent, ratio, sentence, some } from '../format';
+import type { Report } from '../report';
+import { layoutBars, layoutStrip } from './layout';
+
+/** The first thing a person reads: what compiled, how much faster, and what to do next. */
+export class VerdictView {
+  readonly element = h('section', { class: 'jl-verdict', 'aria-label': 'Verdict' });
+
+  /** `jump` opens the section that a fact speaks of. */
+  constructor(private readonly jump: (section: string) => void) {}
+
+  show(report: Report, width: number): void {
+    const { verdict } = report;
+    const flow = flowOf(report);
+    const speed =
+      verdict.seconds !== null && verdict.numpySeconds !== null ? ratio(verdict.numpySeconds, verdict.seconds) : '';
+    const time = verdict.seconds === null ? '' : duration(verdict.seconds);
+    const strip = new CanvasView({ role: 'img', 'aria-label': verdict.lead });
+    const barsLabel = [
+      `jitlab ${time}`,
+      verdict.numpySeconds === null ? '' : `NumPy ${duration(verdict.numpySeconds)}`
+    ];
+    const bars = new CanvasView({ role: 'img', 'aria-label': barsLabel.filter(Boolean).join(', ') });
+    this.element.replaceChildren(
+      h('div', { class: 'jl-lead' }, h('span', {}, verdict.lead), h('span', { class: 'jl-times' }, speed || time)),
+      this.facts(report),
+      strip.element,
+      ...(verdict.seconds === null ? [] : [bars.element]),
+      ...notMeasured(report),
+      ...this.next(report)
+    );
+    const room = width - 24;
+    const measure = strip.prepare();
+    if (measure && flow.parts.length) {
+      strip.paint(layoutStrip(flow, room, measure));
+    } else {
+      strip.element.hidden = true;
+    }
+    const measureBars = bars.prepare();
+    if (measureBars && verdict.seconds !== null) {
+      bars.paint(layoutBars(flow, verdict.seconds, verdict.numpySeconds, room, measureBars));
+    }
+  }
+
+  private facts(report: Report): HTMLElement {
+    const { verdict } = report;
+    const fact = (name: IconName, text: string, section: string, title: string, kind = ''): HTMLElement =>
+      on(h('button', { type: 'button', class: `jl-fact ${kind}`, title }, icon(name), text), {
+        click: () => {
+          this.jump(section);
+        }
+      });
+    const moved = report.kernels.reduce((sum, kernel) => sum + (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0), 0);
+    return h(
+      'div',
+      { class: 'jl-facts' },
+      verdict.clusters > 0 &&
+        fact(
+          'cluster',
+          some(verdict.clusters, 'cluster'),
+          'Clusters',
+          'Cluster: operations compiled together into one function'
+        ),
+      verdict.kernels > 0 &&
+        fact(
+          'kernel',
+          some(verdict.kernels, 'kernel'),
+          'Clusters',
+          'Kernel: operations that share one loop over memory'
+        ),
+      verdict.host > 0
+        ? fact(
+            'host',
+            `${verdict.host} on the host`,
+            'Clusters',
+            'Host: operations that NumPy runs, one by one',
+            'jl-is-host'
+          )
+        : fact('ok', 'nothing on the host', 'Clusters', 'Host: operations that NumPy runs, one by one'),
+      verdict.retraces > 0
+        ? fact(
+            'retrace',
+            some(verdict.retraces, 'retrace'),
+            'Retraces',
+            'Retrace: captured again because an input changed',
+            'jl-is-retrace'
+          )
+        : fact('ok', 'no retraces', 'Retraces', 'Retrace: captured again because an input changed'),
+      moved > 0 &&
+        h(
+          'span',
+          { class: 'jl-muted', title: 'By the cost model, in one call of each kernel' },
+          `moves ${bytes(moved)}`
+        )
+    );
+  }
+
+  private next(report: Report): HTMLElement[] {
+    const { next } = report.verdict;
+    if (!next) {
+      const bound = report.verdict.compiled > 0 ? whatBounds(report) : '';
+      return bound ? [h('p', { class: 'jl-bound' }, bound)] : [];
+    }
+    const kind = next.section === 'retraces' ? 'retrace' : 'host';
+    return [
+      h(
+        'div',
+        { class: `jl-next jl-is-${kind}`, role: 'note', 'aria-label': 'Do next' },
+        h('h4', {}, icon(kind), h('span', {}, h('span', { class: 'jl-muted' }, 'Do next: '), next.text)),
+        next.why && h('div', {}, sentence(next.why)),
+        next.code && copyLine(next.code)
+      )
+    ];
+  }
+}
+
+/** Nothing is measured unasked, so the panel says how to ask. */
+function notMeasured(report: Report): HTMLElement[] {
+  const { seconds, numpySeconds, compiled } = report.verdict;
+  if (seconds === null || numpySeconds !== null || compiled === 0) {
+    return [];
+  }
+  const magic = report.cell.source[0]?.startsWith('%%jit') === true;
+  return magic
+    ? [
+        h(
+          'p',
+          { class: 'jl-note jl-muted' },
+          'NumPy is not measured. ',
+          h('code', {}, '%%jit --compare'),
+          ' runs it once on copies.'
+        )
+      ]
+    : [];
+}
+
+/** What the time is spent on when nothing is left to do. */
+function whatBounds(report: Report): string {
+  const timed = report.kernels.filter(kernel => kernel.seconds !== null);
+  const top = timed.reduce((a, b) => ((b.seconds ?? 0) > (a?.seconds ?? -1) ? b : a), timed[0]);
+  const whole = timed.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
+  if (!top || whole <= 0 || report.verdict.retraces > 0 || report.verdict.host > 0) {
+    return '';
+  }
+  const share = percent((top.seconds ?? 0) / whole);
+  const verb = top.bound === 'compute' ? 'computes at' : 'uses memory at';
+  const peak = top.ofPeak === null ? '' : ` and ${verb} ${percent(top.ofPeak)} of its peak`;
+  return `Nothing left to do: ${top.name} takes ${share} of the time${peak}.`;
+}

@@ -1,0 +1,80 @@
+import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { PanelState } from './core/panel';
+import { REPORT_MIME } from './core/report';
+import { KernelLink } from './link';
+
+/** One notebook as the panel follows it: its link, and which of its cells is shown. */
+export class FollowedNotebook {
+  readonly link: KernelLink;
+  pinned: string | null = null;
+
+  constructor(readonly notebook: NotebookPanel) {
+    this.link = new KernelLink(notebook.sessionContext);
+    void notebook.context.ready.then(() => {
+      this.readSaved();
+    });
+  }
+
+  /** Pinned first; then the active cell; where that has nothing to show, the cell that ran last. */
+  shownCell(): string | null {
+    const { model } = this.link;
+    const active = this.notebook.content.activeCell?.model.id ?? null;
+    if (this.pinned !== null) {
+      return this.pinned;
+    }
+    return active !== null && model.cell(active)
+      ? active
+      : (this.shownBefore(model.latest) ?? model.known().at(-1) ?? active);
+  }
+
+  state(): PanelState {
+    const { model } = this.link;
+    const id = this.shownCell();
+    const cell = id === null ? undefined : model.cell(id);
+    const other = model.known().findLast(known => known !== id && model.cell(known)?.report);
+    const report = other === undefined ? undefined : model.cell(other)?.report;
+    return {
+      notebook: this.notebook.context.path.split('/').at(-1) ?? '',
+      cell,
+      loaded: model.loaded,
+      source: id === null ? null : this.sourceOf(id),
+      other: other !== undefined && report ? { id: other, title: report.cell.title, lead: report.verdict.lead } : null,
+      pinned: this.pinned !== null
+    };
+  }
+
+  togglePin(): void {
+    this.pinned = this.pinned === null ? this.shownCell() : null;
+  }
+
+  goTo(id: string): void {
+    const index = this.notebook.content.widgets.findIndex(cell => cell.model.id === id);
+    if (index >= 0) {
+      this.notebook.content.activeCellIndex = index;
+    }
+  }
+
+  /** The reports that the notebook keeps in its outputs. */
+  readSaved(): void {
+    const reports = new Map<string, unknown>();
+    for (const cell of this.notebook.content.model?.cells ?? []) {
+      const outputs = cell.toJSON().outputs;
+      for (const output of Array.isArray(outputs) ? outputs : []) {
+        const report = (output as { data?: Record<string, unknown> }).data?.[REPORT_MIME];
+        if (report !== undefined) {
+          reports.set(cell.id, report);
+        }
+      }
+    }
+    this.link.model.setSaved(reports);
+  }
+
+  private shownBefore(id: string | null): string | null {
+    return id !== null && this.link.model.cell(id) ? id : null;
+  }
+
+  private sourceOf(id: string): string[] | null {
+    const cell = this.notebook.content.widgets.find(widget => widget.model.id === id);
+    return cell ? cell.model.sharedModel.getSource().split('\n') : null;
+  }
+}

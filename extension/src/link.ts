@@ -1,0 +1,118 @@
+import type { ISessionContext } from '@jupyterlab/apputils';
+import type { Kernel, KernelMessage } from '@jupyterlab/services';
+import { isFromKernel, type ToKernel } from './core/events';
+import { NotebookModel } from './core/model';
+
+const TARGET = 'jitlab';
+const COMM_ID = 'jitlab-v1'; // fixed: live messages reach a reloaded page also while the kernel is busy
+
+/** Carries messages between the kernel of one notebook and its model; outlives kernels, reloads of the page make a new one. */
+export class KernelLink {
+  readonly model: NotebookModel;
+
+  constructor(private readonly context: ISessionContext) {
+    this.model = new NotebookModel(message => {
+      this.send(message);
+    });
+    context.kernelChanged.connect((_, change) => {
+      this.detach();
+      this.attach(change.newValue ?? null);
+    });
+    context.statusChanged.connect((_, status) => {
+      if (status === 'restarting' || status === 'autorestarting') {
+        this.detach();
+        this.attach(context.session?.kernel ?? null);
+      }
+    });
+    this.attach(context.session?.kernel ?? null);
+  }
+
+  /** Asks the kernel; it answers also while a cell runs, except after a reload of the page in its midst. */
+  request(body: Record<string, string>, timeoutMs = 5000): Promise<unknown> {
+    const id = ++this.asked;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.waiting.delete(id);
+        reject(new Error('The kernel is busy and did not answer in time.'));
+      }, timeoutMs);
+      this.waiting.set(id, reply => {
+        clearTimeout(timer);
+        resolve(reply);
+      });
+      this.send({ op: 'request', id, body });
+    });
+  }
+
+  private attach(kernel: Kernel.IKernelConnection | null): void {
+    if (!kernel?.handleComms) {
+      return;
+    }
+    kernel.registerCommTarget(TARGET, (comm, message) => {
+      this.bind(comm);
+      this.receive(message.content.data);
+    });
+    if (!kernel.hasComm(COMM_ID)) {
+      // Not opened: if it exists the kernel owns it, and if it does not there is nobody to tell.
+      this.bind(kernel.createComm(TARGET, COMM_ID));
+    }
+    void this.ask(kernel);
+  }
+
+  /** A kernel that has never loaded jitlab would complain about a message on a comm it does not know. */
+  private async ask(kernel: Kernel.IKernelConnection): Promise<void> {
+    let reply: KernelMessage.ICommInfoReplyMsg;
+    try {
+      reply = await kernel.requestCommInfo({ target_name: TARGET });
+    } catch {
+      return; // the kernel went away meanwhile; the next one is asked in turn
+    }
+    if (this.context.session?.kernel !== kernel || reply.content.status !== 'ok') {
+      return;
+    }
+    const loaded = COMM_ID in reply.content.comms;
+    if (loaded) {
+      this.model.setLoaded(true);
+      this.model.resume();
+    } else if (this.model.loaded === null) {
+      this.model.setLoaded(false);
+    }
+  }
+
+  private bind(comm: Kernel.IComm): void {
+    this.comm = comm;
+    comm.onMsg = message => {
+      this.receive(message.content.data);
+    };
+    comm.onClose = () => {
+      if (this.comm === comm) {
+        this.comm = null;
+      }
+    };
+  }
+
+  private detach(): void {
+    this.comm = null;
+    this.model.kernelLost();
+  }
+
+  private send(message: ToKernel): void {
+    if (this.comm && !this.comm.isDisposed) {
+      void this.comm.send({ ...message }).done;
+    }
+  }
+
+  private receive(message: unknown): void {
+    if (!isFromKernel(message)) {
+      return;
+    }
+    if (message.op === 'reply') {
+      this.waiting.get(message.id)?.(message.body);
+      this.waiting.delete(message.id);
+    }
+    this.model.receive(message);
+  }
+
+  private comm: Kernel.IComm | null = null;
+  private asked = 0;
+  private readonly waiting = new Map<number, (reply: unknown) => void>();
+}
