@@ -37,7 +37,7 @@ from .sizes import Sizes
 #: Outputs from this size on are written past the cache (half of a 32 MB L3, cpu.md §2).
 STREAM_BYTES = 16 << 20
 
-#: Layouts of an input: "C" contiguous, "R" its last axis is contiguous, "S" any strides.
+#: Layouts of an input: "C" contiguous, "F" column-major, "R" its last axis is contiguous, "S" any strides.
 Layout = str
 
 
@@ -160,7 +160,9 @@ class _Lowering:
         layout = self.layouts.get(node, "C")
         shape = tuple(self.sizes.of(n) for n in node.shape)
         strides = list(contiguous_strides(shape))
-        if layout != "C":
+        if layout == "F":
+            strides = list(reversed(contiguous_strides(shape[::-1])))
+        elif layout != "C":
             for axis in range(node.ndim - (layout == "R")):
                 if int(node.shape[axis]) > 1:
                     symbol = self.sizes.fresh(0, "s")

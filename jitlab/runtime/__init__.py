@@ -1,0 +1,7 @@
+"""Running: machine code kept by Program text, buffers that are recycled, clusters and host operations in order."""
+
+from .buffers import pool
+from .compiled import Compiled, Origin, compiled, forget_compiled
+from .executable import Executable, layout_of
+
+__all__ = ["Compiled", "Executable", "Origin", "compiled", "forget_compiled", "layout_of", "pool"]

@@ -1,0 +1,25 @@
+"""The BLAS that NumPy brings, by C pointer (design D19); where it cannot be found, products of matrices stay host operations."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+
+import numpy as np
+
+#: Spellings of cblas_?gemm with 64-bit integers in the wheels of NumPy.
+PATTERNS = ("scipy_cblas_{}64_", "cblas_{}64_", "cblas_{}$NEWLAPACK$ILP64")
+
+
+@cache
+def gemm_address(name: str) -> int:
+    """The address of `cblas_sgemm` or `cblas_dgemm` (64-bit integers); 0 when NumPy's BLAS has no such symbol."""
+    try:
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)
+    except (AttributeError, OSError):
+        return 0
+    for pattern in PATTERNS:
+        function = getattr(library, pattern.format(name), None)
+        if function is not None:
+            return ctypes.cast(function, ctypes.c_void_p).value or 0
+    return 0

@@ -1,0 +1,116 @@
+"""Programs as machine code: kept by their text, compiled by the quick tier at once and by the good one behind it."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from jitlab import events
+from jitlab.config import config
+from jitlab.ir.program import Program
+from jitlab.targets.cpu_llvm import codegen, machine
+
+_Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)  # ctypes releases the GIL around the call
+
+
+@dataclass
+class Compiled:
+    """Machine code of one Program. `run(context)` may be replaced by a faster one at any time; both give the same bits."""
+
+    program: Program
+    layout: codegen.ContextLayout
+    digest: str
+    tier: str = ""
+    run: Callable[[int], int] = lambda context: 0
+    llvm: str = ""
+    better: Future[None] | None = None
+    _keep: list[Any] = field(default_factory=list)
+
+    def install(self, loaded: machine.Loaded, tier: str) -> None:
+        function = _Entry(loaded.address("run"))
+        self._keep.append((loaded, function))
+        self.run, self.tier = function, tier
+
+    def wait(self) -> None:
+        """Until the good tier is in place."""
+        if self.better is not None:
+            self.better.result()
+
+
+@dataclass(frozen=True)
+class Origin:
+    """For whom a Program is compiled: what events say."""
+
+    function: str = ""
+    trace: int = 0
+    cluster: str = ""
+
+
+def compiled(program: Program, origin: Origin) -> Compiled:
+    """The machine code of a Program: of this process, of the disk, or compiled now. Sends ProgramCompiled."""
+    started = time.perf_counter_ns()
+    with _lock:
+        known = _by_text.get(program.text)
+        if known is None:
+            known, how, tier = _make(program, origin)
+            _by_text[program.text] = known
+        else:
+            how, tier = "memory", known.tier
+    _tell(origin, known.digest, tier, how, started)
+    return known
+
+
+def forget_compiled() -> None:
+    """Forget the Programs of this process (for tests and measurements); the disk cache stays."""
+    with _lock:
+        _by_text.clear()
+
+
+def _make(program: Program, origin: Origin) -> tuple[Compiled, str, str]:
+    text = codegen.module_for(program)
+    digest = hashlib.sha256(program.text.encode()).hexdigest()[:16]
+    result = Compiled(program, codegen.ContextLayout(program), digest, llvm=text)
+    store = machine.object_cache()
+    good_key = store.key(text, "good") if config.cache else ""
+    found = store.read(good_key) if config.cache else None
+    if found is not None:
+        result.install(machine.load(found, ["run"]), "good")
+        return result, "disk", "good"
+    result.install(machine.load(machine.compile_object(text, "quick"), ["run"]), "quick")
+
+    def improve() -> None:
+        started = time.perf_counter_ns()
+        made = machine.compile_object(text, "good")
+        result.install(machine.load(made, ["run"]), "good")
+        if good_key:
+            store.write(good_key, made)
+        _tell(origin, digest, "good", "compiled", started)
+
+    result.better = _background().submit(improve)
+    return result, "compiled", "quick"
+
+
+def _tell(origin: Origin, digest: str, tier: str, how: str, started: int) -> None:
+    if events.active():
+        events.send(
+            events.ProgramCompiled(
+                cell=events.current_cell(), function=origin.function, trace=origin.trace, cluster=origin.cluster,
+                program=digest, tier=tier, origin=how, start_ns=started, duration_ns=time.perf_counter_ns() - started,
+            )
+        )  # fmt: skip
+
+
+@cache
+def _background() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="jitlab-compile")
+
+
+_by_text: dict[str, Compiled] = {}
+_lock = threading.RLock()

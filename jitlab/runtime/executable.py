@@ -1,0 +1,292 @@
+"""Executable: a clustered graph that runs. Clusters run as machine code, everything else op by op on NumPy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitlab import events
+from jitlab.ir import Cluster, Clustering, Node, Plan, plain
+from jitlab.ir.program import Buffer
+from jitlab.lower import Lowered, lower
+from jitlab.targets.cpu_llvm import codegen
+
+from .blas import gemm_address
+from .buffers import aligned, pool
+from .compiled import Compiled, Origin, compiled
+
+#: Cycles after which a native function comes up for air: some 50 ms.
+BUDGET = 100_000_000
+
+#: Bytes that one chunk of an outer loop touches, at least.
+CHUNK_BYTES = 1 << 18
+
+
+@dataclass
+class Variant:
+    """A cluster lowered for one combination of layouts, with its code and a context to start from."""
+
+    lowered: Lowered
+    code: Compiled
+    template: np.ndarray
+    fixed: list[np.ndarray]  # what the template points to
+
+
+class Executable:
+    """Runs one trace. `run` takes arrays (or NumPy scalars) for the graph's parameters and gives its outputs.
+
+    Thread-safe: a call owns its context and its scratch memory.
+    """
+
+    def __init__(self, clustering: Clustering, *, function: str = "", trace: int = 1, level: str = "O1") -> None:
+        self.clustering, self.function, self.trace, self.level = clustering, function, trace, level
+        self.graph = clustering.graph
+        self.plan = Plan(function, trace, clustering)
+        self._values = self.graph.symbol_values()
+        self._variants: dict[tuple[str, tuple[str, ...]], Variant] = {}
+        self._planned = False
+        self._last_use = _last_uses(clustering)
+
+    def prepare(self, arguments: Sequence[Any]) -> None:
+        """Lower every cluster (for these arguments' layouts), so that the plan is whole before the first run."""
+        if self._planned:
+            return
+        started = time.perf_counter_ns()
+        given = {node: layout_of(np.asarray(a)) for node, a in zip(self.graph.parameters, arguments, strict=True)}
+        for cluster in self.clustering.clusters:
+            layouts = tuple(given.get(node, "C") for node in cluster.inputs)
+            variant = self._lowered(cluster, layouts)
+            self.plan.kernels.extend(variant.kernels)
+            self.plan.boundaries.extend(variant.boundaries)
+            self.plan.texts[cluster.name, "program"] = variant.program.text
+        self._number_kernels()
+        self.plan.texts["", "graph"] = str(self.graph)
+        self._planned = True
+        if events.active():
+            events.send(
+                events.PlanMade(
+                    cell=events.current_cell(), function=self.function, trace=self.trace, plan=self.plan.to_json(),
+                    start_ns=started, duration_ns=time.perf_counter_ns() - started,
+                )
+            )  # fmt: skip
+
+    def run(self, arguments: Sequence[Any]) -> list[Any]:
+        """The graph's outputs; 0-d results are NumPy scalars. Raises what NumPy raises for data it refuses."""
+        self.prepare(arguments)
+        values: dict[Node, Any] = dict(zip(self.graph.parameters, arguments, strict=True))
+        for step in self.clustering.steps:
+            if isinstance(step, Cluster):
+                self._run_cluster(step, values)
+            else:
+                self._run_host(step, values)
+            for node in self._last_use.get(id(step), ()):
+                del values[node]
+        return [values[node] for node in self.graph.outputs]
+
+    # -- clusters
+
+    def _run_cluster(self, cluster: Cluster, values: dict[Node, Any]) -> None:
+        arrays = []
+        layouts = []
+        for node in cluster.inputs:
+            array = values[node]
+            if type(array) is not np.ndarray:
+                array = np.asarray(array)
+            layout = layout_of(array)
+            if layout == "":
+                array, layout = np.ascontiguousarray(array).reshape(array.shape), "C"
+            arrays.append(array)
+            layouts.append(layout)
+        variant = self._variant(cluster, tuple(layouts))
+        context = variant.template.copy()
+        keep: list[np.ndarray] = [context]
+        number = codegen.ContextLayout.FIRST
+        by_node = dict(zip(cluster.inputs, arrays, strict=True))
+        lowered = variant.lowered
+        for position, node in enumerate(lowered.inputs):
+            array = by_node.get(node)
+            if array is not None:
+                context[number + position] = array.__array_interface__["data"][0]
+        number += len(lowered.inputs)
+        outputs = []
+        for position, node in enumerate(lowered.outputs):
+            out = pool.empty(plain(node.shape), node.dtype)
+            outputs.append(out)
+            context[number + position] = out.__array_interface__["data"][0]
+        number += len(lowered.outputs)
+        scratch = (*lowered.program.temps, *lowered.program.rows)
+        for position, buffer in enumerate(scratch):
+            block = pool.empty((_bytes(buffer, lowered),), np.dtype("u1"))
+            if block.nbytes < 1 << 16:
+                block = aligned(block.nbytes)
+            keep.append(block)
+            context[number + position] = block.__array_interface__["data"][0]
+        for symbol, (position, axis) in lowered.strides.items():
+            array = by_node[lowered.inputs[position]]
+            context[variant.code.layout.symbols[symbol]] = array.strides[axis] // array.itemsize
+        self._launch(cluster, variant, context)
+        for node, out in zip(lowered.outputs, outputs, strict=True):
+            values[node] = out if out.ndim else out[()]
+
+    def _launch(self, cluster: Cluster, variant: Variant, context: np.ndarray) -> None:
+        pointer = context.__array_interface__["data"][0]
+        if not events.active():
+            status = variant.code.run(pointer)
+            while status == codegen.PAUSED:  # back in Python: signals are looked after here
+                status = variant.code.run(pointer)
+            if status != codegen.DONE:
+                self._fail(variant, status - codegen.FAILED)
+            return
+        ticks = np.zeros(len(variant.code.layout.phases) + 1, np.int64)
+        context[codegen.ContextLayout.TIMES] = ticks.__array_interface__["data"][0]
+        started = time.perf_counter_ns()
+        status = variant.code.run(pointer)
+        while status == codegen.PAUSED:
+            status = variant.code.run(pointer)
+        duration = time.perf_counter_ns() - started
+        if status != codegen.DONE:
+            self._fail(variant, status - codegen.FAILED)
+        events.send(
+            events.ClusterRan(
+                cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
+                start_ns=started, duration_ns=duration, kernels_ns=_kernel_times(variant, ticks, duration),
+            )
+        )  # fmt: skip
+
+    def _fail(self, variant: Variant, code: int) -> None:
+        sources = sorted(variant.lowered.program.errors[code])
+        where = f" ({sources[0].file}, line {sources[0].line})" if sources else ""
+        raise IndexError(f"index is out of bounds{where}: an index array reaches outside the axis it is used on")
+
+    def _variant(self, cluster: Cluster, layouts: tuple[str, ...]) -> Variant:
+        key = (cluster.name, layouts)
+        variant = self._variants.get(key)
+        if variant is None or variant.template is None:
+            lowered = self._lowered(cluster, layouts)
+            code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
+            variant = self._variants[key] = _variant(lowered, code)
+            self.plan.texts.setdefault((cluster.name, "llvm"), code.llvm)
+        return variant
+
+    def _lowered(self, cluster: Cluster, layouts: tuple[str, ...]) -> Lowered:
+        cache = self.__dict__.setdefault("_lowered_by_layout", {})
+        key = (cluster.name, layouts)
+        if key not in cache:
+            cache[key] = lower(cluster, self._values, layouts, level=self.level)
+        return cache[key]  # type: ignore[no-any-return]
+
+    def _number_kernels(self) -> None:
+        """Kernels are numbered through the whole plan: k0, k1, ..."""
+        from dataclasses import replace
+
+        self.plan.kernels[:] = [replace(k, name=f"k{i}") for i, k in enumerate(self.plan.kernels)]
+
+    # -- host operations
+
+    def _run_host(self, node: Node, values: dict[Node, Any]) -> None:
+        if not events.active():
+            values[node] = node.op.numpy(*(values[source] for source in node.inputs))
+            return
+        started = time.perf_counter_ns()
+        values[node] = node.op.numpy(*(values[source] for source in node.inputs))
+        events.send(
+            events.HostOperationRan(
+                cell=events.current_cell(), function=self.function, trace=self.trace, operation=node.name,
+                op=node.op.name, start_ns=started, duration_ns=time.perf_counter_ns() - started,
+            )
+        )  # fmt: skip
+
+
+def layout_of(array: np.ndarray) -> str:
+    """ "C" contiguous, "F" column-major, "R" contiguous rows apart, "S" other strides, "" what has to be copied first."""
+    flags = array.flags
+    if not flags.aligned or not array.dtype.isnative:
+        return ""
+    if flags.c_contiguous:
+        return "C"
+    if flags.f_contiguous:
+        return "F"
+    size = array.itemsize
+    if any(stride % size for stride in array.strides):
+        return ""
+    strides = [s // size for s in array.strides]
+    if array.shape[-1] <= 1 or strides[-1] == 1:
+        reach = array.shape[-1]
+        for n, stride in zip(array.shape[-2::-1], strides[-2::-1], strict=True):
+            if n > 1 and stride < reach:
+                return "S"
+            reach = max(reach, stride * n) if n > 1 else reach
+        return "R"
+    return "S"
+
+
+def _variant(lowered: Lowered, code: Compiled) -> Variant:
+    layout = code.layout
+    template = np.zeros(layout.size, np.int64)
+    template[layout.BUDGET] = BUDGET
+    template[layout.SGEMM] = gemm_address("sgemm")
+    template[layout.DGEMM] = gemm_address("dgemm")
+    for name, number in layout.symbols.items():
+        template[number] = lowered.symbol_values[name]
+    for number, op in zip(layout.scalars.values(), lowered.constants, strict=True):
+        data = op.data.ljust(16, b"\0")
+        template[number : number + 2] = np.frombuffer(data[:16], np.int64)
+    fixed: list[np.ndarray] = []
+    for position, node in enumerate(lowered.inputs):
+        value = getattr(node.op, "value", None)
+        if value is not None:
+            array = np.ascontiguousarray(value)
+            fixed.append(array)
+            template[layout.FIRST + position] = array.ctypes.data
+    for number, (_, _, outer) in enumerate(layout.phases):
+        template[layout.chunks + number] = _chunk(lowered, outer)
+    return Variant(lowered, code, template, fixed)
+
+
+def _chunk(lowered: Lowered, outer: Any) -> int:
+    """Iterations of an outer loop between two looks at the clock: a multiple of 256, or few rows of much work."""
+    if outer is None:
+        return 1
+    extents = outer.extent[0].const.evaluate(lowered.symbol_values)
+    total = sum(k.bytes_read + k.bytes_written for k in lowered.kernels)
+    each = max(total // max(extents, 1), 1)
+    wanted = max(CHUNK_BYTES // each, 1)
+    return int(-(-wanted // 256) * 256) if outer.vector or wanted >= 256 else int(wanted)
+
+
+def _bytes(buffer: Buffer, lowered: Lowered) -> int:
+    size = buffer.dtype.itemsize
+    for n in buffer.shape:
+        size *= n.evaluate(lowered.symbol_values)
+    return max(size, 1)
+
+
+def _last_uses(clustering: Clustering) -> dict[int, list[Node]]:
+    """For each step (by id) the values that nobody reads after it: their memory goes back at once."""
+    kept = set(clustering.graph.outputs) | set(clustering.graph.parameters)
+    last: dict[Node, Any] = {}
+    for step in clustering.steps:
+        made = step.outputs if isinstance(step, Cluster) else [step]
+        read = step.inputs if isinstance(step, Cluster) else step.inputs
+        for node in (*made, *read):
+            last[node] = step
+    result: dict[int, list[Node]] = {}
+    for node, step in last.items():
+        if node not in kept:
+            result.setdefault(id(step), []).append(node)
+    return result
+
+
+def _kernel_times(variant: Variant, ticks: np.ndarray, duration: int) -> tuple[int, ...]:
+    """The launch's time divided among its kernels as the processor's counter divided it."""
+    total = int(ticks[-1] - ticks[0])
+    if total <= 0:
+        return ()
+    times: dict[str, int] = {}
+    for number, (kernel, _, _) in enumerate(variant.code.layout.phases):
+        times[kernel] = times.get(kernel, 0) + int(ticks[number + 1] - ticks[number])
+    return tuple(duration * t // total for t in times.values())
