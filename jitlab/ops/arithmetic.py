@@ -1,0 +1,651 @@
+"""Arithmetic on elements: sums, products, quotients, powers, extremes, and the parts of complex numbers.
+
+Cotangents of complex values follow ∂L/∂re + i·∂L/∂im, so a holomorphic f sends g to g·conj(f'(x)). Where a derivative can
+be infinite (a quotient, a root, a power, an exponential), a zero cotangent stays zero: the branch that `np.where` did not
+take never puts a NaN into a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jitlab.ir import ArrayType, Node
+
+from .base import Elementwise
+from .build import apply, cast, constant, elementwise
+from .emitter import Emitter
+from .sources import Constant
+
+X = np.linspace(-2.0, 2.0, 8)  # no zero among them, no tie with Y
+Y = np.array([0.5, -1.5, 2.0, 3.0, -0.25, 1.0, 4.0, 2.5])
+Z = X + 1j * Y
+I8 = np.array([-128, -7, -1, 0, 1, 7, 100, 127], np.int8)
+J8 = np.array([-1, 2, 0, 0, 3, -2, 100, 1], np.int8)
+BOOLS = np.array([True, False, True, True, False, False, True, False])
+SPECIALS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, 2.5])
+
+NO_COMPLEX = "no loop body for complex numbers"
+
+
+class Unary(Elementwise):
+    """A function of one element, with its derivative."""
+
+    differentiable: ClassVar[bool] = True
+    singular: ClassVar[bool] = False  # the derivative can be infinite
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        """The derivative at x."""
+        raise NotImplementedError
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        (x,) = inputs
+        result = multiply(g, conj(self.derivative(x, out)))
+        return [unless_zero(g, result) if self.singular else result]
+
+
+@dataclass(frozen=True)
+class Add(Elementwise):
+    """x + y; of bools: or."""
+
+    ufunc: ClassVar[np.ufunc] = np.add
+    tf_name: ClassVar[str | None] = "AddV2"
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [g, g]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.add(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), BOOLS, ~BOOLS
+        yield cls(), Z, Z[::-1]
+
+
+@dataclass(frozen=True)
+class Sub(Elementwise):
+    """x - y."""
+
+    ufunc: ClassVar[np.ufunc] = np.subtract
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [g, negative(g)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.sub(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), Z, Z[::-1]
+
+
+@dataclass(frozen=True)
+class Mul(Elementwise):
+    """x * y; of bools: and."""
+
+    ufunc: ClassVar[np.ufunc] = np.multiply
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, y = inputs
+        return [multiply(g, conj(y)), multiply(g, conj(x))]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.mul(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), BOOLS, ~BOOLS
+        yield cls(), Z, Z[::-1]
+
+
+@dataclass(frozen=True)
+class RealDiv(Elementwise):
+    """x / y of floats or complex numbers; NumPy makes float64 of integers first."""
+
+    ufunc: ClassVar[np.ufunc] = np.true_divide
+    flops_per_element: ClassVar[float] = 4
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        _, y = inputs
+        gx = divide(g, conj(y))
+        gy = negative(multiply(gx, conj(out)))
+        if isinstance(y.op, Constant) and np.all(y.op.value != 0):
+            return [gx, gy]
+        return [unless_zero(g, gx), unless_zero(g, gy)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.div(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), Z, Z[::-1]
+        yield cls(), np.array([1.0, -1.0, 0.0]), np.array([0.0, 0.0, 0.0])
+
+
+@dataclass(frozen=True)
+class FloorDiv(Elementwise):
+    """x // y, rounded down; an integer divided by zero gives zero."""
+
+    ufunc: ClassVar[np.ufunc] = np.floor_divide
+    flops_per_element: ClassVar[float] = 8
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [None, None]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.floor_divide(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
+class FloorMod(Elementwise):
+    """x % y with the sign of y; the remainder of an integer by zero is zero."""
+
+    ufunc: ClassVar[np.ufunc] = np.remainder
+    flops_per_element: ClassVar[float] = 10
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, y = inputs
+        return [g, negative(multiply(g, elementwise(FloorDiv(), x, y)))]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.remainder(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, np.array([0.7, -1.5, 1.3, 3.0, -0.3, 1.1, 4.0, 0.9])
+        yield cls(), I8, J8
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
+class Neg(Unary):
+    """-x; unsigned integers wrap."""
+
+    ufunc: ClassVar[np.ufunc] = np.negative
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [negative(g)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.neg(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), I8
+        yield cls(), Z
+
+
+@dataclass(frozen=True)
+class Abs(Unary):
+    """|x|; of a complex number its length, a float."""
+
+    ufunc: ClassVar[np.ufunc] = np.absolute
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        (x,) = inputs
+        if x.dtype.kind != "c":
+            return [multiply(g, elementwise(Sign(), x))]
+        direction = divide(x, out)  # 0/0 at the origin, where the cone has no slope
+        return [multiply(g, select(equal(out, 0), zero_like(x), direction))]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        (x,) = xs
+        if x.dtype.kind == "c":
+            return e.hypot(e.real(x), e.imag(x))
+        return x if x.dtype.kind in "bu" else e.abs(x)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), I8
+        yield cls(), BOOLS
+        yield cls(), Z
+
+
+@dataclass(frozen=True)
+class Sign(Unary):
+    """-1, 0 or 1; NaN of NaN; of a complex number z/|z|."""
+
+    ufunc: ClassVar[np.ufunc] = np.sign
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [None]
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return NO_COMPLEX if types[0].dtype.kind == "c" else None
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.sign(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), I8
+        yield cls(), SPECIALS
+
+
+@dataclass(frozen=True)
+class Square(Unary):
+    """x * x: what NumPy computes for `x**2`."""
+
+    ufunc: ClassVar[np.ufunc] = np.square
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return multiply(x, 2)
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.mul(xs[0], xs[0])
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), I8
+        yield cls(), Z
+
+
+@dataclass(frozen=True)
+class Reciprocal(Unary):
+    """1 / x; of an integer rounded towards zero."""
+
+    ufunc: ClassVar[np.ufunc] = np.reciprocal
+    flops_per_element: ClassVar[float] = 4
+    singular: ClassVar[bool] = True
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return negative(elementwise(Square(), out))
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        if types[0].dtype.kind == "c":
+            return NO_COMPLEX
+        return "the reciprocal of an integer 0 is left to NumPy" if types[0].dtype.kind in "iu" else None
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.div(e.constant(1, xs[0].dtype), xs[0])
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), SPECIALS
+
+
+@dataclass(frozen=True)
+class Sqrt(Unary):
+    """The square root; NaN of negative numbers."""
+
+    ufunc: ClassVar[np.ufunc] = np.sqrt
+    flops_per_element: ClassVar[float] = 6
+    singular: ClassVar[bool] = True
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return divide(0.5, out)
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return NO_COMPLEX if types[0].dtype.kind == "c" else None
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.sqrt(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X + 2.5
+        yield cls(), SPECIALS
+
+
+@dataclass(frozen=True)
+class Pow(Elementwise):
+    """x ** y. Capture refuses integers with exponents that may be negative: NumPy raises ValueError for those."""
+
+    ufunc: ClassVar[np.ufunc] = np.power
+    flops_per_element: ClassVar[float] = 40
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, y = inputs
+        if isinstance(y.op, Constant) and y.ndim == 0:
+            exponent = y.op.value.item()
+            slope = multiply(_power(x, exponent - 1, y.dtype), exponent)
+            safe = exponent.real >= 1 if isinstance(exponent, complex) else exponent >= 1
+            gx = multiply(g, conj(slope))
+            gx = gx if safe else unless_zero(g, gx)
+        else:
+            slope = multiply(y, elementwise(Pow(), x, subtract(y, 1)))
+            gx = unless_zero(g, multiply(g, conj(select(equal(y, 0), zero_like(y), slope))))
+        from .functions import Log
+
+        one = constant(1, x.dtype)
+        positive = greater(x, 0) if x.dtype.kind != "c" else not_equal(x, 0)
+        log = elementwise(Log(), select(positive, x, one))  # 0**y is 0 around y > 0; x < 0 has no slope along y
+        return [gx, unless_zero(g, multiply(g, conj(multiply(out, log))))]
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return NO_COMPLEX if types[0].dtype.kind == "c" else None
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.pow(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X + 2.5, Y
+        yield cls(), I8, np.abs(J8 % 5)
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+class Extreme(Elementwise):
+    """The larger or smaller of two. Where they tie, each gets half of the cotangent."""
+
+    differentiable: ClassVar[bool] = True
+
+    def wins(self, x: Node, y: Node) -> Node:
+        """Where x alone is the result."""
+        raise NotImplementedError
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, y = inputs
+        none, tie = zero_like(g), equal(x, y)
+        half = multiply(g, 0.5)
+        return [
+            select(self.wins(x, y), g, select(tie, half, none)),
+            select(self.wins(y, x), g, select(tie, half, none)),
+        ]
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return NO_COMPLEX if types[0].dtype.kind == "c" else None
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), BOOLS, ~BOOLS
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
+class Maximum(Extreme):
+    """The larger of x and y; NaN if either is NaN."""
+
+    ufunc: ClassVar[np.ufunc] = np.maximum
+
+    def wins(self, x: Node, y: Node) -> Node:
+        return greater(x, y)
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.or_(*xs) if xs[0].dtype.kind == "b" else e.maximum(*xs)
+
+
+@dataclass(frozen=True)
+class Minimum(Extreme):
+    """The smaller of x and y; NaN if either is NaN."""
+
+    ufunc: ClassVar[np.ufunc] = np.minimum
+
+    def wins(self, x: Node, y: Node) -> Node:
+        return greater(y, x)
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.and_(*xs) if xs[0].dtype.kind == "b" else e.minimum(*xs)
+
+
+@dataclass(frozen=True)
+class Fmax(Extreme):
+    """The larger of x and y; the other one if one is NaN."""
+
+    ufunc: ClassVar[np.ufunc] = np.fmax
+
+    def wins(self, x: Node, y: Node) -> Node:
+        return either(greater(x, y), is_nan(y))
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.or_(*xs) if xs[0].dtype.kind == "b" else e.fmax(*xs)
+
+
+@dataclass(frozen=True)
+class Fmin(Extreme):
+    """The smaller of x and y; the other one if one is NaN."""
+
+    ufunc: ClassVar[np.ufunc] = np.fmin
+
+    def wins(self, x: Node, y: Node) -> Node:
+        return either(greater(y, x), is_nan(y))
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.and_(*xs) if xs[0].dtype.kind == "b" else e.fmin(*xs)
+
+
+@dataclass(frozen=True)
+class Hypot(Elementwise):
+    """sqrt(x*x + y*y) without overflow on the way."""
+
+    ufunc: ClassVar[np.ufunc] = np.hypot
+    flops_per_element: ClassVar[float] = 12
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        origin = equal(out, 0)
+        return [select(origin, zero_like(g), multiply(g, divide(x, out))) for x in inputs]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.hypot(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
+class Arctan2(Elementwise):
+    """The angle of the point (y, x), first operand y, in -pi..pi."""
+
+    ufunc: ClassVar[np.ufunc] = np.arctan2
+    tf_name: ClassVar[str | None] = "Atan2"
+    flops_per_element: ClassVar[float] = 40
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        y, x = inputs
+        scaled = divide(g, add(elementwise(Square(), x), elementwise(Square(), y)))
+        return [unless_zero(g, multiply(scaled, x)), unless_zero(g, negative(multiply(scaled, y)))]
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return "no loop body for arctan2"
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+
+
+@dataclass(frozen=True)
+class Copysign(Elementwise):
+    """|x| with the sign of y."""
+
+    ufunc: ClassVar[np.ufunc] = np.copysign
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        from .comparison import Signbit
+
+        x, y = inputs
+        same = equal(elementwise(Signbit(), x), elementwise(Signbit(), y))
+        return [select(same, g, negative(g)), None]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.copysign(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+class Part(Elementwise):
+    """A real part of a complex number."""
+
+    differentiable: ClassVar[bool] = True
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return types[0].with_dtype(real_dtype(types[0].dtype))
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), Z
+        yield cls(), Z.astype(np.complex64)
+
+
+@dataclass(frozen=True)
+class Real(Part):
+    """The real part of a complex number."""
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.array(np.real(arrays[0]))[()]
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [cast(g, inputs[0].dtype)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.real(*xs)
+
+
+@dataclass(frozen=True)
+class Imag(Part):
+    """The imaginary part of a complex number."""
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.array(np.imag(arrays[0]))[()]
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [multiply(cast(g, inputs[0].dtype), 1j)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.imag(*xs)
+
+
+@dataclass(frozen=True)
+class Conj(Elementwise):
+    """The complex conjugate."""
+
+    ufunc: ClassVar[np.ufunc] = np.conjugate
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [conj(g)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        (x,) = xs
+        return e.make_complex(e.real(x), e.neg(e.imag(x))) if x.dtype.kind == "c" else x
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), Z
+        yield cls(), X
+
+
+def add(x: Any, y: Any) -> Node:
+    return elementwise(Add(), x, y)
+
+
+def subtract(x: Any, y: Any) -> Node:
+    return elementwise(Sub(), x, y)
+
+
+def multiply(x: Any, y: Any) -> Node:
+    return elementwise(Mul(), x, y)
+
+
+def divide(x: Any, y: Any) -> Node:
+    return elementwise(RealDiv(), x, y)
+
+
+def negative(x: Any) -> Node:
+    return elementwise(Neg(), x)
+
+
+def conj(x: Node) -> Node:
+    """The conjugate, x itself when it is real."""
+    return apply(Conj(), x) if x.dtype.kind == "c" else x
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """complex128 -> float64; a real dtype stays."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def zero_like(x: Node) -> Node:
+    """The number 0 in the dtype of x."""
+    return constant(0, x.dtype)
+
+
+def unless_zero(g: Node, value: Node) -> Node:
+    """`value`, but 0 where g is 0: an infinite slope that nothing flows through is no NaN."""
+    return select(equal(g, 0), zero_like(value), value)
+
+
+def equal(x: Any, y: Any) -> Node:
+    from .comparison import Equal
+
+    return elementwise(Equal(), x, y)
+
+
+def not_equal(x: Any, y: Any) -> Node:
+    from .comparison import NotEqual
+
+    return elementwise(NotEqual(), x, y)
+
+
+def greater(x: Any, y: Any) -> Node:
+    from .comparison import Greater
+
+    return elementwise(Greater(), x, y)
+
+
+def either(x: Node, y: Node) -> Node:
+    from .comparison import LogicalOr
+
+    return elementwise(LogicalOr(), x, y)
+
+
+def is_nan(x: Node) -> Node:
+    from .comparison import IsNan
+
+    return elementwise(IsNan(), x)
+
+
+def select(condition: Node, x: Node, y: Node) -> Node:
+    from .elementwise import Select
+
+    return apply(Select(), condition, x, y)
+
+
+def _power(x: Node, exponent: Any, dtype: np.dtype) -> Node:
+    """x to a known power."""
+    match exponent:
+        case 0:
+            return constant(1, dtype)
+        case 1:
+            return x
+        case 2:
+            return elementwise(Square(), x)
+    return elementwise(Pow(), x, exponent)

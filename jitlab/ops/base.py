@@ -1,0 +1,195 @@
+"""Operation: one class holds all that jitlab knows of it (design D10). Families say how its loops look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jitlab.ir import ArrayType, Node, plain
+
+from .emitter import Emitter
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Work of one operation on whole arrays: floating-point operations and bytes, each distinct element counted once."""
+
+    flops: int
+    read_bytes: int
+    written_bytes: int
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A function of arrays. Subclasses are frozen dataclasses whose fields are the operation's attributes.
+
+    Arrays reach `numpy`, types reach `result`, nodes reach `gradient`, in the order of the inputs.
+    """
+
+    tf_name: ClassVar[str | None] = None  # TensorFlow's name where it has one (`AddV2`); else the class name
+    is_parameter: ClassVar[bool] = False
+    has_effects: ClassVar[bool] = False
+    flops_per_element: ClassVar[float] = 1
+    differentiable: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        return self.tf_name or type(self).__name__
+
+    @property
+    def stem(self) -> str:
+        """What nodes of this operation are called: `add`, `add_1`, ..."""
+        return type(self).__name__.lower() if self.tf_name else self.name.lower()
+
+    def numpy(self, *arrays: Any) -> Any:
+        """The meaning, in NumPy; every test compares with this."""
+        raise NotImplementedError
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        """Shape and dtype of the result. Raises what NumPy raises (ValueError, TypeError) for types it refuses."""
+        raise NotImplementedError
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        """Cotangents of the inputs, given `g`, that of the output. A cotangent may still have the broadcast shape:
+        the gradient pass sums it down to the input's. None: no gradient flows to that input."""
+        raise NotImplementedError(f"{self.name} has no gradient")
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        """None when the operation has a loop body for these types, else the reason in one clause."""
+        return None
+
+    def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
+        return Cost(int(self.flops_per_element * int(out.size)), sum(t.nbytes for t in types), out.nbytes)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        """Pairs of (operation, *arrays) for the generic tests and the gallery."""
+        return iter(())
+
+    def __str__(self) -> str:
+        from dataclasses import fields
+
+        values = [f"{f.name}={_short(getattr(self, f.name))}" for f in fields(self)]
+        return f"{self.name}({', '.join(values)})" if values else self.name
+
+
+class Unsupported(Exception):
+    """What a call asks for is left to NumPy: the reason in one clause, raised before any node is added.
+
+    `code` is one of "argument" (an argument of the call), "data_dependent" (a shape or an error that the data decide),
+    "dtype" and "foreign_type".
+    """
+
+    def __init__(self, reason: str, code: str = "argument") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
+
+
+class Elementwise(Operation):
+    """One result element from one element of each input. Inputs have the dtypes of one loop of `ufunc`, `build.elementwise`
+    casts them; shapes broadcast."""
+
+    ufunc: ClassVar[np.ufunc]
+
+    def numpy(self, *arrays: Any) -> Any:
+        return type(self).ufunc(*arrays)
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        dtype = type(self).ufunc.resolve_dtypes((*(t.dtype for t in types), None))[-1]
+        return ArrayType(broadcast_shapes(*(t.shape for t in types)), dtype)
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        """The result's scalar from the inputs' scalars."""
+        raise NotImplementedError
+
+
+class Generated(Operation):
+    """An array made from its own indices alone: zeros, arange, eye. `shape` is a field; no or only 0-d inputs."""
+
+    shape: tuple[int, ...]
+
+    def body(self, e: Emitter, index: Sequence[Any], *scalars: Any) -> Any:
+        """The element at `index` (int64 scalars, one an axis)."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Reduction(Operation):
+    """Fewer axes than its one input: `axes` are gone from the result. An accumulator is one scalar or a tuple of them.
+
+    For an element x at position `index` along the flattened reduced axes:
+    start -> step for each element -> combine in a fixed tree -> finish(count).
+    """
+
+    axes: tuple[int, ...]  # sorted, non-negative
+
+    compensated: ClassVar[bool] = False  # True: summed in a tree of blocks, to keep D14's error bound
+    has_identity: ClassVar[bool] = True  # False: max, min, argmax of nothing is an error
+    numpy_name: ClassVar[str] = ""  # the ufunc that NumPy's message names
+
+    def result_dtype(self, dtype: np.dtype) -> np.dtype:
+        return dtype
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        (x,) = types
+        if not self.has_identity and any(int(x.shape[axis]) == 0 for axis in self.axes):
+            raise ValueError(f"zero-size array to reduction operation {self.numpy_name} which has no identity")
+        shape = tuple(n for axis, n in enumerate(x.shape) if axis not in self.axes)
+        return ArrayType(shape, np.dtype(self.result_dtype(x.dtype)))
+
+    def prepare(self, e: Emitter, x: Any) -> Any:
+        """What is accumulated of one element (a cast, a square)."""
+        return x
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        """The accumulator before the first element; `dtype` is the input's."""
+        raise NotImplementedError
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        """The accumulator after one more (prepared) element."""
+        raise NotImplementedError
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        """Joins two partial results; `left` holds the earlier elements when the loop is not vectorised along them."""
+        raise NotImplementedError
+
+    def finish(self, e: Emitter, total: Any, count: Any) -> Any:
+        """The result from the accumulator; `count` (int64) elements were reduced."""
+        return total
+
+    def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
+        (x,) = types
+        return Cost(int(self.flops_per_element * int(x.size)), x.nbytes, out.nbytes)
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """NumPy's broadcast that keeps the polynomials of extents. Raises ValueError as NumPy does."""
+    ndim = max((len(shape) for shape in shapes), default=0)
+    result: list[int] = []
+    for axis in range(-ndim, 0):
+        extent: int = 1
+        for shape in shapes:
+            n = shape[axis] if len(shape) >= -axis else 1
+            if int(extent) == 1:
+                extent = n
+            elif int(n) not in (1, int(extent)):
+                text = " ".join(str(plain(s)).replace(" ", "") for s in shapes)
+                raise ValueError(f"operands could not be broadcast together with shapes {text}")
+            elif int(n) != 1 and not hasattr(extent, "expr"):
+                extent = n  # a literal met a symbol: the symbol is the more general
+        result.append(extent)
+    return tuple(result)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(_short(v) for v in value)}{',' if len(value) == 1 else ''})"
+    if isinstance(value, np.dtype):
+        return str(value)
+    from jitlab.ir import poly
+
+    return str(poly(value)) if isinstance(value, int) and hasattr(value, "expr") else repr(value)

@@ -1,0 +1,118 @@
+"""Host operations: what has no class of its own runs as plain NumPy on real arrays, with the reason kept (design D11)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jitlab.ir import ArrayType
+
+from .base import Cost, Operation
+
+#: The type of a host operation with several results; only `Item`s read it.
+SEVERAL = np.dtype("V")
+
+
+@dataclass(frozen=True)
+class Input:
+    """The place of array number `index` in a call's arguments."""
+
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class HostCall(Operation):
+    """A call that Python makes on real arrays. Its result types were found at capture, by NumPy."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]  # the arguments, an `Input` for each array among them, also inside lists, tuples and dicts
+    options: Mapping[str, Any]
+    types: tuple[ArrayType, ...]
+    code: str  # of the closed enum of reasons: "no_loop_body", "dtype", "data_dependent", ...
+    reason: str
+    label: str = ""
+    effects: bool = False  # it has to run even when nobody reads its result
+    flops_per_element: ClassVar[float] = 0
+    _name: str = field(init=False, repr=False, default="")
+
+    def __post_init__(self) -> None:
+        name = self.label or getattr(self.function, "__name__", type(self.function).__name__)
+        object.__setattr__(self, "_name", "".join(w[:1].upper() + w[1:] for w in name.split("_")))
+
+    @property
+    def name(self) -> str:
+        """The function's name in CamelCase: argpartition -> Argpartition."""
+        return self._name
+
+    @property
+    def has_effects(self) -> bool:  # type: ignore[override]
+        return self.effects
+
+    def numpy(self, *arrays: Any) -> Any:
+        args = _filled(self.args, arrays)
+        result = self.function(*args, **_filled(dict(self.options), arrays))
+        if len(self.types) == 1:
+            return result
+        return tuple(result)
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return self.types[0] if len(self.types) == 1 else ArrayType((), SEVERAL)
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return self.reason
+
+    def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
+        return Cost(0, sum(t.nbytes for t in types), sum(t.nbytes for t in self.types))
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        x = np.array([3.0, 1.0, 2.0])
+        types = (ArrayType((3,), np.dtype("f8")),)
+        yield cls(np.sort, (Input(0),), {}, types, "no_loop_body", "sort has no loop body"), x
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Item(Operation):
+    """One of the results of a host operation that has several."""
+
+    index: int
+    type: ArrayType
+    flops_per_element: ClassVar[float] = 0
+
+    def numpy(self, *arrays: Any) -> Any:
+        return arrays[0][self.index]
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        assert types[0].dtype == SEVERAL, f"an item of {types[0]}"
+        return self.type
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return "a result of a host operation"
+
+    def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
+        return Cost(0, 0, 0)
+
+    def __str__(self) -> str:
+        return f"Item({self.index})"
+
+
+def _filled(template: Any, arrays: tuple[Any, ...]) -> Any:
+    """The template with arrays for its `Input`s."""
+    if isinstance(template, Input):
+        return arrays[template.index]
+    if isinstance(template, (list, tuple)):
+        parts = [_filled(part, arrays) for part in template]
+        if isinstance(template, list):
+            return parts
+        return type(template)(*parts) if hasattr(template, "_fields") else tuple(parts)
+    if isinstance(template, dict):
+        return {key: _filled(value, arrays) for key, value in template.items()}
+    if isinstance(template, slice):
+        return slice(*(_filled(part, arrays) for part in (template.start, template.stop, template.step)))
+    return template

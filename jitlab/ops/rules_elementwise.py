@@ -1,0 +1,423 @@
+"""Rules for NumPy's elementwise functions and Python's operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitlab.ir import Extent, Node, plain
+
+from . import arithmetic as ar
+from . import comparison as co
+from . import functions as fu
+from .arguments import as_count, as_dtype, node, nodes, operand, refuse
+from .base import Elementwise, Unsupported, broadcast_shapes
+from .build import apply, as_node, cast, constant, dtype_of, elementwise, result_dtype, shape_of
+from .creation import fill
+from .elementwise import Select
+from .linear import matmul
+from .views import broadcast_to
+
+Rule = Callable[..., Any]
+
+
+def ufunc_rule(op: Elementwise, ufunc: np.ufunc | None = None) -> Rule:
+    """The rule of a ufunc that is one operation; `ufunc` picks the loop when it is not the operation's own."""
+    ufunc = ufunc or type(op).ufunc
+    build = _compare if isinstance(op, co.Comparison) else _power if isinstance(op, ar.Pow) else None
+
+    def rule(
+        *operands: Any,
+        out: Any = None,
+        where: Any = True,
+        casting: Any = "same_kind",
+        order: Any = "K",
+        dtype: Any = None,
+        subok: Any = True,
+        signature: Any = None,
+    ) -> Node:
+        refuse(out=out, where=where, casting=casting, order=order, subok=subok, signature=signature)
+        if len(operands) > ufunc.nin:
+            raise Unsupported("the argument `out=`")
+        if len(operands) < ufunc.nin:
+            raise TypeError(f"{ufunc.__name__}() takes from {ufunc.nin} to {ufunc.nin + 1} positional arguments")
+        xs = [operand(x) for x in operands]
+        if dtype is not None or ufunc is not type(op).ufunc:
+            return _in_loop(op, ufunc, xs, dtype)
+        return build(op, *xs) if build else elementwise(op, *xs)
+
+    return rule
+
+
+def _in_loop(op: Elementwise, ufunc: np.ufunc, xs: list[Any], dtype: Any) -> Node:
+    """The operation in the loop of another ufunc, or in the one whose result has `dtype`."""
+    from .build import promotion_dtypes
+
+    signature = None if dtype is None else (*(None for _ in xs), as_dtype(dtype))
+    loop = ufunc.resolve_dtypes((*promotion_dtypes(xs), None), signature=signature)
+    if any(d.kind not in "biufc" for d in loop):
+        raise Unsupported("the argument `dtype=`", "dtype")
+    if isinstance(op, ar.Pow):
+        _check_exponent(loop[0], xs[1], xs[0])
+    return apply(op, *(as_node(x, d) for x, d in zip(xs, loop, strict=False)))
+
+
+def _compare(op: Elementwise, x: Any, y: Any) -> Node:
+    """A comparison; a Python integer that the other's dtype cannot hold has a known answer."""
+    for mine, other, turned in ((x, y, False), (y, x, True)):
+        if type(mine) is int and not isinstance(other, (bool, int, float, complex)):
+            dtype = dtype_of(other)
+            if dtype.kind in "iu" and not np.iinfo(dtype).min <= mine <= np.iinfo(dtype).max:
+                anything = dtype.type(0)
+                known = type(op).ufunc(anything, mine) if turned else type(op).ufunc(mine, anything)
+                return fill(shape_of(other), bool(known), np.dtype(bool))
+    return elementwise(op, x, y)
+
+
+def _power(op: Elementwise, x: Any, y: Any) -> Node:
+    """`x ** y` with NumPy's short cuts for exponents that are Python numbers."""
+    if type(y) in (int, float) and isinstance(x, Node):
+        dtype = op.ufunc.resolve_dtypes((x.dtype, type(y), None))[-1]
+        if y == 2:
+            return elementwise(ar.Square(), cast(x, dtype))
+        if dtype.kind in "fc" and x.ndim:  # a NumPy scalar takes no short cuts
+            if y == 0.5:
+                return elementwise(ar.Sqrt(), cast(x, dtype))
+            if y == -1:
+                return elementwise(ar.Reciprocal(), cast(x, dtype))
+        if y == 1 and dtype == x.dtype:
+            return x
+    _check_exponent(op.ufunc.resolve_dtypes((*_dtypes(x, y), None))[-1], y, x)
+    return elementwise(op, x, y)
+
+
+def _check_exponent(dtype: np.dtype, y: Any, x: Any) -> None:
+    """NumPy refuses integers to negative integer powers: known for numbers, decided by the data for arrays."""
+    if dtype.kind != "i":
+        return
+    if isinstance(y, Node):
+        from .sources import Constant
+
+        if isinstance(y.op, Constant):
+            y = y.op.value
+        elif y.dtype.kind in "bu":
+            return
+        else:
+            raise Unsupported("an integer power whose exponent may be negative: NumPy refuses those", "data_dependent")
+    if np.any(np.asarray(y) < 0) and 0 not in plain(shape_of(x)):
+        raise ValueError("Integers to negative integer powers are not allowed.")
+
+
+def _dtypes(*xs: Any) -> list[Any]:
+    from .build import promotion_dtypes
+
+    return promotion_dtypes(xs)
+
+
+def positive(x: Any, /, out: Any = None, **options: Any) -> Node:
+    refuse(out=out, **options)
+    value = node(x)
+    np.positive.resolve_dtypes((value.dtype, None))
+    return value
+
+
+def divmod_(x: Any, y: Any, /, out: Any = None, **options: Any) -> tuple[Node, Node]:
+    refuse(out=out, **options)
+    x, y = operand(x), operand(y)
+    return elementwise(ar.FloorDiv(), x, y), elementwise(ar.FloorMod(), x, y)
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Node:
+    if x is None and y is None:
+        raise Unsupported("where of a condition alone: how many elements there are depends on the data", "data_dependent")
+    if x is None or y is None:
+        raise ValueError("either both or neither of x and y should be given")
+    return choose(node(condition), operand(x), operand(y))
+
+
+def choose(condition: Node, x: Any, y: Any) -> Node:
+    """`np.where` with weak Python numbers."""
+    weak = [v if isinstance(v, Node) or isinstance(v, np.generic) else v for v in (x, y)]
+    dtype = _common(weak)
+    return apply(Select(), cast(condition, bool), _literal(x, dtype), _literal(y, dtype))
+
+
+def _common(xs: list[Any]) -> np.dtype:
+    if all(type(x) in (bool, int, float, complex) for x in xs):
+        return np.result_type(*(np.asarray(x).dtype for x in xs))
+    return result_dtype(*(int(x) if isinstance(x, Extent) else x for x in xs))
+
+
+def _literal(x: Any, dtype: np.dtype) -> Node:
+    if type(x) is int and dtype.kind in "iu":
+        x = dtype.type(x)
+    return as_node(x, dtype)
+
+
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Node:
+    conditions, choices = nodes(condlist), [operand(c) for c in choicelist]
+    if len(conditions) != len(choices):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if not conditions:
+        raise ValueError("select with an empty condition list is not possible")
+    for position, condition in enumerate(conditions):
+        if condition.dtype.kind != "b":
+            raise TypeError(f"invalid entry {position} in condlist: should be boolean ndarray")
+    dtype = _common([*choices, operand(default)])
+    result = _literal(operand(default), dtype)
+    for condition, choice in zip(conditions[::-1], choices[::-1], strict=True):
+        result = apply(Select(), condition, _literal(choice, dtype), result)
+    return broadcast_to(result, broadcast_shapes(*(c.shape for c in conditions), *(shape_of(c) for c in choices)))
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Node:
+    refuse(out=out)
+    low = a_min if a_min is not None else min
+    high = a_max if a_max is not None else max
+    x = operand(a)
+    if low is None and high is None:
+        return positive(x)
+    if low is None:
+        return elementwise(ar.Minimum(), x, operand(high))
+    if high is None:
+        return elementwise(ar.Maximum(), x, operand(low))
+    low, high = operand(low), operand(high)
+    loop = np.maximum.resolve_dtypes((_joint(x, low, high), _joint(x, low, high), None))[-1]
+    return apply(ar.Minimum(), apply(ar.Maximum(), _literal(x, loop), _literal(low, loop)), _literal(high, loop))
+
+
+def _joint(*xs: Any) -> np.dtype:
+    return _common(list(xs))
+
+
+def round_(a: Any, decimals: Any = 0, out: Any = None) -> Node:
+    refuse(out=out)
+    decimals = int(as_count(decimals))
+    x = node(a)
+    if x.dtype.kind == "b":
+        raise Unsupported("rounding bools", "dtype")
+    if x.dtype.kind in "iu":
+        if decimals < 0:
+            raise Unsupported("rounding integers to tens")
+        return x
+    if decimals == 0:
+        return elementwise(fu.Rint(), x)
+    factor = float(10 ** abs(decimals))
+    if x.dtype.kind == "c":
+        raise Unsupported("rounding complex numbers to decimals", "dtype")
+    if decimals > 0:
+        return ar.divide(elementwise(fu.Rint(), ar.multiply(x, factor)), factor)
+    return ar.multiply(elementwise(fu.Rint(), ar.divide(x, factor)), factor)
+
+
+def real(val: Any) -> Node:
+    x = node(val)
+    return apply(ar.Real(), x) if x.dtype.kind == "c" else x
+
+
+def imag(val: Any) -> Node:
+    x = node(val)
+    return apply(ar.Imag(), x) if x.dtype.kind == "c" else fill(x.shape, 0, x.dtype)
+
+
+def angle(z: Any, deg: Any = False) -> Node:
+    x = node(z)
+    if x.dtype.kind == "c":
+        result = elementwise(ar.Arctan2(), apply(ar.Imag(), x), apply(ar.Real(), x))
+    else:
+        result = elementwise(ar.Arctan2(), 0, x)
+    return ar.multiply(result, 180 / np.pi) if deg else result
+
+
+def conjugate(x: Any, /, out: Any = None, **options: Any) -> Node:
+    refuse(out=out, **options)
+    value = node(x)
+    return elementwise(ar.Conj(), value) if value.dtype.kind in "cb" else value
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: Any = False) -> Node:
+    x, y = operand(a), operand(b)
+    if dtype_of(y).kind in "biu":
+        y = as_node(y, np.result_type(dtype_of(y), np.dtype("f8")))
+    near = elementwise(
+        co.LessEqual(), elementwise(ar.Abs(), ar.subtract(x, y)), ar.add(atol, ar.multiply(rtol, elementwise(ar.Abs(), y)))
+    )
+    result = elementwise(co.LogicalAnd(), near, elementwise(co.IsFinite(), y))
+    result = elementwise(co.LogicalOr(), result, elementwise(co.Equal(), x, y))
+    if equal_nan:
+        both = elementwise(co.LogicalAnd(), elementwise(co.IsNan(), x), elementwise(co.IsNan(), y))
+        result = elementwise(co.LogicalOr(), result, both)
+    return result
+
+
+def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Node:
+    value = node(x)
+    if not copy or value.dtype.kind == "c":
+        raise Unsupported("nan_to_num of complex numbers or in place")
+    if value.dtype.kind != "f":
+        return value
+    info = np.finfo(value.dtype)
+    result = value
+    for test, replacement in (
+        (elementwise(co.IsNan(), value), nan),
+        (elementwise(co.Equal(), value, np.inf), info.max if posinf is None else posinf),
+        (elementwise(co.Equal(), value, -np.inf), info.min if neginf is None else neginf),
+    ):
+        result = apply(Select(), test, as_node(operand(replacement), value.dtype), result)
+    return result
+
+
+def scaled(number: float, ufunc: np.ufunc) -> Rule:
+    """x times a number in the dtype of the ufunc's loop: deg2rad and rad2deg."""
+
+    def rule(x: Any, /, out: Any = None, **options: Any) -> Node:
+        refuse(out=out, **options)
+        x = operand(x)
+        dtype = ufunc.resolve_dtypes((*_dtypes(x), None))[-1]
+        return ar.multiply(as_node(x, dtype), constant(number, dtype))
+
+    return rule
+
+
+def scalar_type_rule(scalar: Any) -> Rule:
+    """np.float64(x) and the like."""
+    dtype = np.dtype(scalar)
+
+    def rule(x: Any = 0, /) -> Node:
+        return _literal(operand(x), dtype)
+
+    return rule
+
+
+def python_extreme(op: type[Elementwise]) -> Rule:
+    """Python's max and min of numbers: the first one that no other beats, as comparisons see it."""
+
+    def rule(first: Any, *rest: Any, **options: Any) -> Node:
+        if options or not rest:
+            raise Unsupported("max or min of what one array holds, or with key or default")
+        xs = [operand(x) for x in (first, *rest)]
+        if any(shape_of(x) for x in xs):
+            raise Unsupported("Python's max or min of arrays: their truth is ambiguous")
+        strong = {dtype_of(x) for x in xs if type(x) not in (int, float, complex)}
+        dtype = _common(xs)
+        if len(strong) != 1 or strong != {dtype}:
+            raise Unsupported("Python's max or min of different dtypes: which one results depends on the data", "dtype")
+        best = _literal(xs[0], dtype)
+        for x in xs[1:]:
+            other = _literal(x, dtype)
+            best = apply(Select(), elementwise(op(), other, best), other, best)
+        return best
+
+    return rule
+
+
+def python_round(number: Any, ndigits: Any = None) -> Node:
+    x = node(number)
+    if x.ndim or ndigits is None or x.dtype.kind != "f":
+        raise Unsupported("Python's round, unless of a float to decimals")
+    return round_(x, ndigits)
+
+
+def python_abs(x: Any, /) -> Node:
+    return elementwise(ar.Abs(), operand(x))
+
+
+UFUNCS: dict[np.ufunc, Rule] = {
+    type(op).ufunc: ufunc_rule(op)
+    for op in (
+        *(ar.Add(), ar.Sub(), ar.Mul(), ar.RealDiv(), ar.FloorDiv(), ar.FloorMod(), ar.Neg(), ar.Abs(), ar.Sign()),
+        *(ar.Square(), ar.Reciprocal(), ar.Sqrt(), ar.Pow(), ar.Maximum(), ar.Minimum(), ar.Fmax(), ar.Fmin()),
+        *(ar.Hypot(), ar.Arctan2(), ar.Copysign()),
+        *(co.Less(), co.LessEqual(), co.Greater(), co.GreaterEqual(), co.Equal(), co.NotEqual()),
+        *(co.LogicalAnd(), co.LogicalOr(), co.LogicalXor(), co.LogicalNot()),
+        *(co.BitwiseAnd(), co.BitwiseOr(), co.BitwiseXor(), co.Invert(), co.LeftShift(), co.RightShift()),
+        *(co.IsNan(), co.IsInf(), co.IsFinite(), co.Signbit()),
+        *(fu.Exp(), fu.Exp2(), fu.Expm1(), fu.Log(), fu.Log2(), fu.Log10(), fu.Log1p(), fu.Sin(), fu.Cos(), fu.Tan()),
+        *(fu.Tanh(), fu.Sinh(), fu.Cosh(), fu.Arctan(), fu.Floor(), fu.Ceil(), fu.Trunc(), fu.Rint()),
+    )
+}
+
+FUNCTIONS: dict[Any, Rule] = {
+    **UFUNCS,
+    np.fabs: ufunc_rule(ar.Abs(), np.fabs),
+    np.float_power: ufunc_rule(ar.Pow(), np.float_power),
+    np.positive: positive,
+    np.divmod: divmod_,
+    np.conjugate: conjugate,
+    np.deg2rad: scaled(np.pi / 180, np.deg2rad),
+    np.radians: scaled(np.pi / 180, np.radians),
+    np.rad2deg: scaled(180 / np.pi, np.rad2deg),
+    np.degrees: scaled(180 / np.pi, np.degrees),
+    np.where: where,
+    np.select: select,
+    np.clip: clip,
+    np.round: round_,
+    np.around: round_,
+    np.fix: lambda x, out=None: (refuse(out=out), elementwise(fu.Trunc(), node(x)))[1],
+    np.real: real,
+    np.imag: imag,
+    np.angle: angle,
+    np.isclose: isclose,
+    np.nan_to_num: nan_to_num,
+    abs: python_abs,
+    max: python_extreme(co.Greater),
+    min: python_extreme(co.Less),
+    round: python_round,
+    divmod: divmod_,
+    **{
+        np.dtype(name).type: scalar_type_rule(np.dtype(name).type)
+        for name in (
+            *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+            *("float16", "float32", "float64", "complex64", "complex128"),
+        )
+    },
+}
+
+METHODS: dict[str, Rule] = {
+    "clip": lambda x, min=None, max=None, out=None: clip(x, min, max, out),
+    "round": round_,
+    "conj": conjugate,
+    "conjugate": conjugate,
+}
+
+ATTRIBUTES: dict[str, Rule] = {"real": real, "imag": imag}
+
+
+def _operators() -> dict[str, Rule]:
+    binary = {
+        "add": np.add,
+        "sub": np.subtract,
+        "mul": np.multiply,
+        "truediv": np.true_divide,
+        "floordiv": np.floor_divide,
+        "mod": np.remainder,
+        "pow": np.power,
+        "and": np.bitwise_and,
+        "or": np.bitwise_or,
+        "xor": np.bitwise_xor,
+        "lshift": np.left_shift,
+        "rshift": np.right_shift,
+    }
+    rules: dict[str, Rule] = {}
+    for name, ufunc in binary.items():
+        rules[f"__{name}__"] = UFUNCS[ufunc]
+        rules[f"__r{name}__"] = _turned(UFUNCS[ufunc])
+    rules["__divmod__"], rules["__rdivmod__"] = divmod_, _turned(divmod_)
+    rules["__matmul__"] = lambda x, y: matmul(node(x), node(y))
+    rules["__rmatmul__"] = _turned(rules["__matmul__"])
+    for name, ufunc in (
+        *(("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal)),
+        *(("eq", np.equal), ("ne", np.not_equal), ("neg", np.negative), ("abs", np.absolute), ("invert", np.invert)),
+    ):
+        rules[f"__{name}__"] = UFUNCS[ufunc]
+    rules["__pos__"] = positive
+    return rules
+
+
+def _turned(rule: Rule) -> Rule:
+    return lambda y, x: rule(x, y)
+
+
+OPERATORS: dict[str, Rule] = _operators()

@@ -1,0 +1,70 @@
+"""The table that capture asks: what a callee, a method, an attribute or an operator means in a graph (design D2).
+
+A call is looked up by the callee's identity. `VIEWS`, `VIEW_METHODS` and `VIEW_ATTRIBUTES` come first: what they give shares
+memory with its base. Everything else gives values, which share memory with nothing: `x.copy()` may be x's own node. Rules
+take NumPy's own arguments with nodes among them, and return a Node or a tuple of Nodes. They raise what NumPy raises for
+wrong arguments, and `Unsupported` for what is left to NumPy; either way the graph is as it was before.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from jitlab.ir import current_graph
+
+from . import rules_arrays, rules_elementwise, rules_views
+from .base import Unsupported
+from .rules_views import ViewRule
+
+Rule = Callable[..., Any]
+
+
+def checked(rule: Rule) -> Rule:
+    """The rule, leaving no node behind when it raises; arguments that it does not know are Unsupported."""
+
+    @wraps(rule)
+    def call(*args: Any, **options: Any) -> Any:
+        graph = current_graph()
+        count = len(graph.nodes) if graph is not None else 0
+        try:
+            return rule(*args, **options)
+        except BaseException as error:
+            if graph is not None:
+                del graph.nodes[count:]
+            if isinstance(error, TypeError) and not _fits(rule, args, options):
+                raise Unsupported("arguments that jitlab does not know") from error
+            raise
+
+    return call
+
+
+def _fits(rule: Rule, args: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    try:
+        inspect.signature(rule).bind(*args, **options)
+    except TypeError:
+        return False
+    return True
+
+
+def _checked(*tables: dict[Any, Rule]) -> dict[Any, Rule]:
+    return {key: checked(rule) for table in tables for key, rule in table.items()}
+
+
+#: NumPy's functions and ufuncs, their `reduce` and `outer`, scalar types, and Python's abs, max, min, sum, round, divmod.
+FUNCTIONS: dict[Any, Rule] = _checked(rules_elementwise.FUNCTIONS, rules_arrays.FUNCTIONS)
+#: Methods of ndarray, the array first; `__getitem__` reads any subscript that a graph can.
+METHODS: dict[str, Rule] = _checked(rules_elementwise.METHODS, rules_arrays.METHODS)
+#: Attributes that are values.
+ATTRIBUTES: dict[str, Rule] = _checked(rules_elementwise.ATTRIBUTES)
+#: Python's operators by dunder name; of a reflected one the array is the first argument.
+OPERATORS: dict[str, Rule] = _checked(rules_elementwise.OPERATORS)
+#: What writes into its first argument: the rule gives its new value.
+UPDATES: dict[Any, Rule] = _checked(rules_arrays.UPDATES)
+UPDATE_METHODS: dict[str, Rule] = _checked(rules_arrays.UPDATE_METHODS)
+#: What gives views: rule(type of the base, the other arguments) -> steps (see `rules_views.ViewRule`).
+VIEWS: dict[Any, ViewRule] = _checked(rules_views.VIEWS)
+VIEW_METHODS: dict[str, ViewRule] = _checked(rules_views.VIEW_METHODS)
+VIEW_ATTRIBUTES: dict[str, ViewRule] = _checked(rules_views.VIEW_ATTRIBUTES)
