@@ -24,7 +24,7 @@ export interface ClustersOptions {
 }
 
 const ROW = 28; // one row of operations in a kernel
-const MOST_ROWS = 40;
+const MOST_ROWS = 24;
 
 /** Pure: a flow in, the spine of boxes out. Neighbours are joined by short edges; longer ones take the gutter at the right. */
 export function layoutClusters(flow: Flow, options: ClustersOptions): Picture {

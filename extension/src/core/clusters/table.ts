@@ -1,8 +1,10 @@
-import { bytes, duration, lineRanges } from '../format';
+import { bytes, duration, lineRanges, some } from '../format';
 import { h } from '../dom';
 import { swatch } from '../marks';
 import type { Flow } from './flow';
 import { boundaryTexts } from './layout';
+
+const MOST_NAMES = 40;
 
 /** The same boxes as rows: every cluster, kernel and host operation, with what keeps them apart. */
 export function clustersTable(flow: Flow): HTMLTableElement {
@@ -26,9 +28,17 @@ export function clustersTable(flow: Flow): HTMLTableElement {
         )
       );
       for (const { kernel, ops, boundaries } of node.kernels) {
-        const names = ops.map(op => op.op).join(' ');
+        const names = ops
+          .slice(0, MOST_NAMES)
+          .map(op => op.op)
+          .join(' ');
+        const rest = ops.length > MOST_NAMES ? ` and ${some(ops.length - MOST_NAMES, 'more operation')}` : '';
         const moved = (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0);
-        const text = [names, moved ? bytes(moved) : '', ...boundaries.map(boundary => boundaryTexts(boundary).head)];
+        const text = [
+          names + rest,
+          moved ? bytes(moved) : '',
+          ...boundaries.map(boundary => boundaryTexts(boundary).head)
+        ];
         const line = row([kernel.name], kernel.lines, ops.length, kernel.seconds, text.filter(Boolean).join('. '));
         line.firstElementChild?.classList.add('jl-indented');
         rows.push(line);

@@ -11,6 +11,8 @@ import { clustersTable } from './table';
 
 const MOST_BOXES = 40;
 const FIRST_BOXES = 12;
+/** A cluster of more operations than this is not open at first. */
+const MOST_OPEN = 60;
 
 /** The spine of clusters on a canvas; over it lie elements that the keyboard and a screen reader reach. */
 export class ClustersView {
@@ -48,12 +50,11 @@ export class ClustersView {
       this.flow = flowOf(report);
       if (other) {
         this.showAll = false;
-        this.open = new Set(
-          this.nodes()
-            .filter(node => node.cluster)
-            .slice(0, 1)
-            .map(node => node.id)
-        );
+        this.touched = false;
+      }
+      if (!this.touched) {
+        const first = this.nodes().find(node => node.cluster !== null);
+        this.open = new Set(first && first.ops.length <= MOST_OPEN ? [first.id] : []);
       }
     }
     this.width = width;
@@ -223,6 +224,7 @@ export class ClustersView {
   }
 
   private toggle(id: string): void {
+    this.touched = true;
     if (!this.open.delete(id)) {
       this.open.add(id);
     }
@@ -279,6 +281,8 @@ export class ClustersView {
   private flow: Flow | null = null;
   private open = new Set<string>();
   private showAll = false;
+  /** Whether the person has opened or closed a box; until then the first one is open. */
+  private touched = false;
   private focused = '';
   private width = 0;
 }

@@ -223,7 +223,7 @@ function laneBars(
     const to = Math.min(right, Math.max(x(span.start + span.duration), x(span.start) + 1));
     const isCursor = cursor?.lane === index && cursor.span === at;
     const isLinked = linked !== null && (span.name === linked || span.cluster === linked);
-    if (to <= (filled[depth] ?? 0) + 0.25 && !isCursor) {
+    if (to <= (filled[depth] ?? 0) + 0.9 && !isCursor) {
       continue;
     }
     const start = Math.max(from, filled[depth] ?? 0);

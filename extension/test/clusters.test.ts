@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { flowOf, slowest } from '../src/core/clusters/flow';
+import { boundaryTexts, layoutClusters } from '../src/core/clusters/layout';
+import type { Report } from '../src/core/report';
+import line from './fixtures/line.json';
+import softmax from './fixtures/softmax.json';
+import { measure, misplaced, report, texts } from './helpers';
+import { hugeReport } from './huge';
+
+const EVERYTHING = new Set(['cluster_0', 'cluster_1']);
+
+function layout(json: Report, width: number, open: ReadonlySet<string> = EVERYTHING) {
+  return layoutClusters(flowOf(json), { width, measure, open, linked: null });
+}
+
+test('boxes stand in program order, the host between its clusters', () => {
+  const [part] = flowOf(report(softmax)).parts;
+  assert.ok(part);
+  assert.deepEqual(
+    part.nodes.map(node => node.name),
+    ['cluster_0', 'ArgPartition', 'cluster_1']
+  );
+  assert.deepEqual(
+    part.edges.map(edge => [edge.from, edge.to, edge.name]),
+    [
+      [0, 1, 'neg'],
+      [1, 2, 'argpartition'],
+      [0, 2, 'div']
+    ]
+  );
+});
+
+test('what did not fuse stands before the kernel that reads it, or at its box', () => {
+  const [part] = flowOf(report(softmax)).parts;
+  assert.ok(part);
+  assert.deepEqual(
+    part.nodes[0]?.kernels[1]?.boundaries.map(boundary => boundary.consumer),
+    ['take']
+  );
+  assert.deepEqual(
+    part.nodes[2]?.boundaries.map(boundary => boundary.consumer),
+    ['sub_1']
+  );
+});
+
+test('a boundary says bytes once, why, and what would flip it', () => {
+  const [boundary] = report(softmax).boundaries;
+  assert.ok(boundary);
+  assert.deepEqual(boundaryTexts(boundary), {
+    head: 'Not fused: p is read again, 2.4 MB',
+    why: 'Take may read any row of p, because rows is an index array (line 7).',
+    flip: 'Would fuse with np.take_along_axis(p, y[:, None], 1).'
+  });
+});
+
+for (const width of [228, 368, 548]) {
+  test(`no text stands on another or outside at ${width} pixels`, () => {
+    for (const json of [softmax, line]) {
+      assert.deepEqual(misplaced(layout(report(json), width)), []);
+    }
+  });
+}
+
+test('names, times and reasons are never dropped, however narrow', () => {
+  const shown = texts(layout(report(softmax), 228))
+    .map(area => area.text)
+    .join(' ');
+  for (const needed of [
+    'cluster_0',
+    '32.9 ms',
+    'k0',
+    '31.7 ms',
+    'ArgPartition',
+    'jitlab has no loop',
+    'Not fused: p is read',
+    'RealDiv'
+  ]) {
+    assert.ok(shown.includes(needed), needed);
+  }
+});
+
+test('every box, kernel, operation and unfused edge can be reached by keyboard', () => {
+  const { items } = layout(report(softmax), 368);
+  const count = (kind: string) => items.filter(item => item.kind === kind).length;
+  assert.deepEqual(
+    [count('cluster'), count('host'), count('kernel'), count('op'), count('boundary')],
+    [2, 1, 4, 21, 2]
+  );
+  assert.equal(
+    items[0]?.label,
+    'cluster_0, lines 3–7, 32.9 ms. 10 operations, 2 kernels, 6 calls of 5.5 ms, reads 191 MB, writes 2.6 MB.'
+  );
+});
+
+test('traces that came to the same plan are one part', () => {
+  const json = structuredClone(line) as { ops: { plan: string }[]; plans: object[] };
+  json.plans.push({ name: 'In [2] #2', function: 'In [2]', trace: 2 });
+  json.ops.push(...json.ops.map(op => ({ ...op, plan: 'In [2] #2' })));
+  const flow = flowOf(report(json));
+  assert.equal(flow.parts.length, 1);
+  assert.equal(flow.parts[0]?.title, 'In [2], traces 1–2: the same plan');
+});
+
+test('of very many boxes the slowest are shown', () => {
+  const part = slowest(flowOf(report(hugeReport(50_000))), 12);
+  assert.equal(part.of, 44);
+  assert.ok(part.shown < 44 && part.share >= 0.94, `${part.shown} ${part.share}`);
+});
+
+test('fifty thousand operations are laid out in a moment', () => {
+  const json = report(hugeReport(50_000));
+  const start = performance.now();
+  layoutClusters(slowest(flowOf(json), 12).flow, { width: 380, measure, open: new Set(['cluster_0']), linked: null });
+  assert.ok(performance.now() - start < 1000);
+});

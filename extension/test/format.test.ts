@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { arrayBytes, arrayType, bytes, duration, firstSentence, lines, percent, ratio, some } from '../src/core/format';
+
+test('a time has a unit and no digit that says nothing', () => {
+  assert.deepEqual([0, 1.2e-6, 45e-6, 0.0002, 0.0096, 0.12, 2.345, 41.26].map(duration), [
+    '0 µs',
+    '1.2 µs',
+    '45 µs',
+    '0.20 ms',
+    '9.6 ms',
+    '120 ms',
+    '2.35 s',
+    '41.3 s'
+  ]);
+});
+
+test('bytes are decimal', () => {
+  assert.deepEqual([512, 2_400_000, 190_600_000, 3e9].map(bytes), ['512 B', '2.4 MB', '191 MB', '3.0 GB']);
+});
+
+test('faster and slower are said by a word', () => {
+  assert.equal(ratio(0.0479, 0.0098), '4.9 × faster');
+  assert.equal(ratio(0.001, 0.003), '3.0 × slower');
+  assert.equal(ratio(0.001, 0.00101), 'as fast as NumPy');
+  assert.equal(ratio(0.001, 0), '');
+});
+
+test('lines that follow one another are a range', () => {
+  assert.equal(lines([8, 9, 11, 8]), 'lines 8–9, 11');
+  assert.equal(lines([7]), 'line 7');
+  assert.equal(lines([]), '');
+});
+
+test('an array type is short', () => {
+  assert.equal(arrayType('float32', [60000, 784]), 'f32[60000,784]');
+  assert.equal(arrayType('bool', []), 'bool[]');
+  assert.equal(arrayBytes('complex64', [10, 2]), 160);
+  assert.equal(arrayBytes('object', [10]), null);
+});
+
+test('a count has the right number of things', () => {
+  assert.equal(some(1, 'cluster'), '1 cluster');
+  assert.equal(some(1200, 'kernel'), '1,200 kernels');
+  assert.equal(percent(0.0003), '< 1 %');
+});
+
+test('the first sentence is the head', () => {
+  assert.deepEqual(firstSentence('p is read again, 2.4 MB. Take may read any row'), [
+    'p is read again, 2.4 MB',
+    'Take may read any row'
+  ]);
+  assert.deepEqual(firstSentence('one clause.'), ['one clause', '']);
+});

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const CORE = 'extension/src/core';
+
+test('what draws knows nothing of Jupyter', () => {
+  for (const file of readdirSync(CORE, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))) {
+    const source = readFileSync(join(CORE, file), 'utf8');
+    for (const [, from = ''] of source.matchAll(/(?:from|import)\s*\(?'([^']+)'/g)) {
+      assert.match(from, /^\.\.?\//, `${file} imports ${from}`);
+      assert.doesNotMatch(from, /\.\.\/\.\.\/(?!core)|^\.\.\/(index|mime|link|follow|icon)/, `${file} imports ${from}`);
+    }
+  }
+});
+
+test('layouts are pure: no document, no window, no canvas', () => {
+  for (const view of ['verdict', 'clusters', 'retraces', 'timeline']) {
+    const source = readFileSync(join(CORE, view, 'layout.ts'), 'utf8');
+    assert.doesNotMatch(source, /document\.|getContext|from '\.\.\/(dom|canvas|draw)'/, view);
+  }
+});

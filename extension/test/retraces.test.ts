@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ledgerOf, ledgerSummary } from '../src/core/retraces/layout';
+import line from './fixtures/line.json';
+import softmax from './fixtures/softmax.json';
+import { report } from './helpers';
+
+test('retraces of one cause are one entry, the most time lost first', () => {
+  const { entries } = ledgerOf(report(softmax));
+  assert.deepEqual(
+    entries.map(entry => entry.title),
+    ['lr changed 5 times', 'X changed once']
+  );
+  assert.deepEqual(
+    [entries[0]?.before, entries[0]?.after, entries[0]?.more, entries[0]?.where],
+    ['0.1', '0.095', 4, 'lines 10–11']
+  );
+});
+
+test('a retrace without a fix is harmless', () => {
+  const { entries } = ledgerOf(report(softmax));
+  assert.equal(entries[1]?.fix, null);
+});
+
+test('the first trace is warm-up, not a retrace', () => {
+  const ledger = ledgerOf(report(line));
+  assert.deepEqual([ledger.entries.length, ledger.warmUp.length], [0, 1]);
+  assert.equal(ledgerSummary(ledger), 'none after the first call');
+  assert.equal(ledgerSummary(ledgerOf(report(softmax))), '32.6 ms lost');
+});
