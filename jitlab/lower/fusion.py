@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from jitlab.ir import Cluster, Edge, Node, NotFused, Poly, Reason
 from jitlab.ir.program import Apply, Expr, Index, Scalar
 from jitlab.ops.base import Elementwise, Generated, Reduction
+from jitlab.ops.indexing import Scatter
+from jitlab.ops.joining import Concatenate
+from jitlab.ops.linear import Product
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View
 
 from .reading import DEAR, Position, Reader, Ref, Unreadable, flops
 from .sizes import Sizes
 
-MATMUL = ("MatMul", "BatchMatMulV2")
-REGION = ("ConcatV2", "TensorScatterUpdate")
+REGION = (Concatenate, Update, Scatter)
 
 
 @dataclass(eq=False)
@@ -60,15 +64,15 @@ class Group:
         return [stage.node for stage in self.stages]
 
 
-def fuse(cluster: Cluster, sizes: Sizes, *, level: str) -> tuple[list[Group], set[Node]]:
-    """Groups in the order they run, and the nodes that get memory of their own."""
-    stored = _must_be_stored(cluster, level)
+def fuse(cluster: Cluster, sizes: Sizes, wanted: set[Node], *, level: str) -> tuple[list[Group], set[Node]]:
+    """Groups in the order they run, and the nodes that get memory of their own; `wanted` are to be among those."""
+    stored = _must_be_stored(cluster, level) | wanted
     while True:
         try:
             stages = _stages(cluster, sizes, stored)
-        except Unreadable as wanted:
-            assert wanted.node not in stored, f"{wanted.node!r} is stored and still cannot be read"
-            stored.add(wanted.node)
+        except Unreadable as unreadable:
+            assert unreadable.node not in stored, f"{unreadable.node!r} is stored and still cannot be read"
+            stored.add(unreadable.node)
             continue
         groups: list[Group] = []
         for stage in stages:
@@ -100,11 +104,25 @@ def _must_be_stored(cluster: Cluster, level: str) -> set[Node]:
     inside = set(cluster.nodes)
     stored = {node for node in cluster.outputs}
     for node in cluster.nodes:
-        if node.op.name in MATMUL or node.op.name in REGION:
+        if isinstance(node.op, (Product, *REGION)):
             stored.add(node)
+            if by_library(node):
+                stored.update(operand_root(source) for source in node.inputs)
         elif level == "O0" and not isinstance(node.op, (Constant, View, Reshape, Reduction)):
             stored.add(node)
     return {node for node in stored if node in inside}
+
+
+def by_library(node: Node) -> bool:
+    """Is this product of matrices a call of a BLAS? Integers, bools, halves and complex numbers have loops of our own."""
+    return node.dtype in (np.dtype("f4"), np.dtype("f8")) and bool(node.type.ndim or node.inputs[0].ndim)
+
+
+def operand_root(node: Node) -> Node:
+    """What a matrix operand is a view of: a library reads views where they lie, other work has to be done first."""
+    while isinstance(node.op, View):
+        (node,) = node.inputs
+    return node
 
 
 def _stages(cluster: Cluster, sizes: Sizes, stored: set[Node]) -> list[Stage]:
@@ -142,17 +160,17 @@ def _stage(node: Node, inside: set[Node], sizes: Sizes, stored: set[Node]) -> St
         expr = reader.read(x, position)
         gone = tuple(axis in node.op.axes for axis, n in enumerate(x.shape) if int(n) != 1)
         stage = Stage(node, "reduce", space, gone)
-    elif node.op.name in MATMUL and node.dtype.kind != "f":
+    elif isinstance(node.op, Product) and not by_library(node):
         space, expr = contraction(node, reader, sizes)
         stage = Stage(node, "reduce", space, (*(False for _ in space[:-1]), True)) if space else Stage(node, "reduce", (), ())
         if int(node.inputs[0].shape[-1]) == 1:
             stage = Stage(node, "reduce", space, tuple(False for _ in space))
-    elif node.op.name in MATMUL:
+    elif isinstance(node.op, Product):
         for source in node.inputs:
             reader.read(source, _space(source, sizes)[1])
         expr = Scalar("none", node.dtype)
         stage = Stage(node, "gemm", _space(node, sizes)[0])
-    elif node.op.name in REGION:
+    elif isinstance(node.op, REGION):
         for source in node.inputs:
             reader.read(source, _space(source, sizes)[1])
         expr = Scalar("none", node.dtype)

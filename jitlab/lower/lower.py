@@ -10,7 +10,9 @@ import numpy as np
 from jitlab.ir import Cluster, Edge, KernelInfo, Node, Poly, Sources, is_operation
 from jitlab.ir.program import (
     ONE,
+    Apply,
     Buffer,
+    CheckedIndex,
     Expr,
     For,
     Gemm,
@@ -25,12 +27,14 @@ from jitlab.ir.program import (
     expressions,
     walk,
 )
+from jitlab.ops.arithmetic import Add
 from jitlab.ops.base import Reduction
+from jitlab.ops.indexing import Scatter, ScatterAdd
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update
 
-from .fusion import Group, boundaries, fuse, updates_in_place
-from .reading import Position, Reader, Unreadable
+from .fusion import Group, boundaries, fuse, operand_root, updates_in_place
+from .reading import Position, Reader, Unreadable, gather_positions
 from .schedule import Nest, collapse
 from .sizes import Sizes
 
@@ -54,16 +58,35 @@ class Lowered:
     strides: dict[str, tuple[int, int]]  # symbol -> (input, axis)
     kernels: list[KernelInfo] = field(default_factory=list)
     boundaries: list[Edge] = field(default_factory=list)
+    copies: list[Node] = field(default_factory=list)  # inputs to be made contiguous first
 
 
 def lower(cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1") -> Lowered:
     """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster."""
-    return _Lowering(cluster, values, dict(zip(cluster.inputs, layouts, strict=True)), level).run()
+    given = dict(zip(cluster.inputs, layouts, strict=True))
+    inside = set(cluster.nodes)
+    wanted: set[Node] = set()
+    copies: list[Node] = []
+    while True:
+        try:
+            lowered = _Lowering(cluster, values, given, level, wanted).run()
+        except Unreadable as unreadable:  # it has to lie in memory, row after row
+            node = unreadable.node
+            if node in inside:
+                assert node not in wanted, f"{node!r} is stored and still cannot be read"
+                wanted.add(node)
+            else:
+                assert given[node] != "C", f"{node!r} is contiguous and still cannot be read"
+                given[node] = "C"
+                copies.append(node)
+            continue
+        lowered.copies = copies
+        return lowered
 
 
 class _Lowering:
-    def __init__(self, cluster: Cluster, values: dict[str, int], layouts: dict[Node, Layout], level: str) -> None:
-        self.cluster, self.layouts, self.level = cluster, layouts, level
+    def __init__(self, cluster: Cluster, values: dict[str, int], layouts: dict[Node, Layout], level: str, wanted: set[Node]) -> None:
+        self.cluster, self.layouts, self.level, self.wanted = cluster, layouts, level, wanted
         self.sizes = Sizes(cluster.nodes, values)
         self.buffers: dict[Node, Buffer] = {}
         self.inputs: list[Node] = []
@@ -78,8 +101,7 @@ class _Lowering:
         self.inside = set(cluster.nodes)
 
     def run(self) -> Lowered:
-        groups, stored = fuse(self.cluster, self.sizes, level=self.level)
-        groups, stored = self._with_operands(groups, stored)
+        groups, stored = fuse(self.cluster, self.sizes, self.wanted, level=self.level)
         outputs = list(dict.fromkeys(self.cluster.outputs))
         made = {node for group in groups for node in group.nodes}
         users: dict[Node, list[Node]] = {}
@@ -236,15 +258,12 @@ class _Lowering:
 
         return Reader(self.sizes, resolve, self._scalar, self._check)
 
-    def _operand(self, node: Node, names: tuple[str, str], reader: Reader) -> tuple[Load, Poly, bool] | None:
-        """(load, leading dimension, transposed) of a matrix operand that a library can read where it lies, or None."""
+    def _operand(self, node: Node, names: tuple[str, str], reader: Reader) -> tuple[Load, Poly, bool]:
+        """(load, leading dimension, transposed) of a matrix operand. Raises Unreadable when no library can read it as it lies."""
         position = self._batch_position(node, names)
-        try:
-            e = reader.read(node, position)
-        except Unreadable:
-            return None
-        if not isinstance(e, Load) or e.gathered or e.buffer.dtype != node.dtype:
-            return None
+        e = reader.read(node, position)
+        if not isinstance(e, Load) or e.gathered:
+            raise Unreadable(node)
         rows, columns = (e.offset.coefficient(v) for v in names)
         extent_rows = self.sizes.of(node.shape[-2]) if node.ndim > 1 else ONE
         extent_columns = self.sizes.of(node.shape[-1])
@@ -258,7 +277,7 @@ class _Lowering:
             return e, rows, False
         if rows == ONE and self._positive(columns) >= self._positive(extent_rows):
             return e, columns, True
-        return None
+        raise Unreadable(operand_root(node) if operand_root(node) not in self.inside else node)
 
     def _positive(self, p: Poly) -> int:
         return p.evaluate({**self.sizes.values, **{s: 1 << 40 for s in self.strides}})
@@ -271,55 +290,12 @@ class _Lowering:
             Index() if int(n) == 1 else i for n, i in zip(node.shape, [*position, *matrix], strict=True)
         )
 
-    def _with_operands(self, groups: list[Group], stored: set[Node]) -> tuple[list[Group], set[Node]]:
-        """Operands that a library cannot read where they lie get memory; fusion is looked at again with them."""
-        while True:
-            missing: set[Node] = set()
-            for group in groups:
-                if group.kind != "gemm":
-                    continue
-                a, b = group.nodes[0].inputs
-                for source in (a, b):
-                    if source in stored or source not in self.inside:
-                        continue
-                    if not self._strided_place(source, stored):
-                        missing.add(source)
-            if not missing:
-                return groups, stored
-            groups, stored = fuse(
-                Cluster(
-                    self.cluster.name, self.cluster.nodes, self.cluster.inputs,
-                    [*self.cluster.outputs, *stored, *missing], self.cluster.reason, self.cluster.scope,
-                ), self.sizes, level=self.level,
-            )  # fmt: skip
-
-    def _strided_place(self, node: Node, stored: set[Node]) -> bool:
-        """Is the node a matrix that lies in some buffer with a unit stride along rows or columns?"""
-
-        def resolve(read: Node, position: Position) -> Expr | None:
-            if read not in stored and read in self.inside:
-                return None
-            if read in self.inside:
-                shape = tuple(self.sizes.of(n) for n in read.shape)
-                buffer = Buffer("probe", "temp", read.dtype, shape, contiguous_strides(shape))
-            else:
-                found = self._place(read)
-                assert found is not None
-                buffer = found
-            offset = Index()
-            for index, stride in zip(position, buffer.strides, strict=True):
-                offset = offset + index.scale(stride)
-            return Load(buffer, offset)
-
-        return self._operand(node, ("p", "q"), Reader(self.sizes, resolve, self._scalar, self._check)) is not None
-
     def _gemm(self, node: Node) -> list[Statement]:
         a, b = node.inputs
         reader = self._plain_reader()
         left = self._operand(a, ("p", "q"), reader)
         right = self._operand(b, ("q", "r"), reader) if b.ndim > 1 else self._column_operand(b, reader)
         out = self.buffers[node]
-        assert left is not None and right is not None, f"operands of {node!r} have no place"
         (load_a, lda, transpose_a), (load_b, ldb, transpose_b) = left, right
         none = {v: Index() for v in ("p", "q", "r")}
         m = self.sizes.of(a.shape[-2]) if a.ndim > 1 else ONE
@@ -341,11 +317,12 @@ class _Lowering:
                 body = [For(f"z{batch - axis}", (Index(self.sizes.of(node.shape[axis])),), body)]
         return body
 
-    def _column_operand(self, b: Node, reader: Reader) -> tuple[Load, Poly, bool] | None:
+    def _column_operand(self, b: Node, reader: Reader) -> tuple[Load, Poly, bool]:
         """A vector on the right: k rows of one column."""
         e = reader.read(b, (Index.var("q") if int(b.shape[0]) != 1 else Index(),))
-        assert isinstance(e, Load)
-        stride = e.offset.coefficient("q")
+        stride = e.offset.coefficient("q") if isinstance(e, Load) and not e.gathered else ONE
+        if not isinstance(e, Load) or e.gathered or any(name in self.strides for name in stride.symbols):
+            raise Unreadable(operand_root(b) if operand_root(b) not in self.inside else b)  # the stride may be negative
         return e, stride if stride.terms else ONE, False
 
     def _region(self, node: Node, make_reader: Callable[..., Reader]) -> list[Statement]:
@@ -359,6 +336,8 @@ class _Lowering:
                 statements += self._copy_nest(out, base, reader, node, lambda position: position)
             statements += self._copy_nest(out, value, reader, node, lambda p: reader.view_position(node.op, p))
             return statements
+        if isinstance(node.op, Scatter):
+            return self._scatter(node, out, reader)
         start = Index()
         for source in node.inputs:
             at = start
@@ -369,6 +348,29 @@ class _Lowering:
             statements += self._copy_nest(out, source, reader, node, moved)
             start = start + Index(self.sizes.of(source.shape[node.op.axis]))
         return statements
+
+    def _scatter(self, node: Node, out: Buffer, reader: Reader) -> list[Statement]:
+        """The base copied, then each value stored (or added) where its indices say, one after the other."""
+        base, value, *indices = node.inputs
+        statements = self._copy_nest(out, base, reader, node, lambda position: position)
+        names = iter(f"a{axis}" for axis in range(value.ndim))
+        position = tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in value.shape)
+        rest, picks = gather_positions(node, base, indices, position)
+        offset = Index()
+        for index, stride in zip(rest, out.strides, strict=True):
+            offset = offset + index.scale(stride)
+        gathered = []
+        for axis, index_node, where in picks:
+            at = CheckedIndex(reader.read(index_node, where), self.sizes.of(base.shape[axis]), self._check(node))
+            gathered.append((at, out.strides[axis]))
+        new = reader.read(value, position)
+        if isinstance(node.op, ScatterAdd):
+            new = Apply(Add(), (Load(out, offset, tuple(gathered)), new), node.dtype, sources=node.sources)
+        body: list[Statement] = [Store(out, offset, new, node.sources, tuple(gathered))]
+        loops = [(i.vars[0], self.sizes.of(n)) for i, n in zip(position, value.shape, strict=True) if i.vars]
+        for var, n in reversed(loops):
+            body = [For(var, (Index(n),), body)]
+        return [*statements, *body]
 
     def _load(self, node: Node, position: Position) -> Expr | None:
         buffer = self._place(node)

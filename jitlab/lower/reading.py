@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from jitlab.ir import Node, Poly, plain
-from jitlab.ir.program import ONE, ZERO, Apply, CheckedIndex, Expr, Index, IndexValue, Load, Scalar, contiguous_strides
+from jitlab.ir.program import Apply, CheckedIndex, Expr, Index, IndexValue, Load, Scalar, contiguous_strides
 from jitlab.ops.base import Elementwise, Generated
+from jitlab.ops.indexing import Gather, Take
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, View
 
@@ -71,8 +72,14 @@ class Reader:
             indices = tuple(IndexValue(i) for i in position)
             args = tuple(self.read(source, ()) for source in node.inputs)
             return Apply(op, args, node.dtype, indices, sources=node.sources)
-        if op.name == "Take":
-            return self._read_taken(node, position)
+        if isinstance(op, Take):
+            (_, indices) = node.inputs
+            n = indices.ndim
+            axis = op.axis
+            rest = (*position[:axis], Index(), *position[axis + n :])
+            return self._read_gathered(node, rest, [(axis, indices, position[axis : axis + n])])
+        if isinstance(op, Gather):
+            return self._read_gathered(node, *gather_positions(node, node.inputs[0], node.inputs[1:], position))
         raise Unreadable(node)
 
     def view_position(self, op: View, position: Position) -> Position:
@@ -135,28 +142,31 @@ class Reader:
         rest = iter(i for _, i in mine)
         return tuple(Index() if int(n) == 1 else next(rest) for n in base.shape)
 
-    def _read_taken(self, node: Node, position: Position) -> Expr:
-        """x[..., indices, ...]: the source has to have a place, the indices may be computed."""
-        source, indices = node.inputs
-        axis = node.op.axis
-        place = self.read(source, (*position[:axis], Index(), *position[axis + indices.ndim :]))
+    def _read_gathered(self, node: Node, rest: Position, picks: Sequence[tuple[int, Node, Position]]) -> Expr:
+        """x at positions that integer arrays give: x has to have a place, the integers may be computed."""
+        source = node.inputs[0]
+        place = self.read(source, rest)
+        indices = [self.read(index, position) for _, index, position in picks]
         if isinstance(place, Ref):
-            inner = self.read(indices, position[axis : axis + indices.ndim])
-            return Apply(None, (place, inner), node.dtype)
+            return Apply(None, (place, *indices), node.dtype)
         if not isinstance(place, Load) or place.gathered:
             raise Unreadable(source)
-        index = self.read(indices, position[axis : axis + indices.ndim])
-        at = CheckedIndex(index, self.sizes.of(source.shape[axis]), self.check(node))
-        stride = self._axis_stride(source, axis, position, place)
-        return Load(place.buffer, place.offset, ((at, stride),))
+        return Load(place.buffer, place.offset, self.gathered(node, source, picks, indices, place))
 
-    def _axis_stride(self, source: Node, axis: int, position: Position, place: Load) -> Poly:
+    def gathered(
+        self, node: Node, source: Node, picks: Sequence[tuple[int, Node, Position]], indices: Sequence[Expr], place: Load
+    ) -> tuple[tuple[Expr, Poly], ...]:
+        """Each index, checked against its axis of `source`, with the stride it moves by."""
+        result = []
+        for (axis, _, _), index in zip(picks, indices, strict=True):
+            at = CheckedIndex(index, self.sizes.of(source.shape[axis]), self.check(node))
+            result.append((at, self._axis_stride(source, axis, place)))
+        return tuple(result)
+
+    def _axis_stride(self, source: Node, axis: int, place: Load) -> Poly:
         """How far one step along `axis` moves in the buffer that holds `source`."""
-        probe = Index.var("?")
-        moved = self.resolve(source, tuple(probe if a == axis else Index() for a in range(source.ndim)))
-        if moved is None:
-            moved = self.compute(source, tuple(probe if a == axis else Index() for a in range(source.ndim)))
-        assert isinstance(moved, Load)
+        moved = self.read(source, tuple(Index.var("?") if a == axis else Index() for a in range(source.ndim)))
+        assert isinstance(moved, Load), f"{source!r} does not lie in {place.buffer.name}"
         return moved.offset.coefficient("?")
 
 
@@ -164,6 +174,22 @@ def broadcast_position(source: Node, node: Node, position: Position) -> Position
     """The position in an operand that broadcasts to `node`: 0 where its extent is 1."""
     shift = len(position) - source.ndim
     return tuple(Index() if int(n) == 1 else position[axis + shift] for axis, n in enumerate(source.shape))
+
+
+def gather_positions(
+    node: Node, base: Node, indices: Sequence[Node], position: Position
+) -> tuple[Position, list[tuple[int, Node, Position]]]:
+    """Gather and Scatter: the base's position with 0 on the gathered axes, and (axis, index array, its position) for those."""
+    axes = node.op.axes
+    rank = len(position) - (base.ndim - len(axes))
+    rest = iter(position[rank:])
+    at = tuple(Index() if axis in axes else next(rest) for axis in range(base.ndim))
+    picks = []
+    for axis, index in zip(axes, indices, strict=True):
+        shift = rank - index.ndim
+        own = tuple(Index() if int(n) == 1 else position[shift + a] for a, n in enumerate(index.shape))
+        picks.append((axis, index, own))
+    return at, picks
 
 
 def flops(expr: Expr, seen: set[int] | None = None) -> float:
@@ -175,5 +201,3 @@ def flops(expr: Expr, seen: set[int] | None = None) -> float:
     own = expr.op.flops_per_element if isinstance(expr, Apply) and expr.op is not None else 0.0
     return own + sum(flops(part, seen) for part in expr.parts)
 
-
-__all__ = ["DEAR", "ONE", "ZERO", "Position", "Reader", "Ref", "Unreadable", "broadcast_position", "flops"]

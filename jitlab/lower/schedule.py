@@ -29,9 +29,10 @@ from jitlab.ir.program import (
     expressions,
     walk,
 )
+from jitlab.ops.linear import Product
 from jitlab.ops.reductions import Sum
 
-from .fusion import MATMUL, Group, Stage, contraction
+from .fusion import Group, Stage, contraction
 from .reading import DEAR, Position, Reader, flops
 from .sizes import Sizes
 
@@ -219,7 +220,7 @@ class Nest:
             p.statements.append(self._store(stage))
             return
         node = stage.node
-        if node.op.name in MATMUL:
+        if isinstance(node.op, Product):
             _, value = contraction(node, self.reader, self.sizes)
             op = Sum(axes=(0,))
             count: Poly = self.sizes.of(node.inputs[0].shape[-1])

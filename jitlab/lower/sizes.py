@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from jitlab.ir import Node, Poly, poly
 from jitlab.ops.base import Elementwise
+from jitlab.ops.linear import Product
+from jitlab.ops.views import Update
 
 
 class Sizes:
@@ -70,9 +72,9 @@ class Sizes:
                 for n, m in zip(reversed(source.shape), reversed(node.shape), strict=False):
                     if int(n) != 1:
                         self._unite(n, m)
-        elif op.name in ("MatMul", "BatchMatMulV2"):
+        elif isinstance(op, Product):
             a, b = node.inputs
             self._unite(a.shape[-1], b.shape[-2] if b.ndim > 1 else b.shape[0])
-        elif op.name == "TensorScatterUpdate":
+        elif isinstance(op, Update):
             for n, m in zip(node.inputs[1].shape, op.shape, strict=True):
                 self._unite(n, m)

@@ -102,8 +102,11 @@ class Executable:
             arrays.append(array)
             layouts.append(layout)
         variant = self._variant(cluster, tuple(layouts))
+        for node in variant.lowered.copies:
+            position = cluster.inputs.index(node)
+            arrays[position] = np.ascontiguousarray(arrays[position])
         context = variant.template.copy()
-        keep: list[np.ndarray] = [context]
+        keep: list[np.ndarray] = []  # scratch lives as long as the launch
         number = codegen.ContextLayout.FIRST
         by_node = dict(zip(cluster.inputs, arrays, strict=True))
         lowered = variant.lowered

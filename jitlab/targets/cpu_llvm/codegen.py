@@ -39,6 +39,8 @@ from jitlab.ir.program import (
     walk,
 )
 
+from jitlab.ops.base import Generated
+
 from . import machine
 from .emitter import Val, VectorEmitter
 from .function import FunctionText, module_text
@@ -720,7 +722,7 @@ class _Phase:
             step = e.value(self._poly(stride), I64)
             total = e.add(total, e.mul(self._eval(index), step))
         total = e.mul(total, e.constant(access.buffer.dtype.itemsize, I64))
-        return e.splat(total, e.width)
+        return e.splat(total, e.width) if self.vector is not None else total
 
     def _pointer(self, buffer: Buffer) -> str:
         return self._memo_root(("pointer", buffer.name), lambda: self.slot(self.layout.buffers[buffer.name], "ptr"))
@@ -804,9 +806,9 @@ class _Phase:
         assert isinstance(expr, Apply)
         e = self.e
         args = [self._eval(a) for a in expr.args]
-        if hasattr(type(expr.op), "ufunc"):
-            return expr.op.body(e, *args)  # type: ignore[no-any-return]
-        return expr.op.body(e, [self._eval(i) for i in expr.indices], *args)  # type: ignore[no-any-return]
+        if isinstance(expr.op, Generated):
+            return expr.op.body(e, [self._eval(i) for i in expr.indices], *args)  # type: ignore[no-any-return]
+        return expr.op.body(e, *args)  # type: ignore[no-any-return]
 
     def _checked(self, expr: CheckedIndex) -> Val:
         """The wrapped index; leaves the function with the check's code when a lane is out of range."""
