@@ -8,6 +8,7 @@
       InvalidArgumentError(ValueError)      jit_compile=True, fullgraph=True or --strict met what cannot be compiled
       ShapeError(ValueError)                shapes that do not fit, found at capture
       EagerScopeError(RuntimeError)         jit_scope where nothing is captured
+      NoGradientError(LookupError)          a gradient through an operation that has none
       OptionError(ValueError)               an unknown or impossible option
       ForeignFileError(OSError)             a file that jitlab did not write stands where a dump should go
 
@@ -52,6 +53,10 @@ class ShapeError(JitlabError, ValueError):
 
 class EagerScopeError(JitlabError, RuntimeError):
     """A jit_scope was entered where NumPy runs as it stands."""
+
+
+class NoGradientError(JitlabError, LookupError):
+    """A gradient was asked for through an operation that has none."""
 
 
 class OptionError(JitlabError, ValueError):

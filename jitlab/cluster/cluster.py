@@ -3,8 +3,8 @@
 Upstream's phases about shape operations and scalar counters have nothing to act on here (extents are not operations, variables
 are values), so one phase is left: every edge, consumers first, until nothing changes.
 
-A constant is no operation: each cluster that uses one lists it in its `nodes`, so a constant may be in several clusters; it
-joins nothing, keeps nothing apart, and counts for the largest size only.
+A constant (or an axis length as a number) is no operation: each cluster that uses one lists it in its `nodes`, so it may be in
+several clusters; it joins nothing, keeps nothing apart, and counts for the largest size only.
 """
 
 from __future__ import annotations
@@ -82,6 +82,10 @@ _numbers = itertools.count()
 
 def _next_name() -> str:
     return f"cluster_{next(_numbers)}"
+
+
+def _is_constant(node: Node) -> bool:
+    return not is_operation(node) and not node.op.is_parameter
 
 
 def _marked(node: Node) -> bool:
@@ -174,7 +178,7 @@ class _Partition:
         self.contraction = dag = Contraction(len(self.operations), self.edges)
         self.max_size, self.scopes = max_size, scopes
         self.members: list[int] = [1] * len(self.operations)
-        self.constants = [{s for s in node.inputs if s.op.name == "Const"} for node in self.operations]
+        self.constants = [{s for s in node.inputs if _is_constant(s)} for node in self.operations]
         self.scope: list[Any] = [node.attrs.get("_XlaScope") for node in self.operations]
         changed = True
         while changed:
@@ -231,7 +235,7 @@ class _Partition:
         return Clustering(self.graph, steps, ordered_stays, self._apart(cluster_of))
 
     def _cluster(self, name: str, group: list[Node], joined: Joined | None) -> Cluster:
-        constants = {source for node in group for source in node.inputs if source.op.name == "Const"}
+        constants = {source for node in group for source in node.inputs if _is_constant(source)}
         nodes = group
         if constants:
             members = constants.union(group)
@@ -261,7 +265,7 @@ class _Partition:
         for node in self.operations:
             mine = cluster_of.get(node)
             for source in node.inputs:
-                if source.op.name == "Const" or (mine is not None and cluster_of.get(source) is mine):
+                if _is_constant(source) or (mine is not None and cluster_of.get(source) is mine):
                     continue
                 if mine is not None:
                     inputs[mine.name][source] = None
@@ -303,7 +307,7 @@ class _Partition:
         inside = {source for node in self.operations if node in cluster_of for source in node.inputs}
         outside = {source for node in self.operations if node not in cluster_of for source in node.inputs}
         outside.update(self.graph.outputs)
-        return [n for n in self.graph.nodes if n.op.name == "Const" and (n in outside or n not in inside)]
+        return [n for n in self.graph.nodes if _is_constant(n) and (n in outside or n not in inside)]
 
     def _apart(self, cluster_of: dict[Node, Cluster]) -> list[Edge]:
         """Each edge between operations that are not in one cluster, with its reason."""

@@ -13,9 +13,9 @@ import pytest
 from jitlab.cluster import cluster, jit_scope, reset_names
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import Apart, ArrayType, Clustering, Graph, Joined, Node, Source, Stays, interpret, positions
+from jitlab.ops.arithmetic import Add, Mul
 from jitlab.ops.base import Operation
 from jitlab.ops.build import apply, constant, elementwise
-from jitlab.ops.arithmetic import Add, Mul
 from jitlab.ops.functions import Exp
 from jitlab.ops.sources import Parameter
 

@@ -1,0 +1,48 @@
+"""The pipeline: one list of passes, run once from first to last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from jitlab.ir import Graph
+
+from .simplify import (
+    compose_views,
+    drop_what_does_nothing,
+    fold_constants,
+    forward_updates,
+    merge_equal,
+    reduce_strength,
+    remove_dead,
+    reshape_by_views,
+)
+
+Pass = Callable[[Graph], Graph]
+Observer = Callable[[str, Graph, Graph, int, int], None]
+
+PASSES: tuple[Pass, ...] = (
+    remove_dead,
+    fold_constants,
+    reduce_strength,
+    reshape_by_views,
+    compose_views,
+    forward_updates,
+    drop_what_does_nothing,
+    merge_equal,
+    remove_dead,
+)
+
+
+def run_passes(graph: Graph, observe: Observer | None = None) -> Graph:
+    """Simplify a graph without changing a bit of its results; `graph` itself stays as it is.
+
+    `observe(name, before, after, start_ns, duration_ns)` is called after each pass.
+    """
+    for one in PASSES:
+        start = time.perf_counter_ns()
+        after = one(graph)
+        if observe is not None:
+            observe(one.__name__, graph, after, start, time.perf_counter_ns() - start)
+        graph = after
+    return graph

@@ -1,0 +1,39 @@
+"""What all tests share: text compared with a file in tests/golden/, rewritten by --update-golden."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden/ with what was found")
+
+
+@pytest.fixture
+def golden(request):
+    """Equal to a text when tests/golden/<folder>/<test>.txt holds that text: `assert str(graph) == golden`."""
+    folder = Path(request.node.path).parent.relative_to(Path(__file__).parent)
+    name = re.sub(r"[^\w.-]+", "-", request.node.name.removeprefix("test_")).strip("-")
+    return Golden(GOLDEN / folder / f"{name}.txt", request.config.getoption("--update-golden"))
+
+
+class Golden:
+    def __init__(self, path: Path, update: bool) -> None:
+        self.path, self.update = path, update
+
+    def __eq__(self, other: object) -> bool:
+        text = str(other).rstrip() + "\n"
+        if self.update:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(text)
+        return self.path.exists() and self.path.read_text() == text
+
+    def __repr__(self) -> str:
+        if not self.path.exists():
+            return f"<no {self.path}: run pytest --update-golden>"
+        return self.path.read_text()
+
+    __hash__ = None  # type: ignore[assignment]
