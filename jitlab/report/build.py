@@ -1,0 +1,345 @@
+"""From a Recording to the one JSON object of docs/report-format.md; everything else is drawn from that object alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import wording
+from .recording import Recording, Span, Tally, known_plan
+
+Json = dict[str, Any]
+
+PATTERNS = ("solid", "diagonal", "horizontal", "dots", "vertical", "grid")
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """What this machine can do, measured once: bytes a second from memory, floating-point operations a second."""
+
+    bytes_per_second: float
+    flops_per_second: float
+
+
+#: Tell the measured peaks, or None while nothing was measured; the cost model's owner appends one.
+peak_sources: list[Callable[[], Peaks | None]] = []
+
+
+NO_CELL: Json = {"id": "", "execution_count": None, "title": "", "source": [], "running": False, "error": None}
+
+
+def measured_peaks() -> Peaks | None:
+    return next((peaks for source in peak_sources if (peaks := source()) is not None), None)
+
+
+def report_json(recording: Recording) -> Json:
+    """The whole report. Called with the recording's lock held; shares nothing that changes later."""
+    plans = _plans(recording)
+    peaks = measured_peaks()
+    alike = alike_plans(plans)
+    data: Json = {
+        "version": 1,
+        "cell": dict(recording.cell or NO_CELL),
+        "verdict": {},
+        "plans": [_plan(plan, alike) for plan in plans],
+        "ops": [op for plan in plans for op in _ops(plan, recording)],
+        "clusters": [cluster for plan in plans for cluster in _clusters(plan, recording)],
+        "kernels": [kernel for plan in plans for kernel in _kernels(plan, recording, peaks)],
+        "boundaries": [{**edge, "plan": plan.title} for plan in plans for edge in plan.json["boundaries"]],
+        "retraces": [_retrace(event, recording) for event in recording.traces],
+        "fallbacks": [],
+        "statements": _statements(recording),
+        "frozen": [
+            {"function": function, "what": what, "lines": _spans(lines), "times": times}
+            for (function, what, lines), times in recording.frozen.items()
+        ],
+        "timeline": {"lanes": _lanes(recording)},
+    }
+    _color(data, alike)
+    data["fallbacks"] = _fallbacks(data, recording, plans)
+    shown = {plan.title for plan in alike.values()}
+    data["verdict"] = verdict(data, recording, shown)
+    return _plain_text(data)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    title: str
+    function: str
+    trace: int
+    json: Json
+
+
+def _plans(recording: Recording) -> list[_Plan]:
+    """Plans made while recording, and those made before whose clusters or host operations ran."""
+    found: dict[tuple[str, int, tuple[str, ...]], Json] = {}
+    for event in recording.plans:
+        found[_key(event.function, event.trace, event.plan)] = event.plan
+    ran = [(function, trace, cluster) for function, trace, cluster in recording.clusters]
+    have = {cluster["name"] for plan in found.values() for cluster in plan["clusters"]}
+    for function, trace, cluster in ran:
+        if cluster not in have and (plan := known_plan(function, trace, cluster)):
+            found.setdefault(_key(function, trace, plan), plan)
+            have |= {c["name"] for c in plan["clusters"]}
+    have_traces = {(function, trace) for function, trace, _ in found}
+    for function, trace in [*((f, t) for f, t, _ in recording.host), *recording.functions]:
+        if (function, trace) not in have_traces and (plan := known_plan(function, trace)):
+            found.setdefault(_key(function, trace, plan), plan)
+            have_traces.add((function, trace))
+    plans: list[_Plan] = []
+    titles: dict[str, int] = {}
+    for (function, trace, _), plan in found.items():
+        title = plan["plans"][0]["name"] if plan.get("plans") else f"{function} #{trace}"
+        titles[title] = titles.get(title, 0) + 1
+        if titles[title] > 1:  # another function of that name
+            title = f"{title} ({titles[title]})"
+        plans.append(_Plan(title, function, trace, plan))
+    return plans
+
+
+def _key(function: str, trace: int, plan: Json) -> tuple[str, int, tuple[str, ...]]:
+    return function, trace, tuple(cluster["name"] for cluster in plan["clusters"])
+
+
+def _plan(plan: _Plan, alike: dict[Any, _Plan]) -> Json:
+    """`like` names the plan that stands for this one in the verdict, the picture and the text."""
+    like = alike[fingerprint(plan.function, plan.json)].title
+    return {"name": plan.title, "function": plan.function, "trace": plan.trace, "like": like}
+
+
+def alike_plans(plans: Iterable[_Plan]) -> dict[Any, _Plan]:
+    """Plans of one function that differ in sizes and values only, each group by its first: a verdict counts a group once."""
+    first: dict[Any, _Plan] = {}
+    for plan in plans:
+        first.setdefault(fingerprint(plan.function, plan.json), plan)
+    return first
+
+
+def fingerprint(function: str, plan: Json) -> Any:
+    """What was decided, without names, sizes and values: operations, which are compiled together, in which kernel, why not."""
+    clusters = {cluster["name"]: i for i, cluster in enumerate(plan["clusters"])}
+    ops = tuple(
+        (op["op"], clusters.get(op["cluster"], -1), op["kernel"], op["reason"] and op["reason"]["code"], tuple(op["inputs"]))
+        for op in plan["ops"]
+    )
+    return function, ops
+
+
+def _ops(plan: _Plan, recording: Recording) -> list[Json]:
+    result = []
+    for op in plan.json["ops"]:
+        tally = recording.host.get((plan.function, plan.trace, op["name"])) if op["cluster"] is None else None
+        result.append({**op, "plan": plan.title, "seconds": tally.ns / 1e9 if tally else None})
+    return result
+
+
+def _clusters(plan: _Plan, recording: Recording) -> list[Json]:
+    result = []
+    for cluster in plan.json["clusters"]:
+        tally = recording.clusters.get((plan.function, plan.trace, cluster["name"]), Tally())
+        seconds = tally.ns / 1e9 if tally.calls else None
+        result.append({**cluster, "plan": plan.title, "calls": tally.calls, "seconds": seconds})
+    return result
+
+
+def _kernels(plan: _Plan, recording: Recording, peaks: Peaks | None) -> list[Json]:
+    result = []
+    place: dict[str, int] = {}
+    alone = {c["name"]: len(c["kernels"]) == 1 for c in plan.json["clusters"]}
+    for kernel in plan.json["kernels"]:
+        cluster = kernel["cluster"]
+        i = place[cluster] = place.get(cluster, -1) + 1
+        tally = recording.clusters.get((plan.function, plan.trace, cluster), Tally())
+        seconds: float | None = None
+        if i < len(tally.kernels_ns):
+            seconds = tally.kernels_ns[i] / 1e9
+        elif tally.calls and alone.get(cluster):
+            seconds = tally.ns / 1e9
+        made = {**kernel, "plan": plan.title, "calls": tally.calls, "seconds": seconds}
+        made["bound"], made["of_peak"] = bound(made, peaks)
+        result.append(made)
+    return result
+
+
+def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, float | None]:
+    """What limits a kernel, and the share of that peak it reached; nothing without a measurement."""
+    if peaks is None:
+        return None, None
+    moving = (kernel["bytes_read"] + kernel["bytes_written"]) / peaks.bytes_per_second
+    computing = kernel["flops"] / peaks.flops_per_second
+    least = max(moving, computing)
+    if not least:
+        return None, None
+    seconds = kernel["seconds"] / kernel["calls"] if kernel["seconds"] and kernel["calls"] else None
+    return "memory" if moving >= computing else "compute", least / seconds if seconds else None
+
+
+def _retrace(event: Any, recording: Recording) -> Json:
+    cause = event.causes[0] if event.causes else "first_call"
+    key = event.function, event.trace
+    calls = recording.functions[key].calls if key in recording.functions else 0
+    calls = calls or max((t.calls for (f, n, _), t in recording.clusters.items() if (f, n) == key), default=0)
+    return {
+        "function": event.function, "trace": event.trace, "cause": cause, "causes": list(event.causes) or ["first_call"],
+        "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
+        "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
+        "text": wording.retrace_text(cause, event.argument, event.before, event.after),
+        "fix": event.fix or None, "first": cause == "first_call", "compiled": _compiled_anew(key, recording),
+    }  # fmt: skip
+
+
+def _seconds_lost(event: Any, recording: Recording) -> float:
+    """Capture, passes, planning and each cluster's first compilation (a later tier comes from the background): what the call
+    waited for. Nested and overlapping times count once."""
+    key = event.function, event.trace
+    plans = [p for p in recording.plans if (p.function, p.trace) == key]
+    compiled, seen = [], set()
+    for step in recording.compiled.get(key, ()):
+        if step.cluster not in seen:
+            seen.add(step.cluster)
+            compiled.append(step)
+    steps = [event, *recording.passes.get(key, ()), *plans, *compiled]
+    total, end = 0, 0
+    for start, stop in sorted((s.start_ns, s.start_ns + s.duration_ns) for s in steps):
+        total += max(0, stop - max(start, end))
+        end = max(end, stop)
+    return total / 1e9
+
+
+def _compiled_anew(key: tuple[str, int], recording: Recording) -> int:
+    """Clusters of this trace that needed new machine code."""
+    return len({step.cluster for step in recording.compiled.get(key, ()) if step.origin == "compiled"})
+
+
+def _fallbacks(data: Json, recording: Recording, plans: list[_Plan]) -> list[Json]:
+    of_title = {plan.title: plan for plan in plans}
+    result = []
+    for op in data["ops"]:
+        if op["cluster"] is None:
+            plan = of_title[op["plan"]]
+            tally = recording.host.get((plan.function, plan.trace, op["name"]), Tally())
+            result.append(
+                {
+                    "op": op["op"], "name": op["name"], "plan": op["plan"], "lines": op["lines"], "reason": op["reason"],
+                    "seconds": op["seconds"], "calls": tally.calls,
+                }
+            )  # fmt: skip
+    return result
+
+
+def _statements(recording: Recording) -> list[Json]:
+    return [
+        {"text": text, "reason": reason, "lines": _spans(lines), "seconds": tally.ns / 1e9, "calls": tally.calls}
+        for (reason, text, lines), tally in recording.statements.items()
+    ]
+
+
+def _lanes(recording: Recording) -> list[Json]:
+    """Each lane starts at its own first span, so that lanes of one piece of work lie under one another; `offset` is where."""
+    lanes = []
+    for name, spans in recording.lanes.items():
+        if spans:
+            start = min(span.start_ns for span in spans)
+            lanes.append(
+                {
+                    "name": name, "offset": round((start - recording.start_ns) / 1e3, 3), "dropped": recording.dropped[name],
+                    "spans": [_span(span, start) for span in spans],
+                }
+            )  # fmt: skip
+    return lanes
+
+
+def _span(span: Span, start_ns: int) -> Json:
+    return {
+        "name": span.name, "label": span.label, "kind": span.kind, "start": round((span.start_ns - start_ns) / 1e3, 3),
+        "duration": round(span.duration_ns / 1e3, 3), "cluster": span.cluster,
+        "plan": f"{span.function} #{span.trace}" if span.function else None,
+    }  # fmt: skip
+
+
+def _color(data: Json, alike: dict[Any, _Plan]) -> None:
+    """Colours go by first appearance; clusters of plans that are alike share theirs."""
+    function_of = {plan["name"]: plan["function"] for plan in data["plans"]}
+    colors: dict[Any, int] = {}
+    by_plan: dict[str, list[Json]] = {}
+    kind_of = {(op["plan"], op["name"]): op["op"] for op in data["ops"]}
+    for cluster in data["clusters"]:
+        by_plan.setdefault(cluster["plan"], []).append(cluster)
+    for title, clusters in by_plan.items():
+        for i, cluster in enumerate(clusters):
+            kinds = tuple(kind_of.get((title, name), "") for name in cluster["ops"])
+            color = colors.setdefault((function_of[title], i, kinds), len(colors)) % len(PATTERNS)
+            cluster["color"], cluster["pattern"] = color, PATTERNS[color]
+
+
+def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
+    """The counts, the measured times, the lead sentence and what to do next. Plans that are alike are counted once."""
+    ops = [op for op in data["ops"] if op["plan"] in shown]
+    compiled = sum(op["cluster"] is not None for op in ops)
+    ran = [*recording.clusters.values(), *recording.host.values()]
+    seconds = sum(tally.ns for tally in ran) / 1e9 if ran else None
+    numpy_seconds = None
+    if recording.compared is not None:
+        seconds, numpy_seconds = recording.compared.compiled_ns / 1e9, recording.compared.numpy_ns / 1e9
+    result: Json = {
+        "lead": lead(compiled, len(ops), len(data["statements"])),
+        "operations": len(ops), "compiled": compiled,
+        "clusters": sum(cluster["plan"] in shown for cluster in data["clusters"]),
+        "kernels": sum(kernel["plan"] in shown for kernel in data["kernels"]),
+        "host": len(ops) - compiled, "retraces": sum(not trace["first"] for trace in data["retraces"]),
+        "traces": recording.traced, "seconds": seconds, "numpy_seconds": numpy_seconds,
+        "next": suggestion(data, seconds),
+    }  # fmt: skip
+    if recording.compared is not None:
+        result["largest_error"] = recording.compared.largest_error
+    return result
+
+
+def lead(compiled: int, operations: int, statements: int = 0) -> str:
+    if not operations:
+        return "No NumPy operation was captured" if statements else "Nothing to compile"
+    return f"{compiled} of {wording.counted(operations, 'operation')} compiled"
+
+
+def suggestion(data: Json, seconds: float | None) -> Json | None:
+    """The one thing to do next, from what cost the most: retraces that a change avoids, or operations on the host."""
+    groups: dict[tuple[str, str, str], list[Json]] = {}
+    for retrace in data["retraces"]:
+        if not retrace["first"] and retrace["fix"]:
+            groups.setdefault((retrace["function"], retrace["cause"], retrace["argument"]), []).append(retrace)
+    retraces = max(groups.values(), key=lambda group: sum(r["seconds"] for r in group), default=[])
+    lost = sum(r["seconds"] for r in retraces)
+    host = max(data["fallbacks"], key=lambda f: f["seconds"] or 0.0, default=None)
+    if host and (host["seconds"] or 0.0) > lost:
+        numbers = wording.line_text(wording.numbers_of(host["lines"]))
+        share = f" ({wording.percent(host['seconds'] / seconds)} of the run)" if seconds and seconds >= host["seconds"] else ""
+        reason = host["reason"]["text"] if host["reason"] else ""
+        return {
+            "text": f"{host['op']} on the host, {wording.duration(host['seconds'])}{share}", "code": None,
+            "why": f"Not compiled: {reason}." + (f" ({host['op']}, {numbers})" if numbers else ""), "section": "clusters",
+        }  # fmt: skip
+    if not retraces:
+        return None
+    first = retraces[0]
+    why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
+    return {
+        "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces)),
+        "code": retraces[-1]["fix"],
+        "why": f"{why} {wording.duration(lost)} lost.", "section": "retraces",
+    }  # fmt: skip
+
+
+def _spans(lines: Iterable[Any]) -> list[list[Any]]:
+    return [list(span) for span in sorted(lines)]
+
+
+def _plain_text(value: Any) -> Any:
+    """A copy in which every string can be encoded: lone surrogates of user text would stop the message that carries them."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_plain_text(key): _plain_text(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain_text(item) for item in value]
+    return value

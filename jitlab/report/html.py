@@ -1,0 +1,150 @@
+"""The report as one HTML file that needs nothing else. No script runs in it; the data is in it for programs that read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from . import wording
+from .svg import report_svg
+from .text import report_text
+
+STYLE = """
+:root{color-scheme:light dark;--text:#1f1f1f;--muted:#5a5a5a;--ground:#fff;--line:#d0d0d0;--sunk:#f5f5f5}
+@media (prefers-color-scheme:dark){:root{--text:#f1f1f1;--muted:#b8b8b8;--ground:#181818;--line:#444;--sunk:#242424}}
+body{margin:24px auto;max-width:1100px;padding:0 16px;font:13px/1.45 system-ui,sans-serif}
+body{color:var(--text);background:var(--ground)}
+svg{max-width:100%;height:auto}h1{font-size:18px}summary{cursor:pointer;font-weight:600;padding:4px 0;margin-top:12px}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+th,td{text-align:left;padding:3px 10px 3px 0;border-bottom:1px solid var(--line);vertical-align:top}
+th{color:var(--muted);font-weight:600}td.n,th.n{text-align:right}
+pre{background:var(--sunk);padding:10px;overflow-x:auto;font:12px/1.5 ui-monospace,Menlo,Consolas,monospace}
+.wide{overflow-x:auto}
+"""
+
+
+def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -> str:
+    """Picture, tables, source, the texts of each cluster's stages, and the data."""
+    title = _e(data["cell"].get("title") or "jitlab report")
+    parts = [
+        "<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width,initial-scale=1">',
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+        f"<title>{title}: {_e(data['verdict']['lead'])}</title><style>{STYLE}</style></head><body>",
+        f"<h1>{title}</h1>", f'<div class="wide">{report_svg(data)}</div>',
+    ]  # fmt: skip
+    source = data["cell"].get("source")
+    if source:
+        numbered = "\n".join(f"{i:>4}  {wording.clean(line)}" for i, line in enumerate(source, 1))
+        parts.append(_section("Source", f"<pre>{escape(numbered)}</pre>"))
+    tables = (_clusters(data), _kernels(data), _retraces(data), _fallbacks(data), _boundaries(data), _ops(data))
+    parts += [_section(heading, body) for heading, body in tables if body]
+    for (name, stage), text in texts.items():
+        shown = "\n".join(wording.clean(line) for line in text.split("\n"))
+        parts.append(_section(f"{name}: {stage}", f"<pre>{escape(shown)}</pre>"))
+    parts.append(_section("As text", f"<pre>{escape(report_text(data))}</pre>"))
+    parts.append(f'<script type="application/vnd.jitlab.report+json">{embedded(data)}</script></body></html>')
+    return "\n".join(parts)
+
+
+def embedded(data: Mapping[str, Any]) -> str:
+    """JSON that can't end the element it stands in, nor open a comment."""
+    text = json.dumps(data, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _section(heading: str, body: str) -> str:
+    return f"<details open><summary>{_e(heading)}</summary>{body}</details>"
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    rows = list(rows)
+    if not rows:
+        return ""
+    numeric = [
+        all(value is None or isinstance(value, (int, float)) or _measure(value) for value in column)
+        for column in zip(*rows, strict=True)
+    ]
+    mark = ['class="n"' if n else "" for n in numeric]
+    head = "".join(f"<th {m}>{_e(text)}</th>" for m, text in zip(mark, heads, strict=True))
+    body = "".join(
+        "<tr>" + "".join(f"<td {m}>{_e('' if v is None else v)}</td>" for m, v in zip(mark, row, strict=True)) + "</tr>"
+        for row in rows
+    )
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _measure(value: Any) -> bool:
+    """A duration or a size: a number with its unit."""
+    number, _, unit = str(value).partition(" ")
+    return value == "" or (
+        unit in ("M", "G", "T", "ns", "µs", "ms", "s", "B", "kB", "MB", "GB", "TB", "%") and number[:1].isdigit()
+    )
+
+
+def _clusters(data: Mapping[str, Any]) -> tuple[str, str]:
+    heads = ("cluster", "plan", "lines", "operations", "kernels", "calls", "time", "reads", "writes", "why")
+    return "Clusters", _table(heads, (
+        (c["name"], c["plan"], _lines(c), len(c["ops"]), len(c["kernels"]), c["calls"], wording.duration(c["seconds"]),
+         wording.size(c["bytes_read"]), wording.size(c["bytes_written"]), c["reason"]["text"])
+        for c in data["clusters"]
+    ))  # fmt: skip
+
+
+def _kernels(data: Mapping[str, Any]) -> tuple[str, str]:
+    heads = ("kernel", "cluster", "lines", "operations", "calls", "time", "reads", "writes", "flops", "bound")
+    return "Kernels", _table(heads, (
+        (k["name"], k["cluster"], _lines(k), " ".join(k["ops"]), k["calls"], wording.duration(k["seconds"]),
+         wording.size(k["bytes_read"]), wording.size(k["bytes_written"]), wording.amount(k["flops"]), wording.bound_text(k))
+        for k in data["kernels"]
+    ))  # fmt: skip
+
+
+def _retraces(data: Mapping[str, Any]) -> tuple[str, str]:
+    heads = ("trace", "cause", "what", "lines", "time", "calls", "try")
+    return "Traces", _table(heads, (
+        (f"{r['function']} #{r['trace']}", wording.cause_text(r["cause"], r["before"]), r["text"], _lines(r),
+         wording.duration(r["seconds"]), r["calls"], r["fix"])
+        for r in data["retraces"]
+    ))  # fmt: skip
+
+
+def _fallbacks(data: Mapping[str, Any]) -> tuple[str, str]:
+    rows = [
+        (f["op"], _lines(f), f["reason"]["text"] if f["reason"] else "", f["calls"], wording.duration(f["seconds"]))
+        for f in data["fallbacks"]
+    ]
+    rows += [
+        (s["text"].split("\n", 1)[0], _lines(s), s["reason"], s["calls"], wording.duration(s["seconds"]))
+        for s in data.get("statements", ())
+    ]
+    return "On the host", _table(("what", "lines", "why", "calls", "time"), rows)
+
+
+def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:
+    return "Not fused", _table(("from", "to", "why", "bytes", "would fuse"), (
+        (b["producer"], b["consumer"], b["reason"]["text"], wording.size(b["bytes"]),
+         wording.flip_text(b["would_fuse_if"]) if b["would_fuse_if"] else "")
+        for b in data["boundaries"]
+    ))  # fmt: skip
+
+
+def _ops(data: Mapping[str, Any]) -> tuple[str, str]:
+    return "Operations", _table(("name", "operation", "plan", "cluster", "kernel", "lines", "type", "why not"), (
+        (o["name"], o["op"], o["plan"], o["cluster"], o["kernel"], _lines(o),
+         f"{o['dtype']}[{', '.join(map(str, o['shape']))}]", o["reason"]["text"] if o["reason"] else "")
+        for o in data["ops"][:5000]
+    ))  # fmt: skip
+
+
+def _lines(entry: Mapping[str, Any]) -> str:
+    numbers = entry["lines"]
+    if numbers and not isinstance(numbers[0], int):
+        numbers = wording.numbers_of(numbers)
+    return wording.line_text(numbers)
+
+
+def _e(value: Any) -> str:
+    return escape(wording.clean(value), quote=True)

@@ -1,0 +1,294 @@
+"""What the text and the saved picture show, in order and with the same numbers: boxes of the run, retraces, what to do next."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import wording
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An edge that was not fused: what, and what would change it."""
+
+    head: str
+    flip: str | None
+
+
+@dataclass(frozen=True)
+class KernelRow:
+    name: str
+    ops: tuple[str, ...]
+    seconds: float | None
+    note: str
+    cuts: tuple[Cut, ...] = ()  # between this kernel and those before it
+
+
+@dataclass(frozen=True)
+class Box:
+    """A cluster, an operation NumPy ran, or a statement Python ran; in program order."""
+
+    kind: str  # "cluster", "host" or "statement"
+    name: str
+    lines: str
+    seconds: float | None
+    calls: int
+    color: int = 0
+    scope: str = ""
+    moved: str = ""
+    why: str = ""
+    kernels: tuple[KernelRow, ...] = ()
+    count: int = 1  # of equal host operations in a row
+    edge: str = ""  # what goes to the next box
+
+
+@dataclass(frozen=True)
+class RetraceRow:
+    text: str  # 5 × lr: 0.1 → 0.095 (+4 more)
+    detail: str  # a Python number, lines 10, 11
+    seconds: float
+    fix: str | None
+    note: str
+
+
+@dataclass(frozen=True)
+class Outline:
+    lead: str
+    counts: tuple[str, ...]
+    seconds: float | None
+    numpy_seconds: float | None
+    next: Json | None
+    boxes: tuple[Box, ...]
+    hidden: int  # boxes left out because there are too many
+    retraces: tuple[RetraceRow, ...]
+    more_retraces: int
+    warm_up: str
+    lanes: tuple[Json, ...]
+    colors: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def faster(self) -> str:
+        """ "4.9 × faster", "1.2 × slower", "as fast as NumPy"; "" until NumPy was measured."""
+        return wording.ratio(self.numpy_seconds, self.seconds)
+
+
+def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6) -> Outline:
+    """The outline of a report; of more boxes than `most_boxes`, the slowest ones stay, in order."""
+    verdict = data["verdict"]
+    boxes = [box for plan in data["plans"] if plan["like"] == plan["name"] for box in _plan_boxes(data, plan)]
+    boxes += [_statement(statement) for statement in data.get("statements", ())]
+    kept = set(heapq.nlargest(most_boxes, range(len(boxes)), key=lambda i: (boxes[i].seconds or 0.0, -i)))
+    rows, more, warm_up = _retraces(data, most_retraces)
+    return Outline(
+        lead=wording.clean(verdict["lead"]), counts=_counts(verdict), seconds=verdict["seconds"],
+        numpy_seconds=verdict["numpy_seconds"], next=verdict["next"],
+        boxes=tuple(box for i, box in enumerate(boxes) if i in kept), hidden=len(boxes) - len(kept), retraces=rows,
+        more_retraces=more, warm_up=warm_up, lanes=tuple(data["timeline"]["lanes"]),
+        colors={cluster["name"]: cluster["color"] for cluster in data["clusters"]},
+    )  # fmt: skip
+
+
+def _counts(verdict: Json) -> tuple[str, ...]:
+    """Only what there is: a zero is left out."""
+    words = []
+    for key, noun in (("clusters", "cluster"), ("kernels", "kernel"), ("host", ""), ("retraces", "retrace")):
+        number = verdict.get(key) or 0
+        if number:
+            words.append(wording.counted(number, noun) if noun else f"{number} on the host")
+    return tuple(words)
+
+
+def _plan_boxes(data: Json, plan: Json) -> list[Box]:
+    """The clusters and host operations of a plan, sorted so that each comes after what it reads, else in program order."""
+    title = plan["name"]
+    alike = [p["name"] for p in data["plans"] if p["like"] == title]
+    ops = {op["name"]: op for op in data["ops"] if op["plan"] == title}
+    by_plan = {name: [c for c in data["clusters"] if c["plan"] == name] for name in alike}
+    host_seconds = _host_totals(data, set(alike))
+    home = {name: op["cluster"] or name for name, op in ops.items()}
+    place: dict[str, int] = {}
+    for i, name in enumerate(ops):
+        place.setdefault(home[name], i)
+    reads: dict[str, set[str]] = {home[name]: set() for name in ops}
+    carried: dict[tuple[str, str], dict[str, int]] = {}
+    for name, op in ops.items():
+        for source in op["inputs"]:
+            if source in ops and home[source] != home[name]:
+                reads[home[name]].add(home[source])
+                carried.setdefault((home[source], home[name]), {})[source] = _bytes(ops[source])
+    order = _sorted(reads, place)
+    clusters = {c["name"]: i for i, c in enumerate(by_plan[title])}
+    boxes: list[tuple[str, Box]] = []
+    for key in order:
+        if key in clusters:
+            same = [by_plan[name][clusters[key]] for name in alike]
+            boxes.append((key, _cluster(data, title, same, ops)))
+        else:
+            boxes.append((key, _host(ops[key], host_seconds.get(key))))
+    result: list[Box] = []
+    for i, (key, box) in enumerate(boxes):
+        to = boxes[i + 1][0] if i + 1 < len(boxes) else ""
+        moved = carried.get((key, to), {})
+        if moved:
+            name, count = max(moved.items(), key=lambda item: item[1])
+            more = f" +{len(moved) - 1}" if len(moved) > 1 else ""
+            box = _replace(box, edge=f"{wording.clean(name)}{more} {wording.size(sum(moved.values()))}")
+        last = result[-1] if result else None
+        if last and box.kind == last.kind == "host" and (box.name, box.why, box.lines) == (last.name, last.why, last.lines):
+            total = (last.seconds or 0) + (box.seconds or 0) if last.seconds or box.seconds else None
+            result[-1] = _replace(last, count=last.count + 1, seconds=total, edge=box.edge)
+        else:
+            result.append(box)
+    return result
+
+
+def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Json]) -> Box:
+    """One box for a cluster and for those of alike plans; the first stands for all, times and calls are added up."""
+    cluster = next(c for c in same if c["plan"] == title)
+    kernels = [k for k in data["kernels"] if k["plan"] == title and k["cluster"] == cluster["name"]]
+    rows, before = [], set[str]()
+    others = {c["plan"]: c["name"] for c in same}
+    for i, kernel in enumerate(kernels):
+        seconds = _total(
+            ks[i]["seconds"]
+            for plan, name in others.items()
+            if i < len(ks := [k for k in data["kernels"] if k["plan"] == plan and k["cluster"] == name])
+        )
+        mine = set(kernel["ops"])
+        cuts: dict[str, Cut] = {}
+        for edge in data["boundaries"]:
+            crosses = edge["plan"] == title and edge["consumer"] in mine and edge["producer"] in before - mine
+            if crosses or (edge["plan"] == title and edge["producer"] in mine - before and edge["consumer"] in before):
+                cut = _cut(edge)
+                cuts.setdefault(cut.head, cut)
+        before |= mine
+        kinds = tuple(wording.clean(ops[name]["op"]) for name in kernel["ops"] if name in ops)
+        note = ", ".join(filter(None, (wording.bound_text(kernel), "library call" if kernel["kind"] == "library" else "")))
+        rows.append(KernelRow(wording.clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values())))
+    scopes = dict.fromkeys(ops[name]["scope"] for name in cluster["ops"] if name in ops and ops[name]["scope"])
+    return Box(
+        kind="cluster", name=wording.clean(cluster["name"]), lines=wording.line_text(cluster["lines"]),
+        seconds=_total(c["seconds"] for c in same), calls=sum(c["calls"] for c in same), color=cluster["color"],
+        scope=", ".join(map(wording.clean, scopes)), kernels=tuple(rows),
+        moved=wording.moved_text(cluster["bytes_read"], cluster["bytes_written"]),
+    )  # fmt: skip
+
+
+def _host(op: Json, total: tuple[float | None, int] | None) -> Box:
+    seconds, calls = total or (None, 0)
+    reason = op["reason"]["text"] if op["reason"] else ""
+    return Box(
+        kind="host", name=wording.clean(op["op"]), lines=wording.line_text(wording.numbers_of(op["lines"])), seconds=seconds,
+        calls=calls, why=f"Not compiled: {wording.clean(reason)}",
+    )  # fmt: skip
+
+
+def _statement(statement: Json) -> Box:
+    text = wording.clean(str(statement["text"]).split("\n", 1)[0])
+    return Box(
+        kind="statement", name=text if len(text) <= 40 else text[:39] + "…",
+        lines=wording.line_text(wording.numbers_of(statement["lines"])), seconds=statement["seconds"],
+        calls=statement["calls"], why=f"Run by Python: {wording.clean(statement['reason'])}",
+    )  # fmt: skip
+
+
+def _cut(edge: Json) -> Cut:
+    text = wording.clean(edge["reason"]["text"])
+    moved = wording.size(edge["bytes"]) if edge["bytes"] else ""
+    if moved and moved not in text:
+        text = f"{text}, {moved}"
+    flip = edge["would_fuse_if"]
+    return Cut(f"Not fused: {text}", wording.clean(wording.flip_text(flip)) if flip else None)
+
+
+def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
+    groups: dict[tuple[str, str, str], list[Json]] = {}
+    first = 0.0
+    for retrace in data["retraces"]:
+        if retrace["first"]:
+            first += retrace["seconds"] or 0.0
+        else:
+            groups.setdefault((retrace["function"], retrace["cause"], retrace["argument"]), []).append(retrace)
+    rows = []
+    for (_, cause, argument), group in groups.items():
+        start, then = group[0]["before"], group[0]["after"]
+        change = f": {_short(start)} → {_short(then)}" if start or then else ""
+        more = f" (+{len(group) - 1} more)" if len(group) > 1 else ""
+        numbers = wording.line_text({n for r in group for n in wording.numbers_of(r["lines"])})
+        fix = group[-1]["fix"]
+        compiled = sum(r.get("compiled") or 0 for r in group)
+        note = "Nothing to fix." if not fix and not compiled else ""
+        done = "" if compiled else "captured again; nothing compiled"
+        detail = ", ".join(filter(None, (wording.cause_text(cause, start), numbers)))
+        rows.append(
+            RetraceRow(
+                f"{len(group)} × {_short(argument) or 'call'}{change}{more}",
+                "; ".join(filter(None, (wording.clean(detail), done))),
+                sum(r["seconds"] or 0.0 for r in group), wording.clean(fix) if fix else None, note,
+            )
+        )  # fmt: skip
+    rows.sort(key=lambda row: (-row.seconds, row.text))
+    return tuple(rows[:most]), max(0, len(rows) - most), wording.duration(first) if first else ""
+
+
+def _short(text: str, most: int = 40) -> str:
+    text = wording.clean(text)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _host_totals(data: Json, titles: set[str]) -> dict[str, tuple[float | None, int]]:
+    totals: dict[str, tuple[float | None, int]] = {}
+    for fallback in data["fallbacks"]:
+        if fallback["plan"] in titles:
+            seconds, calls = totals.get(fallback["name"], (None, 0))
+            totals[fallback["name"]] = (_total((seconds, fallback["seconds"])), calls + fallback["calls"])
+    return totals
+
+
+def _total(values: Any) -> float | None:
+    """The sum of what is known; None when nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _sorted(reads: Mapping[str, set[str]], place: Mapping[str, int]) -> list[str]:
+    """Topological order, the earliest in the program first; a cycle (which clusters never make) is broken by program order."""
+    waits = {key: set(sources) for key, sources in reads.items()}
+    users: dict[str, list[str]] = {key: [] for key in reads}
+    for key, sources in reads.items():
+        for source in sources:
+            users[source].append(key)
+    ready = [(place[key], key) for key, sources in waits.items() if not sources]
+    heapq.heapify(ready)
+    order: list[str] = []
+    while ready:
+        _, key = heapq.heappop(ready)
+        order.append(key)
+        for user in users[key]:
+            waits[user].discard(key)
+            if not waits[user]:
+                heapq.heappush(ready, (place[user], user))
+    return order + sorted(set(reads) - set(order), key=lambda key: place[key])
+
+
+def _bytes(op: Json) -> int:
+    import numpy as np
+
+    count = 1
+    for n in op["shape"]:
+        count *= n
+    try:
+        return count * np.dtype(op["dtype"]).itemsize
+    except TypeError:
+        return 0
+
+
+def _replace(box: Box, **changes: Any) -> Box:
+    from dataclasses import replace
+
+    return replace(box, **changes)

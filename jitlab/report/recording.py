@@ -1,0 +1,232 @@
+"""Recording: what happened between two moments, kept in bounded memory. Counts are exact; of the spans the last ones stay."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from jitlab import events
+from jitlab.ir import Plan
+
+if TYPE_CHECKING:
+    from .report import Report
+
+#: Tell the plan of a function's trace, the one with that cluster when a cluster is given: for work that was planned before
+#: anybody listened, and for the texts of `report.ir`.
+plan_sources: list[Callable[[str, int, str | None], Plan | None]] = []
+
+SPANS = 2000  # kept of each lane
+TRACES = 1000  # kept of each recording
+DISTINCT = 10_000  # statements, frozen values, dumps: kept of each recording
+
+
+@dataclass
+class Tally:
+    """Calls and nanoseconds of one thing that runs again and again."""
+
+    calls: int = 0
+    ns: int = 0
+    kernels_ns: list[int] = field(default_factory=list)
+
+    def add(self, ns: int, kernels_ns: tuple[int, ...] = ()) -> None:
+        self.calls += 1
+        self.ns += ns
+        if kernels_ns:
+            if len(self.kernels_ns) < len(kernels_ns):
+                self.kernels_ns += [0] * (len(kernels_ns) - len(self.kernels_ns))
+            for i, value in enumerate(kernels_ns):
+                self.kernels_ns[i] += value
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One bar of the timeline; times in nanoseconds of `perf_counter_ns`."""
+
+    name: str
+    label: str
+    kind: str
+    start_ns: int
+    duration_ns: int
+    function: str = ""
+    trace: int = 0
+    cluster: str | None = None
+
+
+class Recording:
+    """Listens to events from any thread. Give `listen` to `events.add_listener`, or use `record()`."""
+
+    def __init__(self, cell: dict[str, Any] | None = None) -> None:
+        self.cell = cell
+        self.start_ns = time.perf_counter_ns()
+        self.plans: list[events.PlanMade] = []
+        self.traces: deque[events.Traced] = deque(maxlen=TRACES)
+        self.traced = 0  # all of them, kept or not
+        self.compiled: dict[tuple[str, int], list[events.ProgramCompiled]] = defaultdict(list)
+        self.passes: dict[tuple[str, int], list[events.PassRan]] = defaultdict(list)
+        self.functions: dict[tuple[str, int], Tally] = defaultdict(Tally)
+        self.clusters: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
+        self.host: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
+        self.numpy: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
+        self.statements: OrderedDict[tuple[str, str, tuple[events.Span, ...]], Tally] = OrderedDict()
+        self.frozen: OrderedDict[tuple[str, str, tuple[events.Span, ...]], int] = OrderedDict()
+        self.dumps: deque[str] = deque(maxlen=TRACES)
+        self.compared: events.Compared | None = None
+        self.lanes: dict[str, deque[Span]] = {name: deque(maxlen=SPANS) for name in ("op by op", "compiled", "first call")}
+        self.dropped: dict[str, int] = dict.fromkeys(self.lanes, 0)
+        self.count = 0  # events that were taken in
+        self._plan_keys: set[tuple[str, int, tuple[str, ...]]] = set()
+        self._lock = threading.Lock()
+        self._take: dict[type[events.Event], Callable[[Any], None]] = {
+            events.Traced: self._traced,
+            events.PassRan: self._pass_ran,
+            events.PlanMade: self._plan_made,
+            events.ProgramCompiled: self._program_compiled,
+            events.FunctionCalled: self._function_called,
+            events.ClusterRan: self._cluster_ran,
+            events.HostOperationRan: self._host_operation_ran,
+            events.OperationRan: self._operation_ran,
+            events.StatementRan: self._statement_ran,
+            events.ValueFrozen: self._value_frozen,
+            events.DumpWritten: lambda event: self.dumps.append(event.path),
+            events.Compared: lambda event: setattr(self, "compared", event),
+        }
+
+    def listen(self, event: events.Event) -> None:
+        """Take in one event."""
+        take = self._take.get(type(event))
+        if take is not None:
+            with self._lock:
+                self.count += 1
+                take(event)
+
+    def report(self) -> Report:
+        """The report of what was recorded so far."""
+        from .build import report_json
+        from .report import Report
+
+        with self._lock:
+            data = report_json(self)
+        return Report(data)
+
+    def _traced(self, event: events.Traced) -> None:
+        self.traced += 1
+        self.traces.append(event)
+        self._span("first call", event, f"{event.function} #{event.trace}", "capture", "capture")
+
+    def _pass_ran(self, event: events.PassRan) -> None:
+        passes = self.passes[event.function, event.trace]
+        if len(passes) < TRACES:
+            passes.append(event)
+        self._span("first call", event, event.name, event.name, "passes")
+
+    def _plan_made(self, event: events.PlanMade) -> None:
+        key = (event.function, event.trace, tuple(cluster["name"] for cluster in event.plan["clusters"]))
+        if key not in self._plan_keys and len(self.plans) < TRACES:
+            self._plan_keys.add(key)
+            self.plans.append(event)
+            remember_plan(event.function, event.trace, event.plan)
+
+    def _program_compiled(self, event: events.ProgramCompiled) -> None:
+        compiled = self.compiled[event.function, event.trace]
+        if len(compiled) < TRACES:
+            compiled.append(event)
+        if event.origin != "memory":
+            kind = "load" if event.origin == "disk" else "codegen"
+            self._span("first call", event, event.cluster, f"{kind}, {event.tier}" if event.tier else kind, kind, event.cluster)
+
+    def _function_called(self, event: events.FunctionCalled) -> None:
+        self.functions[event.function, event.trace].add(event.duration_ns)
+
+    def _cluster_ran(self, event: events.ClusterRan) -> None:
+        self.clusters[event.function, event.trace, event.cluster].add(event.duration_ns, event.kernels_ns)
+        self._span("compiled", event, event.cluster, "_XlaLaunch", "launch", event.cluster)
+
+    def _host_operation_ran(self, event: events.HostOperationRan) -> None:
+        self.host[event.function, event.trace, event.operation].add(event.duration_ns)
+        self._span("compiled", event, event.operation, event.op, "host")
+
+    def _operation_ran(self, event: events.OperationRan) -> None:
+        self.numpy[event.function, event.trace, event.operation].add(event.duration_ns)
+        self._span("op by op", event, event.operation, event.op, "op")
+
+    def _statement_ran(self, event: events.StatementRan) -> None:
+        key = (event.reason, event.text, event.lines)
+        if key in self.statements or len(self.statements) < DISTINCT:
+            self.statements.setdefault(key, Tally()).add(event.duration_ns)
+        self._span("compiled", event, event.text, event.reason, "statement")
+
+    def _value_frozen(self, event: events.ValueFrozen) -> None:
+        key = (event.function, event.what, event.lines)
+        if key in self.frozen or len(self.frozen) < DISTINCT:
+            self.frozen[key] = self.frozen.get(key, 0) + 1
+
+    def _span(self, lane: str, event: Any, name: str, label: str, kind: str, cluster: str | None = None) -> None:
+        spans = self.lanes[lane]
+        self.dropped[lane] += len(spans) == SPANS
+        function, trace = getattr(event, "function", ""), getattr(event, "trace", 0)
+        spans.append(Span(name, label, kind, event.start_ns, event.duration_ns, function, trace, cluster))
+
+
+@contextmanager
+def record() -> Iterator[Recording]:
+    """Record everything that happens inside, from any thread: `with jl.record() as rec: ...; rec.report()`."""
+    recording = Recording()
+    with events.listen(recording.listen):
+        yield recording
+
+
+def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report:
+    """Call `function` once and report what happened."""
+    with record() as recording:
+        function(*args, **kwargs)
+    return recording.report()
+
+
+def remember_plan(function: str, trace: int, plan: dict[str, Any]) -> None:
+    """Keep the plan for recordings that begin after it was made: they see its clusters run, not its making."""
+    with _plans_lock:
+        for cluster in plan["clusters"]:
+            _plan_of_cluster[cluster["name"]] = plan
+            _plan_of_cluster.move_to_end(cluster["name"])
+        _plan_of_trace[function, trace] = plan
+        _plan_of_trace.move_to_end((function, trace))
+        while len(_plan_of_cluster) > 4 * TRACES:
+            _plan_of_cluster.popitem(last=False)
+        while len(_plan_of_trace) > TRACES:
+            _plan_of_trace.popitem(last=False)
+
+
+def known_plan(function: str, trace: int, cluster: str | None = None) -> dict[str, Any] | None:
+    """The plan of a trace that ran, from what was heard before or from whoever keeps plans."""
+    with _plans_lock:
+        plan = _plan_of_cluster.get(cluster) if cluster is not None else _plan_of_trace.get((function, trace))
+    if plan is None:
+        kept = _kept_plan(function, trace, cluster)
+        plan = kept.to_json() if kept is not None else None
+    return plan
+
+
+def known_text(function: str, trace: int, cluster: str, stage: str) -> str | None:
+    """The text of a cluster (of the whole graph, when the plan has no other) at a stage, when the plan is still kept."""
+    plan = _kept_plan(function, trace, cluster)
+    if plan is None:
+        return None
+    return plan.texts.get((cluster, stage)) or plan.texts.get(("", stage))
+
+
+def _kept_plan(function: str, trace: int, cluster: str | None) -> Plan | None:
+    for source in plan_sources:
+        plan = source(function, trace, cluster)
+        if plan is not None and (cluster is None or any(c.name == cluster for c in plan.clustering.clusters)):
+            return plan
+    return None
+
+
+_plan_of_cluster: OrderedDict[str, dict[str, Any]] = OrderedDict()
+_plan_of_trace: OrderedDict[tuple[str, int], dict[str, Any]] = OrderedDict()
+_plans_lock = threading.Lock()

@@ -1,0 +1,421 @@
+"""Report: what a person and a test ask of a recording. Made of the JSON of docs/report-format.md and nothing else."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jitlab.errors import OptionError
+
+from . import wording
+from .recording import known_text
+
+if TYPE_CHECKING:
+    from graphviz import Digraph
+
+    from .chrome import Timeline
+
+MIME = "application/vnd.jitlab.report+json"
+BUNDLE_BYTES = 150_000
+LISTS = ("ops", "boundaries", "retraces", "fallbacks", "statements", "frozen", "kernels", "clusters")
+STAGES = ("graph", "program", "llvm", "asm", "ptx")
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why: `code` is of a closed list, `text` its sentence."""
+
+    code: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Op:
+    """One operation; `cluster` None: not compiled, `reason` says why. `lines` are numbers, `spans` have file and columns."""
+
+    name: str
+    op: str
+    plan: str
+    cluster: str | None
+    kernel: str | None
+    reason: Reason | None
+    lines: tuple[int, ...]
+    spans: tuple[tuple[Any, ...], ...]
+    shape: tuple[int, ...]
+    dtype: str
+    inputs: tuple[str, ...]
+    scope: str | None
+    seconds: float | None
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Operations compiled together into one native function. Times are totals of `calls`, bytes and flops those of one call."""
+
+    name: str
+    plan: str
+    ops: tuple[str, ...]
+    kernels: tuple[str, ...]
+    reason: Reason
+    lines: tuple[int, ...]
+    calls: int
+    seconds: float | None
+    flops: int
+    bytes_read: int
+    bytes_written: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One fused nest or one library call of a cluster."""
+
+    name: str
+    plan: str
+    cluster: str
+    ops: tuple[str, ...]
+    kind: str
+    lines: tuple[int, ...]
+    calls: int
+    seconds: float | None
+    bytes_read: int
+    bytes_written: int
+    flops: int
+    bound: str | None
+    of_peak: float | None
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One capture of a function. `seconds`: what the call waited for it."""
+
+    function: str
+    trace: int
+    cause: str
+    causes: tuple[str, ...]
+    argument: str
+    before: str
+    after: str
+    lines: tuple[int, ...]
+    spans: tuple[tuple[Any, ...], ...]
+    seconds: float
+    calls: int
+    text: str
+    fix: str | None
+    first: bool
+
+
+@dataclass(frozen=True)
+class Fallback:
+    """An operation that NumPy runs between clusters."""
+
+    op: str
+    name: str
+    plan: str
+    lines: tuple[int, ...]
+    spans: tuple[tuple[Any, ...], ...]
+    reason: Reason | None
+    seconds: float | None
+    calls: int
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """An edge that was not fused: within a cluster, or between clusters."""
+
+    producer: str
+    consumer: str
+    plan: str
+    reason: Reason
+    bytes: int
+    would_fuse_if: str | None
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement of a cell that was not captured and that Python ran."""
+
+    text: str
+    reason: str
+    lines: tuple[int, ...]
+    spans: tuple[tuple[Any, ...], ...]
+    seconds: float
+    calls: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to `why` or `why_not`: one sentence, the reason's code, and what would change it."""
+
+    text: str
+    code: str
+    fused: bool
+    would_fuse_if: str | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Report:
+    """What happened: lists of plain objects, text, pictures, files. It doesn't change after it was made."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = data
+
+    @cached_property
+    def ops(self) -> list[Op]:
+        return [_made(Op, entry) for entry in self._data["ops"]]
+
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        return [_made(Cluster, entry) for entry in self._data["clusters"]]
+
+    @cached_property
+    def kernels(self) -> list[Kernel]:
+        return [_made(Kernel, entry) for entry in self._data["kernels"]]
+
+    @cached_property
+    def traces(self) -> list[Trace]:
+        """Every capture, the first of each function too."""
+        return [_made(Trace, entry) for entry in self._data["retraces"]]
+
+    @cached_property
+    def retraces(self) -> list[Trace]:
+        """Captures after the first, each with its cause."""
+        return [trace for trace in self.traces if not trace.first]
+
+    @cached_property
+    def fallbacks(self) -> list[Fallback]:
+        return [_made(Fallback, entry) for entry in self._data["fallbacks"]]
+
+    @cached_property
+    def boundaries(self) -> list[Boundary]:
+        return [_made(Boundary, entry) for entry in self._data["boundaries"]]
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        """Statements of a `%%jit` cell that Python ran."""
+        return [_made(Statement, entry) for entry in self._data.get("statements", ())]
+
+    @property
+    def verdict(self) -> dict[str, Any]:
+        """The lead sentence, the counts, the times, what to do next. Plans that differ in sizes and values only count once."""
+        return dict(self._data["verdict"])
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        from .chrome import Timeline
+
+        return Timeline(self._data)
+
+    def why(self, a: str, b: str) -> Answer:
+        """Why `a` and `b` (operation names or kinds: "exp", "Exp") are together, or what keeps them apart."""
+        first, second = self._pair(a, b)
+        names = f"{first.name} and {second.name}"
+        if first.cluster is None or second.cluster is None or first.cluster != second.cluster:
+            return self.why_not(a, b)
+        if first.kernel is not None and first.kernel == second.kernel:
+            return Answer(f"{names} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
+        answer = self.why_not(a, b)
+        cluster = next(c for c in self.clusters if c.name == first.cluster)
+        text = f"{names} are both in {cluster.name}: {cluster.reason.text}. {answer.text}"
+        return Answer(text, answer.code, False, answer.would_fuse_if)
+
+    def why_not(self, a: str, b: str) -> Answer:
+        """Why `a` and `b` are not one kernel: the reason, and what would change it."""
+        first, second = self._pair(a, b)
+        if first.kernel is not None and (first.cluster, first.kernel) == (second.cluster, second.kernel):
+            return Answer(f"{first.name} and {second.name} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
+        for op in (first, second):
+            if op.cluster is None:
+                reason = op.reason or Reason("unknown", "the plan gives no reason")
+                return Answer(f"{op.name} is not compiled: {reason.text}.", reason.code, False)
+        for edge in self._edges(first, second):
+            flip = f" {wording.flip_text(edge.would_fuse_if)}" if edge.would_fuse_if else ""
+            text = f"{edge.producer} and {edge.consumer} are not fused: {edge.reason.text}.{flip}"
+            return Answer(text, edge.reason.code, False, edge.would_fuse_if)
+        return Answer(f"{first.name} and {second.name} share no edge: nothing goes from one to the other.", "no_edge", False)
+
+    def ir(self, name: str, stage: str = "graph") -> str:
+        """The text of a cluster at a stage: "graph", "program", "llvm", "asm" or "ptx"."""
+        if stage not in STAGES:
+            raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
+        cluster = next((c for c in self.clusters if c.name == name), None)
+        if cluster is None:
+            raise OptionError(f"this report has no cluster {name!r}", hint=_close(name, (c.name for c in self.clusters)))
+        plan = next(p for p in self._data["plans"] if p["name"] == cluster.plan)
+        text = known_text(plan["function"], plan["trace"], name, stage)
+        if text is None:
+            raise OptionError(
+                f"the {stage} text of {name} is not kept",
+                why="it was not made for this target, or the trace it belongs to was dropped",
+                hint="run the function again and take a new report",
+            )
+        return text
+
+    def graph(self) -> Digraph:
+        """A graphviz.Digraph of operations in their clusters; where `dot` is absent it displays as jitlab's own SVG."""
+        from .dot import report_graph
+
+        return report_graph(self._data)
+
+    def plot(self) -> Any:
+        """A plotly Figure: time, bytes and roofline of each kernel."""
+        from .plot import report_figure
+
+        return report_figure(self._data)
+
+    def to_json(self) -> dict[str, Any]:
+        """A copy of the whole report as docs/report-format.md describes it."""
+        return copy.deepcopy(dict(self._data))
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One file that needs nothing else, no script runs in it; returned, and written when a path is given."""
+        from .html import report_html
+
+        text = report_html(self._data, self._texts())
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def to_svg(self) -> str:
+        """The saved picture."""
+        from .svg import report_svg
+
+        return report_svg(self._data)
+
+    def __str__(self) -> str:
+        from .text import report_text
+
+        return report_text(self._data)
+
+    def __repr__(self) -> str:
+        return f"<Report: {wording.clean(self._data['verdict']['lead'])}>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        svg = self.to_svg()
+        text = str(self)
+        room = BUNDLE_BYTES - len(svg.encode()) - len(text.encode()) - 1000
+        return {MIME: fitted(self._data, room), "text/html": svg, "text/plain": text}
+
+    def _pair(self, a: str, b: str) -> tuple[Op, Op]:
+        """The two operations meant; of several of a kind, the pair that is connected, the first in the program."""
+        firsts, seconds = self._found(a), self._found(b)
+        pairs = [(x, y) for x in firsts for y in seconds if x.plan == y.plan and x is not y]
+        if not pairs:
+            raise OptionError(f"{a!r} and {b!r} are in no plan together")
+        for x, y in pairs:
+            if x.name in y.inputs or y.name in x.inputs:
+                return x, y
+        return pairs[0]
+
+    def _found(self, name: str) -> list[Op]:
+        exact = [op for op in self.ops if op.name == name]
+        found = exact or [op for op in self.ops if op.op.lower() == name.lower()]
+        if not found:
+            names = dict.fromkeys(n for op in self.ops for n in (op.name, op.op))
+            raise OptionError(f"this report has no operation {name!r}", hint=_close(name, names))
+        return found
+
+    def _edges(self, first: Op, second: Op) -> Iterable[Boundary]:
+        """The cut edges on a way from one to the other, nearest first."""
+        ops = {op.name: op for op in self.ops if op.plan == first.plan}
+        cut = {(edge.producer, edge.consumer): edge for edge in self.boundaries if edge.plan == first.plan}
+        for producer, consumer in ((first, second), (second, first)):
+            ways: list[list[str]] = [[consumer.name]]
+            seen = {consumer.name}
+            while ways:
+                way = ways.pop(0)
+                if way[0] == producer.name:
+                    found = [cut[pair] for pair in zip(way, way[1:], strict=False) if pair in cut]
+                    if found:
+                        return found
+                for source in ops[way[0]].inputs:
+                    if source in ops and source not in seen:
+                        seen.add(source)
+                        ways.append([source, *way])
+        return [edge for pair, edge in cut.items() if set(pair) == {first.name, second.name}]
+
+    def _texts(self) -> dict[tuple[str, str], str]:
+        texts = {}
+        for plan in self._data["plans"]:
+            for cluster in self._data["clusters"]:
+                if cluster["plan"] == plan["name"]:
+                    for stage in STAGES:
+                        text = known_text(plan["function"], plan["trace"], cluster["name"], stage)
+                        if text is not None:
+                            texts[cluster["name"], stage] = text
+        return texts
+
+
+def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
+    """The report with as much detail as `room` bytes of JSON hold; `omitted` counts what was left out."""
+    fitting = dict(data)
+    weights = {key: _weight(value) for key, value in data.items()}
+    omitted: dict[str, int] = {}
+
+    def put(key: str, value: Any) -> None:
+        fitting[key], weights[key] = value, _weight(value)
+
+    lists = [key for key in LISTS if key in data]
+    for keep in (1000, 300, 100, 30, 10, 0):
+        for key in lists:
+            if sum(weights.values()) > room and len(fitting[key]) > keep:
+                omitted[key] = len(data[key]) - keep
+                put(key, _most_telling(data[key], keep))
+            if sum(weights.values()) > room and any(len(lane["spans"]) > keep for lane in fitting["timeline"]["lanes"]):
+                put("timeline", {"lanes": [_last_spans(lane, keep) for lane in data["timeline"]["lanes"]]})
+    if sum(weights.values()) > room:
+        kept = {cluster["plan"] for cluster in fitting["clusters"]}
+        put("plans", [plan for plan in data["plans"] if plan["name"] in kept][-30:])
+        put("cell", {**data["cell"], "source": []})
+    if omitted:
+        fitting["omitted"] = omitted
+    return fitting
+
+
+def _weight(value: Any) -> int:
+    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) + 32
+
+
+def _last_spans(lane: Mapping[str, Any], keep: int) -> dict[str, Any]:
+    spans = lane["spans"][-keep:]
+    return {**lane, "spans": spans, "dropped": lane.get("dropped", 0) + len(lane["spans"]) - len(spans)}
+
+
+def _most_telling(entries: Sequence[Mapping[str, Any]], keep: int) -> list[Any]:
+    """Those that took longest, in their order."""
+    slowest = sorted(range(len(entries)), key=lambda i: (-(entries[i].get("seconds") or 0.0), i))
+    return [entries[i] for i in sorted(slowest[:keep])]
+
+
+def _made(cls: Any, entry: Mapping[str, Any]) -> Any:
+    """The frozen object of a JSON entry: lists become tuples, reasons objects, spans are split from line numbers."""
+    values: dict[str, Any] = {}
+    for name in cls.__dataclass_fields__:
+        value = entry["lines" if name == "spans" else name]
+        if name == "lines":
+            value = tuple(value) if all(isinstance(n, int) for n in value) else tuple(wording.numbers_of(value))
+        elif name == "reason" and isinstance(value, Mapping):
+            value = Reason(value["code"], value["text"])
+        elif isinstance(value, list):
+            value = tuple(tuple(item) if isinstance(item, list) else item for item in value)
+        values[name] = value
+    return cls(**values)
+
+
+def _close(name: str, names: Iterable[str]) -> str:
+    known = list(names)
+    near = difflib.get_close_matches(name, known, 3, 0.5) or known[:8]
+    return f"one of {', '.join(near)}" if near else ""

@@ -1,0 +1,88 @@
+"""The report as plain text, at most 100 columns: terminal, nbconvert, screen reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from textwrap import wrap
+from typing import Any
+
+from . import wording
+from .outline import Box, Outline, outline
+
+WIDTH = 100
+TIME_AT = 55  # the column where times end
+
+
+def report_text(data: Mapping[str, Any]) -> str:
+    """Verdict, next step, boxes in program order with their kernels, retraces."""
+    o = outline(data, most_boxes=40)
+    lines = [*_head(o), *_next(o)]
+    if o.boxes:
+        lines.append("")
+    for box in o.boxes:
+        lines += _box(box)
+    if o.hidden:
+        lines.append(f"… and {o.hidden} more, each faster than these")
+    if o.retraces:
+        lines.append("")
+    for row in o.retraces:
+        lines += _folded("↻ ", f"{row.text} ({row.detail}), {wording.duration(row.seconds)} lost")
+        lines += _folded("  ", f"try: {row.fix}" if row.fix else row.note)
+    if o.more_retraces:
+        lines.append(f"  … and {o.more_retraces} more")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _head(o: Outline) -> list[str]:
+    measured = wording.duration(o.seconds)
+    if o.numpy_seconds is not None:
+        measured += f" (NumPy {wording.duration(o.numpy_seconds)}" + (f", {o.faster})" if o.faster else ")")
+    return _folded("", " · ".join(filter(None, (o.lead, *o.counts, measured))), indent="  ")
+
+
+def _next(o: Outline) -> list[str]:
+    if not o.next:
+        return []
+    lines = _folded("next: ", wording.clean(o.next["text"]), indent="      ")
+    for text in (o.next["code"], o.next["why"]):
+        if text:
+            lines += _folded("      ", wording.clean(text))
+    return lines
+
+
+def _box(box: Box) -> list[str]:
+    if box.kind == "cluster":
+        note = ", ".join(filter(None, (box.moved, wording.calls_text(box.calls, box.seconds), box.scope and f"in {box.scope}")))
+        lines = _timed(f"■ {box.name}" + (f", {box.lines}" if box.lines else ""), box.seconds, note)
+        for kernel in box.kernels:
+            for cut in kernel.cuts:
+                lines += _folded("  // ", cut.head, indent="     ")
+                if cut.flip:
+                    lines += _folded("     ", cut.flip)
+            lines += _timed(f"  {kernel.name} {' '.join(kernel.ops)}", kernel.seconds, kernel.note)
+        return lines
+    many = f"{box.count} × " if box.count > 1 else ""
+    where = ", ".join(filter(None, ("host" if box.kind == "host" else "Python", box.lines)))
+    return [
+        *_timed(f"◇ {many}{box.name}, {where}", box.seconds, wording.calls_text(box.calls, box.seconds)),
+        *_folded("  ", box.why),
+    ]
+
+
+def _timed(text: str, seconds: float | None, note: str) -> list[str]:
+    """Text, its time in one column for all, then a note; long text continues below, without the time."""
+    first, *rest = _folded("", text, indent="    ", width=TIME_AT - 10) or [""]
+    line = f"{first:<{TIME_AT - 10}}{wording.duration(seconds):>10}"
+    head, *more = _folded("", note, width=WIDTH - TIME_AT - 3) or [""]
+    return [f"{line}   {head}".rstrip(), *rest, *(" " * (TIME_AT + 3) + part for part in more)]
+
+
+def _folded(mark: str, text: str, indent: str | None = None, width: int = WIDTH) -> list[str]:
+    """Wrapped text; a number stays with its unit."""
+    if not text:
+        return []
+    indent = " " * len(mark) if indent is None else indent
+    kept = re.sub(r"(?<=\d) (?=(?:[nµm]?s|[kMGT]?B|%|×)(?!\w))", "\u00a0", text)
+    lines = wrap(kept, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]

@@ -1,0 +1,178 @@
+"""How the report says numbers, lines and causes: one wording for text, picture, HTML and panel data."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+#: What a cause of a retrace is called in a sentence.
+CAUSES = {
+    "python_value": "a Python value",
+    "shape": "a shape",
+    "rank": "a number of axes",
+    "dtype": "a dtype",
+    "layout": "a memory layout",
+    "structure": "a structure",
+    "global": "a global name",
+    "closure": "a closure variable",
+    "aliasing": "two arguments that share memory",
+    "none_to_value": "None became a value",
+    "first_call": "the first call",
+}
+
+
+def duration(seconds: float | None) -> str:
+    """0.0098 -> "9.8 ms"; "" when it is not known. As duration() of extension/src/core/format.ts, like the rest here."""
+    if seconds is None:
+        return ""
+    if seconds >= 1:
+        return f"{seconds:.{0 if seconds >= 100 else 1 if seconds >= 10 else 2}f} s"
+    ms = seconds * 1e3
+    if ms >= 0.1:
+        return f"{ms:.{0 if ms >= 100 else 1 if ms >= 1 else 2}f} ms"
+    return f"{ms * 1e3:.{0 if ms >= 0.01 or ms == 0 else 1}f} µs"
+
+
+def size(count: int) -> str:
+    """2_400_000 -> "2.4 MB"."""
+    for unit, least in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= least:
+            value = count / least
+            return f"{value:.{0 if value >= 100 else 1}f} {unit}"
+    return f"{count} B"
+
+
+def ratio(numpy_seconds: float | None, seconds: float | None) -> str:
+    """ "4.9 × faster", "1.2 × slower", "as fast as NumPy"; "" until both were measured."""
+    if not numpy_seconds or not seconds:
+        return ""
+    faster = numpy_seconds >= seconds
+    factor = numpy_seconds / seconds if faster else seconds / numpy_seconds
+    shown = f"{factor:.{0 if factor >= 100 else 1}f}"
+    return "as fast as NumPy" if shown == "1.0" else f"{shown} × {'faster' if faster else 'slower'}"
+
+
+def percent(part: float) -> str:
+    return "< 1 %" if 0 < part < 0.01 else f"{part * 100:.0f} %"
+
+
+def amount(number: int) -> str:
+    """940_000_000 -> "940 M"; of operations."""
+    for factor, prefix in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
+        if number >= factor:
+            return f"{number / factor:.{0 if number >= 100 * factor else 1}f} {prefix}"
+    return f"{number:,}"
+
+
+def counted(number: int, noun: str) -> str:
+    """(1, "kernel") -> "1 kernel"; (2, "kernel") -> "2 kernels"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def line_text(numbers: Iterable[int]) -> str:
+    """[3, 4, 5, 9] -> "lines 3-5, 9" with an en dash; "" for none."""
+    runs: list[list[int]] = []
+    for n in sorted(set(numbers)):
+        if runs and n == runs[-1][1] + 1:
+            runs[-1][1] = n
+        else:
+            runs.append([n, n])
+    if not runs:
+        return ""
+    text = ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in runs)
+    return f"line {text}" if text.isdigit() else f"lines {text}"
+
+
+def numbers_of(spans: Iterable[Sequence[Any]]) -> list[int]:
+    """The line numbers of a list of spans."""
+    return sorted({int(span[1]) for span in spans})
+
+
+def cause_text(cause: str, before: str = "") -> str:
+    """What changed, with an article: "a Python number", "a shape"."""
+    if cause == "python_value" and before:
+        return "a Python number" if _is_number(before) else "a Python string" if before[0] in "'\"" else "a Python value"
+    return CAUSES.get(cause) or cause.replace("_", " ")
+
+
+def retrace_text(cause: str, argument: str, before: str, after: str) -> str:
+    """The sentence of one retrace: subject, what it was and is, then the rule."""
+    if cause == "first_call":
+        return "first call"
+    name = argument or "an argument"
+    change = f"{name} was {before}, then {after}" if before or after else f"{name} changed"
+    rules = {
+        "python_value": f"{change}: {cause_text(cause, before)} is part of a trace",
+        "shape": f"{name}: {before} → {after}, captured again",
+        "rank": f"{name}: {before} → {after}, another number of axes",
+        "dtype": f"{name}: {before} → {after}, another dtype is another trace",
+        "structure": f"{change}: the structure of an argument is part of a trace",
+        "global": f"{change}: the type of a global name is part of a trace",
+        "closure": f"{change}: the type of a closure variable is part of a trace",
+    }
+    return rules.get(cause, f"{change}: {cause_text(cause, before)}")
+
+
+def next_for_retraces(cause: str, argument: str, times: int) -> str:
+    """The headline of the suggestion: what to do, then how often it happened."""
+    happened = f"it retraced {'once' if times == 1 else f'{times} times'}"
+    name = argument or "the argument"
+    todo = {
+        "python_value": f"Make {name} an array",
+        "dtype": f"Keep the dtype of {name}",
+        "structure": f"Keep the structure of {name}",
+        "global": f"Keep the type of {name}",
+        "closure": f"Keep the type of {name}",
+    }
+    return f"{todo.get(cause, f'Keep {name} as it is')}: {happened}"
+
+
+def bound_text(kernel: Mapping[str, Any]) -> str:
+    """ "memory-bound, 93 % of peak"; "" while nothing was measured."""
+    if not kernel.get("bound"):
+        return ""
+    of_peak = kernel.get("of_peak")
+    return f"{kernel['bound']}-bound" + (f", {percent(of_peak)} of peak" if of_peak is not None else "")
+
+
+def moved_text(bytes_read: int, bytes_written: int) -> str:
+    """ "reads 191 MB, writes 2.6 MB"."""
+    parts = [f"reads {size(bytes_read)}"] if bytes_read else []
+    parts += [f"writes {size(bytes_written)}"] if bytes_written else []
+    return ", ".join(parts)
+
+
+def flip_text(would_fuse_if: str) -> str:
+    """What would change a decision, as a sentence."""
+    text = would_fuse_if if would_fuse_if.startswith("Would") else f"Would fuse if {would_fuse_if}"
+    return text if text.endswith(".") else text + "."
+
+
+def calls_text(calls: int, seconds: float | None) -> str:
+    """ "6 calls of 5.5 ms"; "" for one, where the time is that of the call."""
+    if calls <= 1:
+        return ""
+    return counted(calls, "call") + (f" of {duration(seconds / calls)}" if seconds is not None else "")
+
+
+def clean(text: object) -> str:
+    """User text that can't act: control characters, direction marks and lone surrogates become visible escapes."""
+    plain = str(text)
+    if plain.isascii() and plain.isprintable():
+        return plain
+    return "".join(c.encode("unicode_escape").decode() if _acts(c) else c for c in plain)
+
+
+def _acts(c: str) -> bool:
+    if c == "\u200d":  # joins emoji
+        return False
+    return unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") or ord(c) & 0xFFFE == 0xFFFE
+
+
+def _is_number(text: str) -> bool:
+    try:
+        complex(text)
+    except ValueError:
+        return text in ("True", "False")
+    return True

@@ -1,0 +1,116 @@
+"""Names are user data: whatever they hold, no exit of a report lets it act."""
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import pytest
+import report_samples as samples
+
+from jitlab import events
+from jitlab.report import dot
+from jitlab.report.layered import graph_svg
+
+NASTY = [
+    "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"'--><b>", "\x1b]0;title\x07\x1b[2J",
+    'n"]; evil [label="', "<<b>html</b>>", "a:b:c", "back\\slash\\", "new\nline\r\tx", "\u202eright", "\ud800lone", "a\x00b",
+    "${x}{{y}}", "]]>", "&amp;&#0;", "%s%n", "\u2028",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=NASTY, ids=range(len(NASTY)))
+def nasty(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def report(nasty):
+    a = samples.node(f"a{nasty}", f"Op{nasty}", line=1, scope=nasty)
+    b = samples.node(f"b{nasty}", f"Op2{nasty}", [a], line=2)
+    cluster = samples.Cluster(f"cluster_0{nasty}", [a], [], [a], samples.Reason(samples.Joined.AUTO, nasty), nasty)
+    plan = samples.plan_of(
+        [a, b], [cluster], {b: samples.Reason(samples.Stays.NO_LOOP_BODY, nasty)},
+        [samples.KernelInfo(f"k0{nasty}", cluster.name, (a,), "nest", 1, 2, 3)],
+        [samples.Edge(a, b, samples.Reason(samples.NotFused.READ_AGAIN, nasty), 3, nasty)], function=f"f{nasty}",
+    ).to_json()  # fmt: skip
+    lines = ((f"<cell {nasty}>", 1, 0, 1, 2),)
+    happened = [
+        events.PlanMade(function=f"f{nasty}", trace=1, plan=plan, start_ns=0, duration_ns=1),
+        events.ClusterRan(function=f"f{nasty}", trace=1, cluster=cluster.name, start_ns=0, duration_ns=10**6),
+        events.HostOperationRan(
+            function=f"f{nasty}", trace=1, operation=b.name, op=b.op.name, start_ns=0, duration_ns=10**6
+        ),
+        events.OperationRan(function=f"f{nasty}", trace=1, operation=b.name, op=b.op.name, start_ns=0, duration_ns=10**6),
+        events.StatementRan(reason=nasty, text=nasty, lines=lines, start_ns=0, duration_ns=10**6),
+        events.ValueFrozen(function=nasty, what=nasty, lines=lines),
+    ]  # fmt: skip
+    for i in range(2):
+        happened.append(
+            events.Traced(
+                function=f"f{nasty}", trace=i + 1, causes=("python_value",), argument=nasty, before=nasty, after=nasty,
+                lines=lines, fix=nasty, operations=2, start_ns=0, duration_ns=10**9,
+            )
+        )  # fmt: skip
+    about = {
+        "id": nasty, "execution_count": 7, "title": nasty, "source": [nasty, nasty], "running": False, "error": nasty
+    }  # fmt: skip
+    return samples.recorded(happened, about).report()
+
+
+class Elements(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.scripts = [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        if self.lasttag == "script" and data.strip() and self.found[-1][0] == "script":
+            self.scripts.append(data)
+
+
+def test_svg_holds_it_as_text(report):
+    svg = report.to_svg()
+    names = {element.tag.split("}")[1] for element in ET.fromstring(svg.encode()).iter()}
+    assert names <= {"svg", "title", "style", "rect", "path", "text"}
+    ET.fromstring(graph_svg(report.to_json()).encode())
+
+
+def test_html_holds_it_as_text(report):
+    text = report.to_html()
+    elements = Elements(text)
+    scripts = [attrs for tag, attrs in elements.found if tag == "script"]
+    assert scripts == [{"type": "application/vnd.jitlab.report+json"}]
+    assert not {"img", "b"} & {tag for tag, _ in elements.found}
+    assert not any(name.startswith("on") for _, attrs in elements.found for name in attrs)
+    assert text.encode()
+    data = re.search(r'report\+json">(.*)</script></body>', text, re.S)[1]
+    assert json.loads(data) == report.to_json()
+
+
+def test_text_has_no_terminal_codes(report):
+    for text in (str(report), repr(report), str(report.timeline.compare(report.timeline))):
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\u2028\u2029]", text)
+        assert max(map(len, text.splitlines())) <= 100 or "before" in text
+
+
+def test_bundle_can_be_sent(report):
+    assert json.dumps(report._repr_mimebundle_(), ensure_ascii=False).encode()
+    assert json.dumps(report.timeline.to_chrome(), ensure_ascii=False).encode()
+
+
+def test_dot_holds_it_in_strings(report, nasty):
+    for text in (report.graph().source, dot.report_dot(report.to_json()), dot.text_dot(nasty, nasty)):
+        without = re.sub(r'"(?:[^"\\\n]|\\.)*"', "S", text)
+        assert '"' not in without and "<" not in without.replace("->", "") and "evil" not in without
+        assert not re.search("[\x00-\x08\x0b-\x1f]", text)
+        assert text.isprintable() or "\n" in text
+
+
+def test_plot_holds_it_as_text(report):
+    text = report.plot().to_json()
+    assert "<img" not in text and "<script" not in text and "\\u003cscript" not in text

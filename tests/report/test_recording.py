@@ -1,0 +1,81 @@
+import threading
+
+import report_samples as samples
+
+from jitlab import events
+from jitlab.report import Peaks, Recording, build, explain, record, recording
+
+
+def ran(cluster="cluster_0", ms=1.0, function="f", start=0):
+    return events.ClusterRan(
+        function=function, trace=1, cluster=cluster, start_ns=start, duration_ns=int(ms * samples.MS), kernels_ns=(int(ms * samples.MS),)
+    )  # fmt: skip
+
+
+def test_events_of_other_threads_are_recorded():
+    with record() as rec:
+        threads = [threading.Thread(target=lambda: [events.send(ran()) for _ in range(250)]) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert rec.clusters["f", 1, "cluster_0"].calls == 1000
+
+
+def test_nothing_is_heard_before_and_after_the_block():
+    with record() as rec:
+        pass
+    events.send(ran())
+    assert not rec.clusters
+
+
+def test_memory_is_bounded_and_counts_stay_exact():
+    rec = Recording()
+    for i in range(5000):
+        rec.listen(ran(start=i))
+    assert rec.clusters["f", 1, "cluster_0"].calls == 5000
+    assert len(rec.lanes["compiled"]) == recording.SPANS
+    lane = rec.report().timeline.lanes[0]
+    assert (len(lane["spans"]), lane["dropped"]) == (recording.SPANS, 5000 - recording.SPANS)
+
+
+def test_a_plan_heard_by_an_earlier_recording_explains_a_later_run():
+    plan = samples.softmax_plan(first_cluster=900, function="kept").to_json()
+    Recording().listen(events.PlanMade(function="kept", trace=1, plan=plan, start_ns=0, duration_ns=1))
+    later = Recording()
+    later.listen(ran("cluster_900", function="kept"))
+    assert [cluster.name for cluster in later.report().clusters] == ["cluster_900", "cluster_901"]
+
+
+def test_a_plan_nobody_heard_of_comes_from_a_source(monkeypatch):
+    plan = samples.softmax_plan(first_cluster=800, function="old")
+    plan.texts["cluster_800", "llvm"] = "define void @run()"
+    monkeypatch.setattr(recording, "plan_sources", [lambda function, trace, cluster: plan if function == "old" else None])
+    rec = Recording()
+    rec.listen(ran("cluster_800", function="old"))
+    report = rec.report()
+    assert len(report.ops) == 22
+    assert report.ir("cluster_800", "llvm") == "define void @run()"
+
+
+def test_two_functions_of_one_name_are_two_plans():
+    rec = Recording()
+    for first in (0, 10):
+        plan = samples.softmax_plan(first_cluster=first, function="f").to_json()
+        rec.listen(events.PlanMade(function="f", trace=1, plan=plan, start_ns=0, duration_ns=1))
+    assert [plan["name"] for plan in rec.report().to_json()["plans"]] == ["f #1", "f #1 (2)"]
+
+
+def test_explain_calls_once_and_reports():
+    calls = []
+    report = explain(lambda x: (calls.append(x), events.send(ran())), 3)
+    assert calls == [3]
+    assert report.verdict["seconds"] == 0.001
+
+
+def test_kernels_know_what_bounds_them_once_peaks_were_measured(monkeypatch):
+    assert {kernel.bound for kernel in samples.softmax_report().kernels} == {None}
+    monkeypatch.setattr(build, "peak_sources", [lambda: None, lambda: Peaks(36e9, 400e9)])
+    k0 = samples.softmax_report(retraces=0).kernels[0]
+    assert k0.bound == "memory"
+    assert abs(k0.of_peak - (190.4e6 / 36e9) / 5.28e-3) < 1e-9

@@ -1,0 +1,214 @@
+import json
+
+import pytest
+import report_samples as samples
+
+from jitlab import events
+from jitlab.errors import OptionError
+from jitlab.report import MIME, Report
+from jitlab.report.report import BUNDLE_BYTES
+
+
+@pytest.fixture(scope="module")
+def report():
+    return samples.softmax_report()
+
+
+def test_verdict_counts_plans_that_differ_in_values_only_once(report):
+    verdict = report.verdict
+    assert verdict["lead"] == "21 of 22 operations compiled"
+    counts = {key: verdict[key] for key in ("operations", "compiled", "clusters", "kernels", "host", "retraces", "traces")}
+    assert counts == {
+        "operations": 22, "compiled": 21, "clusters": 2, "kernels": 4, "host": 1, "retraces": 5, "traces": 6
+    }  # fmt: skip
+    assert verdict["seconds"] == pytest.approx(6 * 9.76e-3)
+    assert verdict["numpy_seconds"] == pytest.approx(6 * 47.9e-3)
+
+
+def test_lists_hold_every_plan(report):
+    assert len(report.clusters) == 12
+    assert len(report.ops) == 6 * 22
+    assert len({cluster.plan for cluster in report.clusters}) == 6
+
+
+def test_a_plan_with_another_decision_is_counted_apart():
+    rec = samples.recorded(samples.softmax_events(retraces=0, compare=False))
+    other = samples.plan_of([samples.node("sin", "Sin", line=2)], [], {}, trace=2)
+    rec.listen(events.PlanMade(function="In [7]", trace=2, plan=other.to_json(), start_ns=0, duration_ns=0))
+    assert rec.report().verdict["operations"] == 23
+
+
+def test_times_and_calls_are_totals(report):
+    cluster = samples.softmax_report(retraces=0).clusters[0]
+    assert (cluster.calls, cluster.seconds) == (1, pytest.approx(5.48e-3))
+    assert [k.seconds for k in report.kernels[:4]] == pytest.approx([5.28e-3, 0.2e-3, 0.14e-3, 3.2e-3])
+
+
+def test_first_trace_is_a_trace_and_no_retrace(report):
+    assert len(report.traces) == 6
+    assert report.traces[0].first and report.traces[0].cause == "first_call"
+    assert [t.trace for t in report.retraces] == [2, 3, 4, 5, 6]
+    retrace = report.retraces[0]
+    assert (retrace.argument, retrace.before, retrace.after, retrace.lines) == ("lr", "0.1", "0.095", (10, 11))
+    assert retrace.text == "lr was 0.1, then 0.095: a Python number is part of a trace"
+    assert retrace.seconds == pytest.approx(2.5e-3)
+
+
+def test_nested_and_overlapping_preparation_counts_once():
+    def at(ms, long):
+        return {"start_ns": int(ms * samples.MS), "duration_ns": int(long * samples.MS)}
+
+    plan = samples.softmax_plan().to_json()
+    rec = samples.recorded(
+        [
+            events.Traced(
+                function="In [7]", trace=1, causes=("shape",), argument="X", before="a", after="b", lines=(), fix="",
+                operations=1, **at(0, 10),
+            ),
+            events.PassRan(function="In [7]", trace=1, name="simplify", nodes_before=1, nodes_after=1, **at(2, 3)),
+            events.PlanMade(function="In [7]", trace=1, plan=plan, **at(8, 4)),
+            events.ProgramCompiled(
+                function="In [7]", trace=1, cluster="cluster_0", program="", tier="quick", origin="compiled", **at(20, 5)
+            ),
+            events.ProgramCompiled(
+                function="In [7]", trace=1, cluster="cluster_0", program="", tier="good", origin="compiled", **at(26, 50)
+            ),
+        ]
+    )  # fmt: skip
+    assert rec.report().retraces[0].seconds == pytest.approx(17e-3)
+
+
+def test_host_operations_are_fallbacks_with_their_reason(report):
+    fallback = report.fallbacks[0]
+    assert (fallback.op, fallback.lines, fallback.calls) == ("ArgPartition", (8,), 1)
+    assert str(fallback.reason) == "jitlab has no loop for it, so NumPy runs it"
+    assert fallback.reason.code == "no_loop_body"
+
+
+def test_next_is_the_retraces_when_they_cost_most(report):
+    assert report.verdict["next"] == {
+        "text": "Make lr an array: it retraced 5 times", "code": "lr = np.asarray(lr, np.float32)",
+        "why": "lr was 0.1, then 0.095: a Python number is part of a trace, so each new value is captured again."
+        " 12.5 ms lost.",
+        "section": "retraces",
+    }  # fmt: skip
+
+
+def test_next_is_the_host_operation_when_that_costs_most():
+    suggestion = samples.softmax_report(retraces=0).verdict["next"]
+    assert suggestion["text"] == "ArgPartition on the host, 0.94 ms (10 % of the run)"
+    assert suggestion["section"] == "clusters"
+
+
+def test_nothing_next_when_nothing_is_lost():
+    events_ = [e for e in samples.softmax_events(retraces=0) if not isinstance(e, events.HostOperationRan)]
+    assert samples.recorded(events_).report().verdict["next"] is None
+
+
+def test_a_fix_for_lost_compilation_needs_a_fix():
+    rec = samples.recorded(e for e in samples.softmax_events(retraces=0, compare=False) if e.kind != "host-operation-ran")
+    rec.listen(
+        events.Traced(
+            function="In [7]", trace=2, causes=("shape",), argument="X", before="f32[3]", after="f32[4]", lines=(), fix="",
+            operations=1, start_ns=0, duration_ns=10**9,
+        )
+    )  # fmt: skip
+    assert rec.report().verdict["next"] is None
+
+
+def test_colours_follow_first_appearance_and_plans_alike_share_them(report):
+    colors = [(c["color"], c["pattern"]) for c in report.to_json()["clusters"]]
+    assert colors == [(0, "solid"), (1, "diagonal")] * 6
+
+
+def test_why_and_why_not(report):
+    assert report.why("exp", "sum").fused
+    assert str(report.why("Exp", "Sum")) == "exp and sum are one kernel, k0 of cluster_0."
+    cut = report.why_not("div", "take")
+    assert (cut.code, cut.would_fuse_if) == ("read_again", "Would fuse with np.take_along_axis(p, y[:, None], 1).")
+    assert report.why_not("matmul", "log").code == "read_again"  # on the way from one to the other
+    assert report.why_not("div", "sub_1").code == "cycle"
+    assert report.why_not("exp", "argpartition").code == "no_loop_body"
+    assert report.why("max", "neg").text.startswith("max and neg are both in cluster_0: joined by auto-clustering.")
+    with pytest.raises(OptionError, match="no operation 'expp'(.|\n)*exp"):
+        report.why("expp", "sum")
+
+
+def test_ir_names_what_there_is(report):
+    with pytest.raises(OptionError, match="no stage 'hlo'"):
+        report.ir("cluster_0", "hlo")
+    with pytest.raises(OptionError, match="no cluster 'cluster_99'"):
+        report.ir("cluster_99")
+
+
+def test_json_is_plain_and_a_copy(report):
+    data = report.to_json()
+    assert json.loads(json.dumps(data)) == data
+    data["ops"].clear()
+    assert report.ops
+    assert list(data)[:10] == [
+        "version", "cell", "verdict", "plans", "ops", "clusters", "kernels", "boundaries", "retraces", "fallbacks"
+    ]  # fmt: skip
+
+
+def test_nothing_but_times_changes_between_two_runs(report):
+    assert samples.softmax_report().to_json() == report.to_json()
+    assert samples.softmax_report()._repr_mimebundle_() == report._repr_mimebundle_()
+
+
+def test_bundle_has_three_forms_and_fits(report):
+    bundle = report._repr_mimebundle_()
+    assert list(bundle) == [MIME, "text/html", "text/plain"]
+    assert bundle["text/plain"] == str(report)
+    assert len(json.dumps(bundle, ensure_ascii=False).encode()) <= BUNDLE_BYTES
+
+
+def test_a_huge_report_is_cut_to_size_and_says_so():
+    nodes = [samples.node(f"sin_{i}", "Sin", line=i % 90 + 1) for i in range(20_000)]
+    stays = {n: samples.Reason(samples.Stays.NO_LOOP_BODY, "jitlab has no loop for it, so NumPy runs it") for n in nodes}
+    plan = samples.plan_of(nodes, [], stays).to_json()
+    rec = samples.recorded([events.PlanMade(function="In [7]", trace=1, plan=plan, start_ns=0, duration_ns=0)])
+    for n in nodes[:5000]:
+        rec.listen(
+            events.HostOperationRan(function="In [7]", trace=1, operation=n.name, op="Sin", start_ns=0, duration_ns=1000)
+        )
+    bundle = rec.report()._repr_mimebundle_()
+    assert len(json.dumps(bundle, ensure_ascii=False).encode()) <= BUNDLE_BYTES
+    assert bundle[MIME]["omitted"]["ops"] > 19_000
+    assert bundle[MIME]["verdict"]["operations"] == 20_000
+
+
+def test_an_empty_recording_reports_that():
+    report = samples.recorded([]).report()
+    assert report.verdict["lead"] == "Nothing to compile"
+    assert report.verdict["seconds"] is None
+    assert str(report) == "Nothing to compile"
+    assert "No NumPy operation" in report.to_svg()
+    assert report.to_html().startswith("<!doctype html>")
+    assert repr(report) == "<Report: Nothing to compile>"
+
+
+def test_statements_python_ran_are_named():
+    rec = samples.recorded([])
+    for _ in range(3):
+        rec.listen(
+            events.StatementRan(
+                reason="an import", text="import scipy\n", lines=(("<cell 7>", 2, 0, 2, 12),), start_ns=5, duration_ns=1000
+            )
+        )
+    report = rec.report()
+    assert [(s.text, s.lines, s.calls) for s in report.statements] == [("import scipy\n", (2,), 3)]
+    assert "◇ import scipy, Python, line 2" in str(report)
+    assert "Run by Python: an import" in str(report)
+
+
+def test_a_report_is_made_of_its_json_alone(report):
+    again = Report(json.loads(json.dumps(report.to_json())))
+    assert str(again) == str(report)
+    assert again.to_svg() == report.to_svg()
+
+
+def test_plot_has_a_bar_a_kernel():
+    figure = samples.softmax_report(retraces=0).plot()
+    assert list(figure.data[0].x) == ["cluster_0 k0", "cluster_0 k1", "cluster_1 k2", "cluster_1 k3", "ArgPartition (host)"]
+    assert len(figure.data[3].x) == 4

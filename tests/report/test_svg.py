@@ -1,0 +1,110 @@
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+import report_samples as samples
+
+from jitlab import events
+from jitlab.report.layered import graph_svg, layers
+from jitlab.report.svg import cut, merged, width, wrapped
+
+
+@pytest.fixture(scope="module")
+def svg():
+    return samples.softmax_report().to_svg()
+
+
+def texts(svg):
+    return ["".join(t.itertext()) for t in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_picture_is_well_formed_small_and_scalable(svg):
+    root = ET.fromstring(svg)
+    assert root.get("viewBox") == f"0 0 760 {root.get('height')}"
+    assert root.get("role") == "img" and "21 of 22 operations compiled" in root.get("aria-label")
+    assert len(svg.encode()) <= 40_000
+
+
+def test_picture_is_made_of_attributes_only(svg):
+    names = {element.tag.split("}")[1] for element in ET.fromstring(svg).iter()}
+    assert names == {"svg", "title", "style", "rect", "path", "text"}
+    for forbidden in ("class=", "id=", "<script", "var(", "foreignObject", "url(", "href", "onload"):
+        assert forbidden not in svg
+
+
+def test_dark_form_recolours_every_colour_of_the_light_one(svg):
+    style = re.search("<style>(.*)</style>", svg)[1]
+    used = set(re.findall(r'(?:fill|stroke)="(#\w+)"', svg.replace(style, "")))
+    assert used and all(f'[fill="{color}"]' in style and f'[stroke="{color}"]' in style for color in used)
+
+
+def test_picture_says_what_the_text_says(svg):
+    said = texts(svg)
+    for words in (
+        "21 of 22 operations compiled", "58.6 ms · NumPy 287 ms · 4.9 × faster", "cluster_0", "32.9 ms",
+        "Not fused: p is read again, 2.4 MB", "Not compiled: jitlab has no loop for it, so NumPy runs it",
+        "5 × lr: 0.1 → 0.095 (+4 more)", "Make lr an array: it retraced 5 times", "lr = np.asarray(lr, np.float32)",
+        "op by op", "compiled",
+    ):  # fmt: skip
+        assert words in said
+
+
+def test_nothing_stands_outside_the_picture(svg):
+    for text in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
+        x, wide = float(text.get("x")), width("".join(text.itertext()), float(text.get("font-size", 12)))
+        left, right = (x - wide, x) if text.get("text-anchor") == "end" else (x, x + wide)
+        assert left >= 15 and right <= 746
+
+
+def test_above_twelve_boxes_the_slowest_stay_and_the_rest_is_counted():
+    rec = samples.recorded([])
+    nodes = [samples.node(f"n{i}", f"Op{i}", line=i + 1) for i in range(30)]
+    stays = {n: samples.Reason(samples.Stays.NO_LOOP_BODY, "no loop") for n in nodes}
+    plan = samples.plan_of(nodes, [], stays).to_json()
+    rec.listen(events.PlanMade(function="In [7]", trace=1, plan=plan, start_ns=0, duration_ns=0))
+    for i, n in enumerate(nodes):
+        rec.listen(
+            events.HostOperationRan(
+                function="In [7]", trace=1, operation=n.name, op=n.op.name, start_ns=i * 10**6, duration_ns=i * 1000
+            )
+        )
+    said = texts(rec.report().to_svg())
+    assert [t for t in said if t.startswith("Op") and "host" not in t] == [f"Op{i}" for i in range(18, 30)]
+    assert "… and 18 more, each faster than these" in said
+
+
+def test_a_picture_of_far_too_much_still_fits():
+    rec = samples.recorded([])
+    for i in range(3000):
+        rec.listen(
+            events.StatementRan(
+                reason="r" * 300, text=f"<&>{'x' * 500}{i}", lines=(("f", i, 0, i, 1),), start_ns=i * 10**6, duration_ns=i
+            )
+        )
+    svg = rec.report().to_svg()
+    ET.fromstring(svg)
+    assert len(svg.encode()) <= 40_000
+
+
+def test_spans_in_one_pixel_become_one_bar_and_the_longest_stay():
+    spans = [{"start": i * 0.1, "duration": 0.1, "kind": "launch", "cluster": "c"} for i in range(1000)]
+    assert len(merged(spans, 0.5, 50, {"c": 0})) == 1
+    apart = [{"start": i * 10, "duration": i, "kind": "op", "cluster": None} for i in range(100)]
+    assert [bar[1] for bar in merged(apart, 1, 3, {})] == [97, 98, 99]
+
+
+def test_text_is_measured_cut_and_wrapped():
+    assert width("il", 12) < width("MW", 12)
+    assert cut("short", 12, 100) == "short"
+    assert cut("a rather long sentence", 12, 60).endswith("…")
+    assert width(cut("a rather long sentence", 12, 60), 12) <= 60
+    assert wrapped("one two three", 12, 50) == ["one two", "three"]
+
+
+def test_graph_is_drawn_without_dot():
+    data = samples.softmax_report(retraces=0).to_json()
+    svg = graph_svg(data)
+    assert "ArgPartition" in texts(svg)
+    ranks, ways = layers({("p", "a"): [], ("p", "b"): [("p", "a")], ("p", "c"): [("p", "a"), ("p", "b")]})
+    assert [len(rank) for rank in ranks] == [1, 2, 1]  # the long edge a -> c bends beside b
+    assert sorted(map(len, ways)) == [2, 2, 3]
