@@ -67,14 +67,14 @@ def as_dtype(dtype: Any) -> np.dtype:
     return result
 
 
-def as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
-    """Sorted non-negative axes of a reduction; None is all of them, 0 and -1 are allowed for a number."""
+def as_axes(axis: Any, ndim: int, number: bool = True) -> tuple[int, ...]:
+    """Sorted non-negative axes of a reduction; None is all of them. `number`: 0 and -1 are allowed for 0-d."""
     if axis is None:
         return tuple(range(ndim))
     if isinstance(axis, Node):
         raise Unsupported("a traced axis", "data_dependent")
     given = axis if isinstance(axis, tuple) else (axis,)
-    if ndim == 0 and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
+    if number and ndim == 0 and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
         return ()
     axes = sorted(normalize_axis(a, ndim) for a in given)
     if len(set(axes)) < len(axes):

@@ -15,7 +15,7 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node
 
-from .base import Elementwise
+from .base import Elementwise, broadcast_shapes
 from .build import apply, cast, constant, elementwise
 from .emitter import Emitter
 from .sources import Constant
@@ -433,6 +433,51 @@ class Fmin(Extreme):
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         return e.and_(*xs) if xs[0].dtype.kind == "b" else e.fmin(*xs)
+
+
+@dataclass(frozen=True)
+class Clip(Elementwise):
+    """x, but low where it is below that, then high where that is above high; NaN if one is NaN. In between g passes."""
+
+    tf_name: ClassVar[str | None] = "ClipByValue"
+    flops_per_element: ClassVar[float] = 2
+    differentiable: ClassVar[bool] = True
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.clip(*arrays)
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return ArrayType(broadcast_shapes(*(t.shape for t in types)), types[0].dtype)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, low, high = inputs
+        none = zero_like(g)
+        below, above = greater(low, x), greater(elementwise(Maximum(), x, low), high)
+        return [
+            select(either(below, above), none, g),
+            select(above, none, select(below, g, none)),
+            select(above, g, none),
+        ]
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return NO_COMPLEX if types[0].dtype.kind == "c" else None
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        x, low, high = xs
+        if x.dtype.kind != "f":
+            x = e.select(e.lt(x, low), low, x)
+            return e.select(e.gt(x, high), high, x)
+        x = e.select(e.or_(e.lt(x, low), e.isnan(low)), low, x)  # -0.0 stays beside a bound of 0.0
+        return e.select(e.or_(e.gt(x, high), e.isnan(high)), high, x)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, np.float64(-1.2), np.float64(0.9)
+        yield cls(), X, Y - 1.5, Y
+        yield cls(), I8, np.int8(-5), np.int8(100)
+        yield cls(), SPECIALS, np.float64(0.0), np.float64(2.0)
+        yield cls(), X, np.float64(1.0), np.float64(-1.0)
+        yield cls(), X, np.float64(np.nan), np.float64(1.0)
 
 
 @dataclass(frozen=True)

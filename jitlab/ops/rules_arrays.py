@@ -19,6 +19,7 @@ from .build import apply, as_node, cast, constant, dtype_of, elementwise
 from .comparison import Equal
 from .creation import Eye, LinSpace, Range, Tri, fill, zeros
 from .indexing import Gather, Take, read_index, write_index
+from .rules_elementwise import FUNCTIONS as ELEMENTWISE
 from .rules_elementwise import UFUNCS, choose
 from .views import View, broadcast_to, expand_dims, reshape, transpose
 
@@ -120,7 +121,7 @@ def mean(
 ) -> Node:
     refuse(out=out, where=where)
     x = node(a)
-    axes = as_axes(axis, x.ndim)
+    axes = as_axes(axis, x.ndim, number=False)
     if dtype is not None:
         if as_dtype(dtype).kind not in "fc":
             raise Unsupported("a mean as integers", "dtype")
@@ -153,7 +154,7 @@ def var(
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
     x = node(a)
-    axes = as_axes(axis, x.ndim)
+    axes = as_axes(axis, x.ndim, number=False)
     if x.dtype.kind in "biu":
         x = cast(x, FLOAT64)
     count = re.count_of(x.type, axes)
@@ -908,7 +909,7 @@ def _outer_rule(rule: Rule) -> Rule:
     return outer_of
 
 
-FUNCTIONS.update({ufunc.outer: _outer_rule(rule) for ufunc, rule in UFUNCS.items() if ufunc.nin == 2})
+FUNCTIONS.update({f.outer: _outer_rule(rule) for f, rule in ELEMENTWISE.items() if getattr(f, "nin", 0) == 2})
 
 METHODS: dict[str, Rule] = {
     **REDUCTIONS,

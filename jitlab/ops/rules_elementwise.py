@@ -55,8 +55,8 @@ def _in_loop(op: Elementwise, ufunc: np.ufunc, xs: list[Any], dtype: Any) -> Nod
     """The operation in the loop of another ufunc, or in the one whose result has `dtype`."""
     from .build import promotion_dtypes
 
-    signature = None if dtype is None else (*(None for _ in xs), as_dtype(dtype))
-    loop = ufunc.resolve_dtypes((*promotion_dtypes(xs), None), signature=signature)
+    options = {} if dtype is None else {"signature": (*(None for _ in xs), as_dtype(dtype))}
+    loop = ufunc.resolve_dtypes((*promotion_dtypes(xs), None), **options)
     if any(d.kind not in "biufc" for d in loop):
         raise Unsupported("the argument `dtype=`", "dtype")
     if isinstance(op, ar.Pow):
@@ -77,7 +77,7 @@ def _compare(op: Elementwise, x: Any, y: Any) -> Node:
 
 
 def _power(op: Elementwise, x: Any, y: Any) -> Node:
-    """`x ** y` with NumPy's short cuts for exponents that are Python numbers."""
+    """`np.power(x, y)` with NumPy's short cuts for exponents that are Python numbers."""
     if type(y) in (int, float) and isinstance(x, Node):
         dtype = op.ufunc.resolve_dtypes((x.dtype, type(y), None))[-1]
         if y == 2:
@@ -139,8 +139,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Node:
 
 def choose(condition: Node, x: Any, y: Any) -> Node:
     """`np.where` with weak Python numbers."""
-    weak = [v if isinstance(v, Node) or isinstance(v, np.generic) else v for v in (x, y)]
-    dtype = _common(weak)
+    dtype = _common([x, y])
     return apply(Select(), cast(condition, bool), _literal(x, dtype), _literal(y, dtype))
 
 
@@ -176,7 +175,11 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: 
     refuse(out=out)
     low = a_min if a_min is not None else min
     high = a_max if a_max is not None else max
-    x = operand(a)
+    x = node(a)
+    if x.dtype.kind in "iu":  # a Python integer at or beyond the dtype's own bounds bounds nothing
+        info = np.iinfo(x.dtype)
+        low = None if type(low) is int and low <= info.min else low
+        high = None if type(high) is int and high >= info.max else high
     if low is None and high is None:
         return positive(x)
     if low is None:
@@ -184,12 +187,10 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: 
     if high is None:
         return elementwise(ar.Maximum(), x, operand(low))
     low, high = operand(low), operand(high)
-    loop = np.maximum.resolve_dtypes((_joint(x, low, high), _joint(x, low, high), None))[-1]
-    return apply(ar.Minimum(), apply(ar.Maximum(), _literal(x, loop), _literal(low, loop)), _literal(high, loop))
-
-
-def _joint(*xs: Any) -> np.dtype:
-    return _common(list(xs))
+    dtype = _common([x, low, high])
+    if dtype.kind == "b":
+        raise Unsupported("clipping bools", "dtype")
+    return apply(ar.Clip(), as_node(x, dtype), _literal(low, dtype), _literal(high, dtype))
 
 
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Node:
@@ -210,6 +211,11 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> Node:
     if decimals > 0:
         return ar.divide(elementwise(fu.Rint(), ar.multiply(x, factor)), factor)
     return ar.multiply(elementwise(fu.Rint(), ar.divide(x, factor)), factor)
+
+
+def fix(x: Any, out: Any = None) -> Node:
+    refuse(out=out)
+    return elementwise(fu.Trunc(), node(x))
 
 
 def real(val: Any) -> Node:
@@ -355,7 +361,7 @@ FUNCTIONS: dict[Any, Rule] = {
     np.clip: clip,
     np.round: round_,
     np.around: round_,
-    np.fix: lambda x, out=None: (refuse(out=out), elementwise(fu.Trunc(), node(x)))[1],
+    np.fix: fix,
     np.real: real,
     np.imag: imag,
     np.angle: angle,
@@ -404,6 +410,7 @@ def _operators() -> dict[str, Rule]:
     for name, ufunc in binary.items():
         rules[f"__{name}__"] = UFUNCS[ufunc]
         rules[f"__r{name}__"] = _turned(UFUNCS[ufunc])
+    rules["__pow__"] = _power_operator
     rules["__divmod__"], rules["__rdivmod__"] = divmod_, _turned(divmod_)
     rules["__matmul__"] = lambda x, y: matmul(node(x), node(y))
     rules["__rmatmul__"] = _turned(rules["__matmul__"])
@@ -414,6 +421,13 @@ def _operators() -> dict[str, Rule]:
         rules[f"__{name}__"] = UFUNCS[ufunc]
     rules["__pos__"] = positive
     return rules
+
+
+def _power_operator(x: Any, y: Any) -> Node:
+    """`x ** y`: the square of bools is their own, int8; `np.power` makes int64 of them first."""
+    if type(y) is int and y == 2 and isinstance(x, Node):
+        return elementwise(ar.Square(), x)
+    return UFUNCS[np.power](x, y)
 
 
 def _turned(rule: Rule) -> Rule:
