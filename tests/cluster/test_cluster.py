@@ -125,7 +125,7 @@ def test_an_edge_refused_first_is_joined_when_the_path_has_been_joined(graph):
     a = exp(graph.parameters[0])
     b = exp(a)
     c = add(a, b)
-    assert sets(done(graph, c)) == [{"exp", "exp_1", "addv2" if "addv2" in c.name else c.name}]
+    assert sets(done(graph, c)) == [{a.name, b.name, c.name}]
 
 
 def test_an_edge_that_closes_no_cycle_joins_beside_one_that_would(graph):
@@ -189,21 +189,13 @@ def test_unmarked_operations_stay_out_when_the_level_is_off(graph):
     assert not clustering.clusters and set(codes(clustering).values()) == {Stays.JIT_OFF}
 
 
-def seed_x_y_loss(graph: Graph, outer: Any) -> tuple[Node, Node, Node]:
-    (a,) = graph.parameters
-    with outer:
-        with jit_scope():
-            x = apply(Mul(), a, a)
-        with jit_scope(compile_ops=False) if isinstance(outer, nullcontext) else nullcontext():
-            y = apply(Mul(), a, a)
-        with nullcontext():
-            if not isinstance(outer, nullcontext):
-                return x, y, add(x, y)
-    return x, y, add(x, y)
-
-
 def test_seed_x_and_loss_may_compile_together_while_y_never_does(graph):
-    x, y, loss = seed_x_y_loss(graph, nullcontext())
+    (a,) = graph.parameters
+    with jit_scope():
+        x = apply(Mul(), a, a)
+    with jit_scope(compile_ops=False):
+        y = apply(Mul(), a, a)
+    loss = add(x, y)
     on = done(graph, loss, level="ON")
     assert sets(on) == [{x.name, loss.name}] and codes(on) == {y.name: Stays.DISALLOWED}
     assert on.steps == [y, on.clusters[0]]
@@ -215,9 +207,13 @@ def test_seed_x_and_loss_may_compile_together_while_y_never_does(graph):
 
 @pytest.mark.parametrize("level", ["ON", "OFF"])
 def test_seed_an_outer_scope_of_false_leaves_only_x(graph, level):
-    x, y, loss = seed_x_y_loss(graph, jit_scope(compile_ops=False))
-    clustering = done(graph, loss, level=level)
-    assert sets(clustering) == [{x.name}]
+    (a,) = graph.parameters
+    with jit_scope(compile_ops=False):
+        with jit_scope():
+            x = apply(Mul(), a, a)
+        y = apply(Mul(), a, a)
+        loss = add(x, y)
+    assert sets(done(graph, loss, level=level)) == [{x.name}]
     assert {n.attrs["_XlaScope"] for n in (x, y, loss)} == {"jit_scope_0"}
 
 
