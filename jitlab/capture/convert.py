@@ -1,0 +1,457 @@
+"""A copy of a user's function whose loads, calls and stores go through `__jl__`; line and column stay the user's.
+
+before: y = np.tanh(x @ W) + b[0]
+after:  y = __jl__.call(__jl__.name(np, "np").tanh, x @ __jl__.name(W, "W")) + __jl__.item(b, 0)
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import ast
+import builtins
+import copy
+import inspect
+import linecache
+import sys
+import textwrap
+import threading
+import types
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .positions import register
+
+HOOK = "__jl__"
+_BUILTIN_NAMES = frozenset(dir(builtins))
+#: Calls that look at the frame they stand in; they stay as they are.
+_FRAME_CALLS = frozenset({"super", "locals", "vars", "dir", "globals", "eval", "exec", "__import__"})
+
+_codes: dict[types.CodeType, types.CodeType | None] = {}
+_trees: dict[tuple[str, int, int], ast.Module | None] = {}
+_lock = threading.RLock()
+
+
+def converted(function: types.FunctionType, hooks: Any) -> types.FunctionType | None:
+    """The converted copy of a function, with its own globals, closure and defaults; None when it has no source to convert."""
+    code = function.__code__
+    with _lock:
+        if code not in _codes:
+            _codes[code] = _convert_code(function)
+        new = _codes[code]
+    if new is None:
+        return None
+    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    cells[HOOK] = types.CellType(hooks)
+    closure = tuple(cells[name] for name in new.co_freevars)
+    twin = types.FunctionType(new, function.__globals__, function.__name__, function.__defaults__, closure)
+    twin.__kwdefaults__ = function.__kwdefaults__
+    twin.__qualname__ = function.__qualname__
+    return twin
+
+
+def _convert_code(function: types.FunctionType) -> types.CodeType | None:
+    code = function.__code__
+    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return None
+    found = find_definition(function)
+    if found is None:
+        return None
+    definition, classes = found
+    body = Converter(classes).function(copy.deepcopy(definition))
+    factory = _factory(body, code.co_freevars)
+    module = ast.Module(body=[factory], type_ignores=[])
+    flags = code.co_flags & _FUTURE_FLAGS
+    compiled = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    new = _inner_code(compiled, code.co_name, code.co_firstlineno)
+    if new is None or not set(new.co_freevars) <= {HOOK, *code.co_freevars}:
+        return None
+    register(new)
+    return new
+
+
+_FUTURE_FLAGS = 0
+for _feature in ("annotations",):
+    _FUTURE_FLAGS |= getattr(__future__, _feature).compiler_flag
+
+
+def _factory(body: ast.stmt, free: Sequence[str]) -> ast.stmt:
+    """`def factory(__jl__, free...): <body>`: so that the body's free names are free."""
+    arguments = ast.arguments(
+        posonlyargs=[], args=[ast.arg(arg=name) for name in (HOOK, *free)], vararg=None, kwonlyargs=[], kw_defaults=[],
+        kwarg=None, defaults=[],
+    )  # fmt: skip
+    factory = ast.FunctionDef(name="__jl_factory__", args=arguments, body=[body], decorator_list=[], returns=None)
+    if sys.version_info >= (3, 12):
+        factory.type_params = []
+    ast.copy_location(factory, body)
+    for node in (*arguments.args,):
+        ast.copy_location(node, body)
+    return factory
+
+
+def _inner_code(module: types.CodeType, name: str, line: int) -> types.CodeType | None:
+    """The function's code object inside the factory's."""
+    factory = next(c for c in module.co_consts if isinstance(c, types.CodeType))
+    for constant in factory.co_consts:
+        if isinstance(constant, types.CodeType) and constant.co_name == name:
+            return constant
+    return None
+
+
+def find_definition(function: types.FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]] | None:
+    """The function's definition in its file (positions are the file's), and the classes around it."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    tree = _parse(code.co_filename, lines) if lines else None
+    if tree is None:
+        return _find_by_inspect(function)
+    candidates = [found for found in _definitions(tree, ()) if _may_be(found[0], code)]
+    if len(candidates) > 1:  # several lambdas on a line
+        column = _first_column(code)
+        candidates = [found for found in candidates if _body_column(found[0]) == column]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _find_by_inspect(function: types.FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]] | None:
+    """Source that `inspect` knows of though its file does not parse as a whole; columns move by the indentation."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    ast.increment_lineno(tree, max(first, 1) - 1)
+    candidates = [found for found in _definitions(tree, ()) if _may_be(found[0], function.__code__)]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _parse(filename: str, lines: list[str]) -> ast.Module | None:
+    text = "".join(lines)
+    key = (filename, len(text), hash(text))
+    if key not in _trees:
+        try:
+            _trees[key] = ast.parse(text)
+        except SyntaxError:
+            _trees[key] = None
+        while len(_trees) > 64:
+            _trees.pop(next(iter(_trees)))
+    return _trees[key]
+
+
+def _definitions(node: ast.AST, classes: tuple[str, ...]) -> Iterable[tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.Lambda)):
+            yield child, classes
+        yield from _definitions(child, (*classes, child.name) if isinstance(child, ast.ClassDef) else classes)
+
+
+def _may_be(node: ast.FunctionDef | ast.Lambda, code: types.CodeType) -> bool:
+    if isinstance(node, ast.Lambda):
+        if code.co_name != "<lambda>" or node.lineno != code.co_firstlineno:
+            return False
+    else:
+        first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+        if node.name != code.co_name or first != code.co_firstlineno:
+            return False
+    a = node.args
+    names = [arg.arg for arg in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+    names += [arg.arg for arg in (a.vararg, a.kwarg) if arg is not None]
+    given = code.co_varnames[: len(names)]
+    return all(mine == theirs or theirs.endswith(mine) for mine, theirs in zip(names, given, strict=False)) and (
+        len(names)
+        == code.co_argcount
+        + code.co_kwonlyargcount
+        + bool(code.co_flags & inspect.CO_VARARGS)
+        + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    )
+
+
+def _first_column(code: types.CodeType) -> tuple[int, int, int, int] | None:
+    """Where the code's returned expression stands."""
+    spans = [p for p in code.co_positions() if None not in p and p[2] != p[3]]
+    if not spans:
+        return None
+    line, _, column, _ = min(spans, key=lambda p: (p[0], p[2]))  # type: ignore[return-value]
+    end_line, end_column = max((p[1], p[3]) for p in spans)  # type: ignore[type-var]
+    return line, column, end_line, end_column  # type: ignore[return-value]
+
+
+def _body_column(node: ast.FunctionDef | ast.Lambda) -> tuple[int, int, int, int] | None:
+    if isinstance(node, ast.FunctionDef):
+        return None
+    body = node.body
+    return body.lineno, body.col_offset, body.end_lineno or body.lineno, body.end_col_offset or 0
+
+
+class Converter(ast.NodeTransformer):
+    """Rewrites one function (or the statements of a cell). `scopes` are the names that are local, innermost last."""
+
+    def __init__(self, classes: Sequence[str] = ()) -> None:
+        self.classes = list(classes)
+        self.scopes: list[frozenset[str]] = []
+        self.outward: list[frozenset[str]] = []  # names declared global or nonlocal
+
+    # ---- definitions
+    def function(self, node: ast.FunctionDef | ast.Lambda) -> ast.stmt:
+        """The definition without decorators, defaults and annotations, its body rewritten."""
+        if isinstance(node, ast.Lambda):
+            bare = ast.Lambda(args=self._bare_arguments(node.args), body=node.body)
+            ast.copy_location(bare, node)
+            new = self._lambda(bare)
+            return ast.copy_location(ast.Expr(new), node)
+        definition = ast.FunctionDef(
+            name=self.mangled(node.name), args=self._bare_arguments(node.args), body=node.body, decorator_list=[], returns=None
+        )
+        if sys.version_info >= (3, 12):
+            definition.type_params = []
+        ast.copy_location(definition, node)
+        return self._definition(definition)
+
+    def _bare_arguments(self, args: ast.arguments) -> ast.arguments:
+        def bare(arg: ast.arg | None) -> ast.arg | None:
+            return None if arg is None else ast.copy_location(ast.arg(arg=self.mangled(arg.arg)), arg)
+
+        return ast.arguments(
+            posonlyargs=[bare(a) for a in args.posonlyargs],  # type: ignore[misc]
+            args=[bare(a) for a in args.args],  # type: ignore[misc]
+            vararg=bare(args.vararg), kwonlyargs=[bare(a) for a in args.kwonlyargs],  # type: ignore[misc]
+            kw_defaults=[None for _ in args.kwonlyargs], kwarg=bare(args.kwarg), defaults=[],
+        )  # fmt: skip
+
+    def _definition(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        bound, outward = _bound_names(node)
+        self.scopes.append(bound)
+        self.outward.append(outward)
+        node.body = self.block(node.body)
+        self.outward.pop()
+        self.scopes.pop()
+        return node
+
+    def _lambda(self, node: ast.Lambda) -> ast.Lambda:
+        self.scopes.append(_argument_names(node.args) | _walrus_names(node.body))
+        self.outward.append(frozenset())
+        node.body = self.visit(node.body)
+        self.outward.pop()
+        self.scopes.pop()
+        return node
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        result: list[ast.stmt] = []
+        for statement in body:
+            new = self.visit(statement)
+            result.extend(new if isinstance(new, list) else [new])
+        return result
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.name = self.mangled(node.name)
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.args = self._outer_arguments(node.args)
+        return node if _yields(node) else self._definition(node)
+
+    def _outer_arguments(self, args: ast.arguments) -> ast.arguments:
+        args.defaults = [self.visit(d) for d in args.defaults]
+        args.kw_defaults = [None if d is None else self.visit(d) for d in args.kw_defaults]
+        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
+            if arg is not None:
+                arg.arg = self.mangled(arg.arg)
+        return args
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        node.args = self._outer_arguments(node.args)
+        return self._lambda(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        node.bases = [self.visit(b) for b in node.bases]
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        self.classes.append(node.name)
+        self.scopes.append(frozenset())
+        self.outward.append(frozenset())
+        node.body = self.block(node.body)
+        self.outward.pop()
+        self.scopes.pop()
+        self.classes.pop()
+        return node
+
+    # ---- loads
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self.mangled(node.id)
+        if not isinstance(node.ctx, ast.Load) or node.id == HOOK or self._is_local(node.id) or node.id in _BUILTIN_NAMES:
+            return node
+        return self.hook("name", node, node, ast.Constant(node.id))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        value, name = self.visit(node.value), self.mangled(node.attr)
+        if isinstance(node.ctx, ast.Load):
+            return self.hook("attribute", node, value, ast.Constant(name))
+        return ast.copy_location(ast.Attribute(self.hook("place", node, value), name, node.ctx), node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        value, index = self.visit(node.value), self.visit(node.slice)
+        if isinstance(node.ctx, ast.Load):
+            return self.hook("item", node, value, index)
+        return ast.copy_location(ast.Subscript(self.hook("place", node, value), index, node.ctx), node)
+
+    def visit_Slice(self, node: ast.Slice) -> ast.AST:
+        return self.generic_visit(node)
+
+    # ---- calls
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Name) and node.func.id in _FRAME_CALLS and not self._is_local(node.func.id):
+            node.args = [self.visit(a) for a in node.args]
+            return node
+        if isinstance(node.func, ast.Attribute):  # a method: bound here, called by the hook
+            function: ast.expr = ast.copy_location(
+                ast.Attribute(self.visit(node.func.value), self.mangled(node.func.attr), ast.Load()), node.func
+            )
+        else:
+            function = self.visit(node.func)
+        args = [self.visit(a) for a in node.args]
+        keywords = [self.visit(k) for k in node.keywords]
+        return self.hook("call", node, function, *args, keywords=keywords)
+
+    # ---- iteration and unpacking
+    def visit_For(self, node: ast.For) -> ast.AST:
+        node.iter = self.hook("iterate", node.iter, self.visit(node.iter))
+        node.target = self.visit(node.target)
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        node.iter = self.hook("iterate", node.iter, self.visit(node.iter))
+        node.target = self.visit(node.target)
+        node.ifs = [self.visit(test) for test in node.ifs]
+        return node
+
+    def _comprehension(self, node: Any) -> ast.AST:
+        names = frozenset(n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name))
+        node.generators[0].iter = _Visited(self.visit(node.generators[0].iter))  # belongs to the scope around
+        self.scopes.append(names)
+        self.generic_visit(node)
+        self.scopes.pop()
+        return node  # type: ignore[no-any-return]
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def visit__Visited(self, node: _Visited) -> ast.AST:
+        return node.value
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        value = self.visit(node.value)
+        if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
+            value = self.hook("unpack", node.value, value)
+        return ast.copy_location(ast.Assign([self.visit(t) for t in node.targets], value), node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        if isinstance(node.target, ast.Name) and not self._is_local(node.target.id):
+            load = self.visit(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
+            name = ast.Constant(type(node.op).__name__)
+            value = self.hook("augmented", node, name, load, self.visit(node.value))
+            return ast.copy_location(ast.Assign([self.visit(node.target)], value), node)
+        return self.generic_visit(node)
+
+    # ---- left as they are
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        node.target = self.visit(node.target)
+        node.value = None if node.value is None else self.visit(node.value)
+        return node
+
+    def visit_Global(self, node: ast.Global) -> ast.AST:
+        node.names = [self.mangled(name) for name in node.names]
+        return node
+
+    def visit_MatchValue(self, node: ast.MatchValue) -> ast.AST:
+        return node
+
+    def visit_MatchClass(self, node: ast.MatchClass) -> ast.AST:
+        return node
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> ast.AST:
+        return node
+
+    # ---- helpers
+    def hook(self, name: str, at: ast.AST, *args: ast.expr, keywords: Sequence[ast.keyword] = ()) -> ast.Call:
+        """`__jl__.name(args)` at the position of `at`."""
+        function = ast.Attribute(ast.Name(HOOK, ast.Load()), name, ast.Load())
+        call = ast.Call(function, list(args), list(keywords))
+        for node in (function.value, function, call):
+            ast.copy_location(node, at)
+        for arg in args:
+            if not hasattr(arg, "lineno"):
+                ast.copy_location(arg, at)
+        return call
+
+    def mangled(self, name: str) -> str:
+        if not self.classes or not name.startswith("__") or name.endswith("__"):
+            return name
+        stem = self.classes[-1].lstrip("_")
+        return f"_{stem}{name}" if stem else name
+
+    def _is_local(self, name: str) -> bool:
+        if self.outward and name in self.outward[-1]:
+            return False
+        return any(name in scope for scope in self.scopes)
+
+
+class _Visited(ast.expr):
+    """An expression that has been rewritten already."""
+
+    def __init__(self, value: ast.AST) -> None:
+        super().__init__()
+        self.value = value
+        ast.copy_location(self, value)
+
+
+def _argument_names(args: ast.arguments) -> frozenset[str]:
+    every = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+    return frozenset(arg.arg for arg in every if arg is not None)
+
+
+def _walrus_names(node: ast.AST) -> frozenset[str]:
+    return frozenset(n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+
+
+def _bound_names(node: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
+    """Names that are local to a function, and those it declares global or nonlocal."""
+    bound: set[str] = set(_argument_names(node.args))
+    outward: set[str] = set()
+
+    def walk(child: ast.AST) -> None:
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound.add(child.name)
+            return
+        if isinstance(child, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            bound.update(_walrus_names(child))
+            return
+        if isinstance(child, (ast.Global, ast.Nonlocal)):
+            outward.update(child.names)
+        elif isinstance(child, ast.Name) and isinstance(child.ctx, (ast.Store, ast.Del)):
+            bound.add(child.id)
+        elif isinstance(child, (ast.Import, ast.ImportFrom)):
+            bound.update((a.asname or a.name).split(".")[0] for a in child.names)
+        elif isinstance(child, ast.ExceptHandler) and child.name:
+            bound.add(child.name)
+        elif isinstance(child, (ast.MatchAs, ast.MatchStar)) and child.name:
+            bound.add(child.name)
+        elif isinstance(child, ast.MatchMapping) and child.rest:
+            bound.add(child.rest)
+        for grandchild in ast.iter_child_nodes(child):
+            walk(grandchild)
+
+    for statement in node.body:
+        walk(statement)
+    return frozenset(bound - outward), frozenset(outward)
+
+
+def _yields(node: ast.FunctionDef) -> bool:
+    """Is it a generator?"""
+    stack: list[ast.AST] = list(node.body)
+    while stack:
+        child = stack.pop()
+        if isinstance(child, (ast.Yield, ast.YieldFrom, ast.Await)):
+            return True
+        if not isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            stack.extend(ast.iter_child_nodes(child))
+    return False

@@ -1,0 +1,253 @@
+"""What converted code calls: `__jl__.call`, `.name`, `.attribute`, `.item`, `.iterate`, `.unpack`, `.augmented`, `.place`.
+
+Outside a capture each of them is what Python does without it, so that converted functions may be kept and called later.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitlab.ir import TRACED_DTYPES
+from jitlab.ops.table import FUNCTIONS, VIEWS
+
+from .convert import converted
+from .host import is_numpy
+from .positions import is_converted, is_user_file
+from .state import CREATION, Capture, current_capture
+from .tensor import Tensor
+
+
+class Hooks:
+    """The object that converted code knows as `__jl__`."""
+
+    __slots__ = ()
+
+    def name(self, value: Any, name: str) -> Any:
+        """A name that is not local was read."""
+        if type(value) in _NEVER_ARRAYS:
+            return value
+        capture = current_capture()
+        return value if capture is None else capture.load_name(value, name)
+
+    def attribute(self, owner: Any, name: str) -> Any:
+        value = getattr(owner, name)
+        if type(value) in _NEVER_ARRAYS:
+            return value
+        capture = current_capture()
+        return value if capture is None else capture.load_attribute(value, owner, name)
+
+    def item(self, owner: Any, key: Any) -> Any:
+        capture = current_capture()
+        if capture is None:
+            return owner[key]
+        return capture.load_item(owner, key)
+
+    def iterate(self, iterable: Any) -> Any:
+        capture = current_capture()
+        if capture is None or isinstance(iterable, (Tensor, range, str)):
+            return iterable
+        return capture.iterate(iterable)
+
+    def unpack(self, value: Any) -> Any:
+        capture = current_capture()
+        if capture is None or isinstance(value, Tensor):
+            return value
+        return capture.deep_value(value)
+
+    def augmented(self, operator_name: str, value: Any, operand: Any) -> Any:
+        """`name op= operand` of a global or nonlocal name."""
+        result = _AUGMENTED[operator_name](value, operand)
+        capture = current_capture()
+        return result if capture is None else capture.unload(result)
+
+    def place(self, owner: Any) -> Any:
+        """The object of a store `owner[...] = v` or `owner.name = v`."""
+        capture = current_capture()
+        if capture is None or isinstance(owner, Tensor):
+            return owner
+        if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
+            return capture.value(owner)
+        return capture.place(owner)
+
+    def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        capture = current_capture()
+        if capture is None:
+            return function(*args, **kwargs)
+        return call(capture, function, args, kwargs)
+
+
+HOOKS = Hooks()
+
+_AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "MatMult": operator.imatmul, "Div": operator.itruediv,
+    "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow, "LShift": operator.ilshift,
+    "RShift": operator.irshift, "BitAnd": operator.iand, "BitOr": operator.ior, "BitXor": operator.ixor,
+}  # fmt: skip
+
+_NEVER_ARRAYS = frozenset({types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, str, type(None), bool})
+
+
+def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call in the user's program, decided by who is called."""
+    owner = getattr(function, "__self__", None)
+    if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
+        function = getattr(capture.value(owner), function.__name__)
+        owner = None
+        return function(*args, **kwargs)
+    if isinstance(function, functools.partial):
+        if isinstance(getattr(function.func, "__self__", None), Capture):  # a method of a Tensor
+            return function(*args, **kwargs)
+        return call(capture, function.func, (*function.args, *args), {**function.keywords, **kwargs})
+    if isinstance(owner, Tensor):
+        return function(*args, **kwargs)
+    inline = getattr(type(function), "__jitlab_inline__", None)
+    if inline is not None:
+        return inline(function, capture, args, kwargs)
+    if isinstance(function, (types.FunctionType, types.MethodType)) and _is_user_function(function):
+        return call_user(capture, function, args, kwargs)
+    return call_library(capture, function, args, kwargs, owner)
+
+
+def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A function of the user's program: its converted copy runs."""
+    args = tuple(capture.value(x) for x in args)  # what lists hold is converted where it is read: the list stays the same object
+    kwargs = {key: capture.value(x) for key, x in kwargs.items()}
+    if isinstance(function, types.MethodType):
+        args, function = (function.__self__, *args), function.__func__
+        if not isinstance(function, types.FunctionType):
+            return function(*args, **kwargs)
+    twin = function if is_converted(function.__code__) else converted(function, HOOKS)
+    with capture.inside(function):
+        return (twin or function)(*args, **kwargs)
+
+
+def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], owner: Any) -> Any:
+    """A NumPy function, a builtin, or another library's code."""
+    known = BUILTINS.get(function) if _hashable(function) else None
+    if known is not None:
+        if function in FUNCTIONS and any(isinstance(x, Tensor) for x in args):
+            return capture.call_function(function, args, kwargs)
+        return known(capture, *args, **kwargs)
+    if isinstance(owner, (np.random.Generator, np.random.RandomState)):
+        return capture.draw(owner, function, args, kwargs)
+    if is_numpy(function):
+        return _call_numpy(capture, function, args, kwargs)
+    capture.effect(function, owner)
+    if (getattr(function, "__module__", None) or "").split(".")[0] == "scipy":
+        deep_args = [capture.deep_value(x) for x in args]
+        if any(map(has_tensor, (*deep_args, *kwargs.values()))):
+            return capture.call_function(function, deep_args, kwargs)
+    return capture.deep_value(function(*args, **kwargs))
+
+
+def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    deep_args = [capture.deep_value(x) for x in args]
+    deep_kwargs = {key: capture.deep_value(x) for key, x in kwargs.items()}
+    if any(map(has_tensor, (*deep_args, *deep_kwargs.values()))) or function in CREATION:
+        return capture.call_function(function, deep_args, deep_kwargs)
+    result = function(*args, **kwargs)
+    if function not in FUNCTIONS and function not in VIEWS and has_array(result):
+        capture.note_frozen(f"np.{function.__name__}")
+    return capture.deep_value(result)
+
+
+# ---- builtins
+
+
+def _isinstance(capture: Capture, x: Any, classes: Any) -> bool:
+    if not isinstance(x, Tensor):
+        return isinstance(x, classes)
+    real = x.dtype.type if x.is_scalar else np.ndarray
+    options = classes if isinstance(classes, tuple) else (classes,)
+    return any(issubclass(real, c) if isinstance(c, type) else isinstance(x, c) for c in options)
+
+
+def _type(capture: Capture, x: Any, *rest: Any) -> Any:
+    if rest or not isinstance(x, Tensor):
+        return type(x, *rest)
+    return x.dtype.type if x.is_scalar else np.ndarray
+
+
+def _getattr(capture: Capture, x: Any, name: str, *default: Any) -> Any:
+    return capture.load_attribute(getattr(x, name, *default), x, name)
+
+
+def _higher_order(builtin: Callable[..., Any]) -> Callable[..., Any]:
+    """map, filter, sorted, min, max: the function among their arguments is called through the hook."""
+
+    def routed(capture: Capture, *args: Any, **kwargs: Any) -> Any:
+        args = tuple(_routed(x) for x in args)
+        return builtin(*map(capture.deep_value, args), **{key: _routed(x) for key, x in kwargs.items()})
+
+    return routed
+
+
+def _routed(x: Any) -> Any:
+    return functools.partial(HOOKS.call, x) if isinstance(x, (types.FunctionType, types.MethodType)) else x
+
+
+def _without_effects(builtin: Callable[..., Any]) -> Callable[..., Any]:
+    """A builtin that works on Tensors as it does on arrays."""
+
+    def called(capture: Capture, *args: Any, **kwargs: Any) -> Any:
+        return builtin(*map(capture.deep_value, args), **kwargs)
+
+    return called
+
+
+def _print(capture: Capture, *args: Any, **kwargs: Any) -> None:
+    capture.effect(print, None)
+    print(*args, **kwargs)
+
+
+def _number(builtin: Callable[..., Any]) -> Callable[..., Any]:
+    def called(capture: Capture, *args: Any, **kwargs: Any) -> Any:
+        return capture.number(builtin, *args, **kwargs)
+
+    return called
+
+
+BUILTINS: dict[Any, Callable[..., Any]] = {
+    isinstance: _isinstance, type: _type, getattr: _getattr, print: _print,
+    **{f: _number(f) for f in (float, int, bool, complex)},
+    **{f: _higher_order(f) for f in (map, filter, sorted, min, max, functools.reduce)},
+    **{f: _without_effects(f) for f in (len, abs, sum, list, tuple, zip, enumerate, reversed, all, any, round, divmod, pow, iter,
+                                        next, range, slice, dict, set, frozenset, str, repr, format, hash, id, callable, hasattr,
+                                        issubclass)},
+}  # fmt: skip
+
+
+def has_tensor(x: Any) -> bool:
+    if isinstance(x, Tensor):
+        return True
+    if isinstance(x, (list, tuple)):
+        return any(map(has_tensor, x))
+    return isinstance(x, dict) and any(map(has_tensor, x.values()))
+
+
+def has_array(x: Any) -> bool:
+    if isinstance(x, np.ndarray):
+        return True
+    return isinstance(x, (list, tuple)) and any(map(has_array, x))
+
+
+def _is_user_function(function: Any) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and (is_converted(code) or is_user_file(code.co_filename))
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+__all__ = ["HOOKS", "call", "call_user", "has_tensor"]

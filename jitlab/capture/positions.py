@@ -1,0 +1,116 @@
+"""Where in the user's program capture stands: found by walking frames to the innermost one that runs converted code."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+
+import numpy as np
+
+from jitlab.ir import Source
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARY = tuple(
+    {os.path.realpath(path) + os.sep for name, path in sysconfig.get_paths().items() if name in ("stdlib", "platstdlib")}
+    | {os.path.realpath(path) + os.sep for name, path in sysconfig.get_paths().items() if name in ("purelib", "platlib")}
+    | {os.path.dirname(os.path.abspath(np.__file__)) + os.sep, _PACKAGE}
+)
+
+_converted: set[CodeType] = set()
+_spans: dict[tuple[CodeType, int], Source] = {}
+_user: dict[str, bool] = {}
+
+
+def register(code: CodeType) -> None:
+    """Frames of this code (and of the functions inside it) are the user's program."""
+    _converted.add(code)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            register(constant)
+
+
+def is_converted(code: CodeType) -> bool:
+    return code in _converted
+
+
+def is_user_file(filename: str) -> bool:
+    """Not the standard library, an installed package, or ours."""
+    known = _user.get(filename)
+    if known is None:
+        path = os.path.realpath(filename)
+        parts = path.split(os.sep)
+        library = path.startswith(_LIBRARY) or "site-packages" in parts or "dist-packages" in parts
+        known = _user[filename] = not library and not filename.startswith(("<frozen", "<__array_function__"))
+    return known
+
+
+def here() -> Source | None:
+    """The innermost converted frame's position; without one, that of the innermost user frame."""
+    frame = user_frame()
+    return None if frame is None else span(frame)
+
+
+def user_frame() -> FrameType | None:
+    frame: FrameType | None = sys._getframe(1)
+    first_user = None
+    while frame is not None:
+        if frame.f_code in _converted:
+            return frame
+        if first_user is None and is_user_file(frame.f_code.co_filename):
+            first_user = frame
+        frame = frame.f_back
+    return first_user
+
+
+def span(frame: FrameType) -> Source:
+    """The span of the instruction that a frame is at."""
+    key = (frame.f_code, frame.f_lasti)
+    source = _spans.get(key)
+    if source is None:
+        position = _position(frame)
+        source = _spans[key] = Source(frame.f_code.co_filename, *position)
+    return source
+
+
+def _position(frame: FrameType) -> tuple[int, int, int, int]:
+    for index, (line, end_line, column, end_column) in enumerate(frame.f_code.co_positions()):
+        if index == frame.f_lasti // 2:
+            at = frame.f_lineno if line is None else line
+            columns = (-1 if column is None else column, -1 if end_column is None else end_column)
+            return at, columns[0], at if end_line is None else end_line, columns[1]
+    return frame.f_lineno, -1, -1, -1
+
+
+def source_line(source: Source) -> str:
+    """The text of its first line, stripped; "" when it is not known."""
+    return linecache.getline(source.file, source.line).strip()
+
+
+def source_text(source: Source) -> str:
+    """The text of the span, when it stands on one line; else the line."""
+    line = linecache.getline(source.file, source.line)
+    if source.end_line == source.line and 0 <= source.column < source.end_column:
+        encoded = line.encode()[source.column : source.end_column]  # columns count UTF-8 bytes
+        return encoded.decode(errors="replace")
+    return line.strip()
+
+
+def describe(source: Source | None) -> str:
+    """`In[3], line 4: if x.sum() > 0:` for messages."""
+    if source is None:
+        return ""
+    text = source_line(source)
+    return f"{display_name(source.file)}, line {source.line}" + (f": {text}" if text else "")
+
+
+def display_name(filename: str) -> str:
+    """`In[3]` for a cell of a notebook, else the file's name."""
+    name = cell_names.get(filename)
+    return name if name is not None else os.path.basename(filename) if os.sep in filename else filename
+
+
+#: File names of notebook cells -> what a person calls them; the notebook layer fills it.
+cell_names: dict[str, str] = {}

@@ -1,0 +1,299 @@
+"""Signatures: what of a call's arguments a trace depends on, and what changed when one does not fit (design D7, S10, S11)."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import weakref
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitlab.ir import TRACED_DTYPES
+
+CAUSES = ("first_call", "dtype", "rank", "shape", "python_value", "structure", "argument_type", "aliasing", "global", "closure")
+
+
+class Foreign(Exception):
+    """An argument that is never traced: a subclass of ndarray, another dtype or byte order, another library's array."""
+
+    def __init__(self, path: str, value: Any) -> None:
+        self.path = path
+        dtype = getattr(value, "dtype", None)
+        self.what = f"{path} is a {type(value).__module__}.{type(value).__qualname__}" + (f" of {dtype}" if dtype is not None else "")
+        super().__init__(self.what)
+
+
+class Signature:
+    """The parameters of a function; binds a call's arguments to them."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.signature = inspect.signature(function)
+        parameters = self.signature.parameters.values()
+        kinds = {p.kind for p in parameters}
+        self.names = tuple(p.name for p in parameters)
+        self.count = len(self.names)
+        self.is_simple = kinds <= {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD}
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """One value for each parameter, defaults filled in; `**kwargs` as a dict."""
+        if not kwargs and self.is_simple and len(args) == self.count:
+            return args
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"Binding inputs to tf.function failed due to `{error}`") from None
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def call_form(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Values for each parameter as arguments of a call."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for parameter, value in zip(self.signature.parameters.values(), values, strict=True):
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                args.extend(value)
+            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                kwargs.update(value)
+            elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
+                kwargs[parameter.name] = value
+            else:
+                args.append(value)
+        return tuple(args), kwargs
+
+
+def key_of(values: Sequence[Any], leaves: list[Any]) -> Any:
+    """A hashable key of bound values; the arrays and NumPy scalars among them are appended to `leaves`, in order."""
+    key = tuple(_key(value, leaves) for value in values)
+    ids = [id(leaf) if type(leaf) is np.ndarray else -n for n, leaf in enumerate(leaves)]
+    if len(set(ids)) < len(ids):
+        first: dict[int, int] = {}
+        return key, tuple(first.setdefault(i, n) for n, i in enumerate(ids))
+    return key
+
+
+def _key(value: Any, leaves: list[Any]) -> Any:
+    kind = type(value)
+    if kind is np.ndarray:
+        if value.dtype not in TRACED_DTYPES:
+            raise Foreign("an argument", value)
+        leaves.append(value)
+        return value.dtype, value.shape
+    if kind in _EXACT:
+        return kind, value
+    if kind is float:
+        return _float_key(value)
+    if kind is complex:
+        return complex, _float_key(value.real), _float_key(value.imag)
+    if isinstance(value, np.generic) and value.dtype in TRACED_DTYPES:
+        leaves.append(value)
+        return value.dtype, ()
+    if isinstance(value, (list, tuple)):
+        return kind, tuple(_key(item, leaves) for item in value)
+    if isinstance(value, dict):
+        return kind, tuple((name, _key(value[name], leaves)) for name in sorted(value, key=repr))
+    if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
+        if not isinstance(value, type):
+            raise Foreign("an argument", value)
+    return _object_key(value)
+
+
+_EXACT = frozenset({int, bool, str, bytes, type(None), range, type, type(Ellipsis)})
+
+
+def _float_key(value: float) -> Any:
+    if value != value:
+        return float, "nan"
+    return float, value, math.copysign(1.0, value) if value == 0 else 0.0
+
+
+def _object_key(value: Any) -> Any:
+    try:
+        return _ObjectKey(value)
+    except TypeError:
+        pass
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"Could not generate a generic TraceType for {value!r}: it can neither be hashed nor referred to weakly"
+        ) from None
+    return type(value), value
+
+
+class _ObjectKey:
+    """An object by weak reference: equal to the same object, or to one that is `==` with the same hash."""
+
+    __slots__ = ("hash", "ref")
+
+    def __init__(self, value: Any) -> None:
+        self.ref = weakref.ref(value)
+        try:
+            self.hash = hash(value)
+        except TypeError:
+            self.hash = id(value)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, _ObjectKey) or self.hash != other.hash:
+            return False
+        mine, theirs = self.ref(), other.ref()
+        if mine is None or theirs is None:
+            return False
+        return mine is theirs or bool(type(mine) is type(theirs) and mine == theirs)
+
+
+def substitute(values: Sequence[Any], replace: Callable[[Any], Any], copies: list[tuple[Any, Any]]) -> tuple[Any, ...]:
+    """Bound values with `replace(leaf)` for each array and NumPy scalar, in the order of `key_of`; containers are copied.
+
+    `copies` gets (copy, its items as they were) for each list and dict, to notice when the function changes one.
+    """
+    return tuple(_substitute(value, replace, copies) for value in values)
+
+
+def _substitute(value: Any, replace: Callable[[Any], Any], copies: list[tuple[Any, Any]]) -> Any:
+    if type(value) is np.ndarray or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
+        return replace(value)
+    if isinstance(value, tuple):
+        items = [_substitute(item, replace, copies) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, list):
+        new = copy(value)
+        new[:] = [_substitute(item, replace, copies) for item in value]
+        copies.append((new, list(new)))
+        return new
+    if isinstance(value, dict):
+        changed = {name: _substitute(value[name], replace, copies) for name in sorted(value, key=repr)}
+        mapping = copy(value)
+        for name in value:
+            mapping[name] = changed[name]
+        copies.append((mapping, dict(mapping)))
+        return mapping
+    return value
+
+
+def changed_container(copies: Sequence[tuple[Any, Any]]) -> Any:
+    """A list or dict that is not as it was, or None."""
+    for new, before in copies:
+        if len(new) != len(before):
+            return new
+        pairs = zip(new, before, strict=True) if isinstance(before, list) else ((new.get(k), v) for k, v in before.items())
+        if any(x is not y for x, y in pairs):
+            return new
+    return None
+
+
+# ---- what changed
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One thing that a signature depends on, by its path: an array, a Python value, an object, or a container's shape."""
+
+    path: str
+    kind: str  # "array", "value", "object", "container"
+    text: str
+    dtype: np.dtype[Any] | None = None
+    shape: tuple[int, ...] = ()
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """Why a call needed a new trace: one of CAUSES, where, and what to do."""
+
+    cause: str
+    path: str = ""
+    before: str = ""
+    after: str = ""
+    fix: str = ""
+
+
+def leaves_of(names: Sequence[str], values: Sequence[Any]) -> tuple[Leaf, ...]:
+    """All leaves of bound values, each with its path: `x`, `params[0]`, `opts["lr"]`."""
+    result: list[Leaf] = []
+    for name, value in zip(names, values, strict=True):
+        _collect(name, value, result)
+    return tuple(result)
+
+
+def _collect(path: str, value: Any, result: list[Leaf]) -> None:
+    if isinstance(value, (np.ndarray, np.generic)):
+        shape = tuple(value.shape)
+        text = f"{value.dtype}[{', '.join(map(str, shape))}]" if shape or isinstance(value, np.ndarray) else str(value.dtype)
+        result.append(Leaf(path, "array", text, value.dtype, shape))
+    elif isinstance(value, (list, tuple)):
+        result.append(Leaf(path, "container", f"{type(value).__name__} of {len(value)}"))
+        fields = getattr(value, "_fields", None)
+        for n, item in enumerate(value):
+            _collect(f"{path}.{fields[n]}" if fields else f"{path}[{n}]", item, result)
+    elif isinstance(value, dict):
+        names = ", ".join(map(repr, sorted(value, key=repr)))
+        result.append(Leaf(path, "container", f"{type(value).__name__} with keys {names}"))
+        for name in sorted(value, key=repr):
+            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
+            _collect(f"{path}[{quoted}]", value[name], result)
+    elif isinstance(value, (int, float, complex, str, bytes, type(None))):
+        result.append(Leaf(path, "value", repr(value), value=value))
+    else:
+        result.append(Leaf(path, "object", f"{type(value).__name__} object", value=id(value)))
+
+
+def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
+    """What differs between the leaves of two calls, the weightiest first; empty when only aliasing does."""
+    old, new = {leaf.path: leaf for leaf in before}, {leaf.path: leaf for leaf in after}
+    result: list[Change] = []
+    for leaf in after:
+        known = old.get(leaf.path)
+        if known is None:
+            continue
+        change = _change(known, leaf, after)
+        if change is not None:
+            result.append(change)
+    if not any(change.cause in ("structure", "argument_type") for change in result):
+        for path in [p for p in new if p not in old] + [p for p in old if p not in new]:
+            text = lambda leaves, path=path: leaves[path].text if path in leaves else "absent"  # noqa: E731
+            result.append(Change("structure", path, text(old), text(new), "Pass the same keys and lengths each time."))
+    order = ("structure", "argument_type", "dtype", "rank", "python_value", "shape")
+    return sorted(result, key=lambda change: order.index(change.cause))
+
+
+def _change(old: Leaf, new: Leaf, others: Sequence[Leaf]) -> Change | None:
+    path = new.path
+    if old.kind != new.kind:
+        if "container" in (old.kind, new.kind):
+            return Change("structure", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
+        fix = _as_array(path, new.value, others) if new.kind == "value" else f"Pass {path} as the same kind of thing each time."
+        return Change("argument_type", path, old.text, new.text, fix)
+    if new.kind == "array":
+        if old.dtype != new.dtype:
+            return Change("dtype", path, old.text, new.text, f"{path} = {path}.astype(np.{old.dtype})")
+        if len(old.shape) != len(new.shape):
+            return Change("rank", path, old.text, new.text, f"Give {path} the same number of axes each time.")
+        if old.shape != new.shape:
+            return Change("shape", path, old.text, new.text, "Captured again; nothing compiled. Nothing to fix.")
+        return None
+    if new.kind == "container":
+        return None if old.text == new.text else Change("structure", path, old.text, new.text, "Pass the same keys and lengths each time.")
+    if old.text == new.text and old.value == new.value:
+        return None
+    if new.kind == "object":
+        return Change("python_value", path, old.text, f"another {new.text}", f"Pass the same object as {path} each time.")
+    if old.value is None or new.value is None or type(old.value) is not type(new.value):
+        return Change("argument_type", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
+    return Change("python_value", path, old.text, new.text, _as_array(path, new.value, others))
+
+
+def _as_array(path: str, value: Any, others: Sequence[Leaf]) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, float, complex)):
+        return f"Each value of {path} is a program of its own: use few of them."
+    dtypes = [leaf.dtype for leaf in others if leaf.dtype is not None and leaf.dtype.kind == "f"]
+    dtype = f", np.{dtypes[0]}" if dtypes and isinstance(value, float) else ""
+    return f"{path} = np.asarray({path}{dtype})"

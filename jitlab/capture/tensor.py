@@ -1,0 +1,373 @@
+"""Tensor: what an array is while it is captured. A handle on a cell and the way from the cell's base to what is seen.
+
+Aliasing ends here (loops.md §1): a Python array is a *cell*, whose current value is a node, and a *path* of views. Reading
+makes the views; writing makes updates and moves the cell on, so a view sees its base's writes and the other way round.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.errors import CaptureError, OutOfScopeError, ValueOfTracedArrayError
+from jitlab.ir import ArrayType, Node, plain
+from jitlab.ops.views import Reshape, Update, View, compose, identity_map
+
+from .positions import describe, here, source_text
+
+if TYPE_CHECKING:
+    from .state import Capture, Input
+
+Path = tuple[View | Reshape, ...]
+
+
+class Cell:
+    """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
+
+    __slots__ = ("capture", "detached", "input", "layout_read", "node", "readonly", "reads", "strides", "written")
+
+    def __init__(self, capture: Capture, node: Node, input: Input | None = None) -> None:
+        self.capture = capture
+        self.node = node
+        self.input = input  # the argument or captured array whose memory this is
+        self.reads: dict[Path, Node] = {}
+        self.strides: tuple[int, ...] | None = None  # in elements; None: C order
+        self.layout_read = False  # a reshape was taken for a view because of the strides
+        self.readonly = False
+        self.detached = False  # a copy of what NumPy would show as a view: only to be read
+        self.written = False
+
+    def read(self, path: Path) -> Node:
+        """The value seen through `path`; the same views are made once for each version of the cell."""
+        self.capture.check_open()
+        self.capture.before_read(self)
+        node = self.node
+        for n in range(1, len(path) + 1):
+            key = path[:n]
+            known = self.reads.get(key)
+            if known is None:
+                known = self.reads[key] = self.capture.graph.add(path[n - 1], node)
+                self.capture.read_log.append((self, key))
+            node = known
+        return node
+
+    def write(self, path: Path, value: Node) -> None:
+        """Replace what is seen through `path` by `value`, which has that shape and the cell's dtype."""
+        self.capture.check_open()
+        self.capture.before_write(self)
+        node = self._put(self.node, path, value)
+        if node is not self.node:
+            self.capture.journal.append((self, self.node, self.reads, self.written))
+            self.node, self.reads, self.written = node, {}, True
+
+    def _put(self, base: Node, path: Path, value: Node) -> Node:
+        if not path:
+            return value
+        step, rest = path[0], path[1:]
+        graph = self.capture.graph
+        if rest:
+            value = self._put(graph.add(step, base), rest, value)
+        if isinstance(step, Reshape):
+            return graph.add(Reshape(base.shape), value)
+        return base if 0 in plain(step.shape) else graph.add(Update(step.map, step.shape), base, value)
+
+
+class Tensor:
+    """A traced array (or NumPy scalar: `is_scalar`). It has an array's operators, methods and attributes, but no values."""
+
+    __slots__ = ("__weakref__", "_cell", "_path", "_shape", "is_scalar")
+    __array_priority__ = 1000.0
+    _cell: Cell
+    _path: Path
+    is_scalar: bool
+
+    def __init__(self, cell: Cell, path: Path = (), *, is_scalar: bool = False) -> None:
+        self._cell = cell
+        self._path = path
+        self._shape = path[-1].shape if path else cell.node.shape
+        self.is_scalar = is_scalar
+
+    # ---- what it is
+    @property
+    def capture(self) -> Capture:
+        return self._cell.capture
+
+    @property
+    def type(self) -> ArrayType:
+        return ArrayType(self._shape, self._cell.node.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        raise CaptureError(
+            "assigning to an array's shape cannot be captured", where=describe(here()), hint="x = x.reshape(...)"
+        )
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._cell.node.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self._shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def node(self) -> Node:
+        """The node of its value now."""
+        return self._cell.read(self._path)
+
+    @property
+    def readonly(self) -> bool:
+        """NumPy would refuse to write into it."""
+        return self.is_scalar or self._cell.readonly or any(_repeats(step) for step in self._path)
+
+    def __repr__(self) -> str:
+        kind = "scalar" if self.is_scalar else "array"
+        return f"<traced {kind} {self.type.describe()}>"
+
+    __str__ = __repr__
+    __hash__ = object.__hash__
+
+    # ---- views
+    def along(self, steps: Sequence[View | Reshape]) -> Tensor:
+        """The view that `steps` lead to. A reshape that NumPy could not do without a copy starts a new cell."""
+        tensor = self
+        for step in steps:
+            tensor = tensor._one_step(step)
+        return tensor
+
+    def _one_step(self, step: View | Reshape) -> Tensor:
+        if isinstance(step, Reshape):
+            if plain(step.shape) == plain(self._shape):
+                return Tensor(self._cell, self._path)
+            strides = _reshaped_strides(plain(self._shape), self.element_strides(), plain(step.shape))
+            if strides is None:
+                return self.capture.fresh(self.capture.graph.add(step, self.node()))
+            self._cell.layout_read = True
+            return Tensor(self._cell, (*self._path, step))
+        if self._path and isinstance(self._path[-1], View):
+            step = compose(step, self._path[-1])
+            before = self._path[:-1]
+        else:
+            before = self._path
+        inner = before[-1].shape if before else self._cell.node.shape
+        if step.map == identity_map(len(inner)) and plain(step.shape) == plain(inner):
+            return Tensor(self._cell, before)
+        return Tensor(self._cell, (*before, step))
+
+    def element_strides(self) -> tuple[int, ...]:
+        """Distances between elements along each axis, counted in elements, as NumPy would have them."""
+        base = self._cell.node.shape
+        strides = self._cell.strides if self._cell.strides is not None else c_strides(plain(base))
+        shape = plain(base)
+        for step in self._path:
+            if isinstance(step, Reshape):
+                reshaped = _reshaped_strides(shape, strides, plain(step.shape))
+                assert reshaped is not None
+                strides = reshaped
+            else:
+                seen = [0] * len(step.shape)
+                for (_, by, axis), stride in zip(step.map, strides, strict=True):
+                    if axis is not None:
+                        seen[axis] += stride * int(by)
+                strides = tuple(seen)
+            shape = plain(step.shape)
+        return strides
+
+    def write(self, value: Any, *, casting: str = "unsafe") -> None:
+        """`self[...] = value`: cast and broadcast as an assignment does."""
+        self.capture.assign(self, value, casting)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.capture.get_item(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.capture.set_item(self, index, value)
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("len() of unsized object")
+        return int(self._shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self._shape:
+            raise TypeError("iteration over a 0-d array")
+        return (self[i] for i in range(int(self._shape[0])))
+
+    def __contains__(self, value: Any) -> bool:
+        return bool((self == value).any())
+
+    # ---- attributes and methods
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.capture.attribute(self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in Tensor.__slots__:
+            object.__setattr__(self, name, value)
+        else:
+            self.capture.set_attribute(self, name, value)
+
+    def copy(self, order: Any = "C") -> Tensor:
+        return self.capture.fresh(self.node(), is_scalar=self.is_scalar)
+
+    def __copy__(self) -> Tensor:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self.copy()
+
+    # ---- what it has not: a value
+    def __bool__(self) -> bool:
+        return self.capture.truth(self)
+
+    def __index__(self) -> int:
+        return self.capture.index(self)
+
+    def __int__(self) -> int:
+        raise no_value(self, "int()")
+
+    def __float__(self) -> float:
+        raise no_value(self, "float()")
+
+    def __complex__(self) -> complex:
+        raise no_value(self, "complex()")
+
+    def item(self, *args: Any) -> Any:
+        raise no_value(self, ".item()")
+
+    def tolist(self) -> Any:
+        raise no_value(self, ".tolist()")
+
+    def tobytes(self, order: Any = "C") -> bytes:
+        raise no_value(self, ".tobytes()")
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            raise no_value(self, "format()")
+        return repr(self)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
+        raise no_value(self, "a conversion to a real array")
+
+    def __reduce__(self) -> Any:
+        raise no_value(self, "pickle")
+
+    # ---- NumPy's protocols: the second net
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        out = kwargs.get("out")
+        if isinstance(out, tuple) and len(out) == 1:
+            kwargs["out"] = out[0]
+        return self.capture.call_function(function, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return self.capture.call_function(function, args, kwargs)
+
+
+def _binary(name: str) -> Any:
+    def method(self: Tensor, other: Any) -> Any:
+        return self.capture.operator(name, self, other)
+
+    method.__name__ = name
+    return method
+
+
+def _inplace(name: str, forward: str) -> Any:
+    def method(self: Tensor, other: Any) -> Any:
+        return self.capture.inplace(forward, self, other)
+
+    method.__name__ = name
+    return method
+
+
+BINARY = "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split()
+for _name in BINARY:
+    setattr(Tensor, f"__{_name}__", _binary(f"__{_name}__"))
+    setattr(Tensor, f"__r{_name}__", _binary(f"__r{_name}__"))
+    setattr(Tensor, f"__i{_name}__", _inplace(f"__i{_name}__", f"__{_name}__"))
+for _name in "lt le gt ge eq ne divmod rdivmod".split():
+    setattr(Tensor, f"__{_name}__", _binary(f"__{_name}__"))
+
+
+def _unary(name: str) -> Any:
+    def method(self: Tensor) -> Any:
+        return self.capture.operator(name, self)
+
+    method.__name__ = name
+    return method
+
+
+for _name in "neg pos abs invert".split():
+    setattr(Tensor, f"__{_name}__", _unary(f"__{_name}__"))
+
+
+def no_value(tensor: Tensor, what: str) -> Exception:
+    """The error for a Python value of a tensor; an OutOfScopeError when the capture has ended."""
+    if not tensor.capture.is_open:
+        return out_of_scope(tensor.type.describe())
+    source = here()
+    text = source_text(source) if source else "the array"
+    return ValueOfTracedArrayError(
+        f"`{text}` wants a Python value by {what}, but {tensor.type.describe()} has none while jitlab records this program.",
+        where=describe(source),
+        why="one recording serves every input, so it holds what is done with the values, not the values.",
+        hint="keep it an array (NumPy's functions take it as it is), or do this outside the recorded function.",
+    )
+
+
+def out_of_scope(what: str) -> OutOfScopeError:
+    return OutOfScopeError(
+        f"the traced array {what} is out of scope and cannot be used here: its recording has ended.",
+        where=describe(here()),
+        why="it was stored outside (a list, an attribute, a global) while the function was recorded, and never had a value.",
+        hint="return it from the function, and use what the call returns.",
+    )
+
+
+def c_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(int(n), 1)
+    return tuple(reversed(strides))
+
+
+_ONE_BYTE = np.empty(1, np.int8)
+
+
+def _reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides after a reshape without copy, None when NumPy would copy. Asks NumPy, about memory nobody touches."""
+    if 0 in shape:
+        return c_strides(new)
+    ghost = np.lib.stride_tricks.as_strided(_ONE_BYTE, shape, strides)
+    try:
+        return ghost.reshape(new, copy=False).strides
+    except ValueError:
+        return None
+
+
+def _repeats(step: View | Reshape) -> bool:
+    """A broadcast (one element stands at several places) or a diagonal: NumPy makes such a view read-only."""
+    if isinstance(step, Reshape):
+        return False
+    used = [axis for _, _, axis in step.map if axis is not None]
+    return len(set(used)) < len(used) or any(axis not in used and int(n) > 1 for axis, n in enumerate(step.shape))

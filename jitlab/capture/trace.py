@@ -1,0 +1,245 @@
+"""Trace: one captured graph, what its inputs are bound to, how its outputs become the caller's objects, and what it guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jitlab.errors import CaptureError
+from jitlab.ir import Graph, Node, Source
+from jitlab.ops.host import HostCall, Item
+from jitlab.ops.sources import Constant, Parameter
+from jitlab.ops.views import Reshape, View
+
+from .state import Capture, Input
+from .tensor import Cell, Path, Tensor
+
+Build = Callable[[Sequence[Any], Sequence[Any]], Any]  # (graph outputs, real inputs) -> the caller's object
+
+
+class NotReplayable(Exception):
+    """The trace does not fit these inputs after all: the call runs as plain Python."""
+
+
+@dataclass
+class Trace:
+    """A graph and its bindings. `run` is set when it is compiled: real inputs -> graph outputs."""
+
+    name: str
+    number: int
+    graph: Graph
+    inputs: list[Input]
+    build: Build
+    writes: list[tuple[int, int]]  # (input, graph output): what has to be copied into the caller's arrays
+    shared: list[int]  # graph outputs that an op-by-op run may give as views of inputs or constants
+    guards: list[Any]
+    uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
+    leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
+    same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
+    run: Callable[[Sequence[Any]], list[Any]] | None = None
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        """Run on real inputs, write what NumPy would have written, and give the results their form."""
+        assert self.run is not None
+        if self.writes:
+            self.check_writable(inputs)
+        outputs = self.run(inputs)
+        if self.shared:
+            self.separate(outputs, inputs)
+        for number, output in self.writes:
+            np.copyto(inputs[number], outputs[output])
+        return self.build(outputs, inputs)
+
+    def fits(self, leaves: Sequence[Any]) -> bool:
+        """The guards beyond the signature hold for these argument leaves."""
+        for guard in self.guards:
+            input = guard.input
+            position = self.inputs.index(input)
+            value = leaves[self.leaves[position]] if position < len(self.leaves) else input.value
+            if int(value) != guard.value:
+                return False
+        return all(leaves[n] is found for n, found in self.same)
+
+    def collect(self, leaves: Sequence[Any]) -> list[Any]:
+        """The real inputs of a call: its argument leaves, then the captured arrays."""
+        return [*(leaves[n] for n in self.leaves), *(input.value for input in self.inputs[len(self.leaves) :])]
+
+    def check_writable(self, inputs: Sequence[Any]) -> None:
+        """Written arrays can be written, and overlap no other input (their order of writes would show)."""
+        for number, _ in self.writes:
+            target = inputs[number]
+            if not target.flags.writeable:
+                raise ValueError("assignment destination is read-only")
+            for other, array in enumerate(inputs):
+                if other != number and isinstance(array, np.ndarray) and _overlap(target, array):
+                    raise NotReplayable(f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+
+    def separate(self, outputs: list[Any], inputs: Sequence[Any]) -> None:
+        """Results own their memory: what an op-by-op run left as a view of an input or a constant is copied."""
+        for n in self.shared:
+            value = outputs[n]
+            others = (*inputs, *(outputs[m] for m in self.shared if m < n))
+            if isinstance(value, np.ndarray) and (
+                not value.flags.writeable or any(isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in others)
+            ):
+                outputs[n] = np.array(value)
+
+
+def _overlap(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
+    if not np.may_share_memory(x, y):
+        return False
+    try:
+        return bool(np.shares_memory(x, y, max_work=1000))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars: bool = True) -> Trace:
+    """The trace of a capture whose program gave `result`."""
+    structure = Structure(capture, numbers_become_scalars)
+    build = structure.of(result)
+    structure.settle()
+    graph = capture.graph
+    writes = []
+    for position, input in enumerate(capture.inputs):
+        if input.tensor._cell.written:
+            writes.append((position, structure.output(input.tensor._cell.node)))
+    graph.outputs = list(structure.nodes)
+    shared = shared_outputs(graph.outputs)
+    trimmed = graph.without_dead()
+    uses = {input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used}
+    return Trace(capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), uses)
+
+
+def shared_outputs(outputs: Sequence[Node]) -> list[int]:
+    """Outputs that are, through views only, an input, a constant, a host operation's result, or another output's memory."""
+    roots = [_root(node) for node in outputs]
+    sources = (Parameter, Constant, HostCall)
+    return [n for n, root in enumerate(roots) if isinstance(root.op, sources) or roots.count(root) > 1]
+
+
+def _root(node: Node) -> Node:
+    while isinstance(node.op, (View, Reshape, Item)):
+        node = node.inputs[0]
+    return node
+
+
+class Structure:
+    """The form of a result: containers, and at the leaves tensors, NumPy scalars, Python values, and the caller's own objects.
+
+    Arrays that alias one another in the program alias one another in the result.
+    """
+
+    def __init__(self, capture: Capture, numbers_become_scalars: bool) -> None:
+        self.capture = capture
+        self.numbers_become_scalars = numbers_become_scalars
+        self.nodes: list[Node] = []
+        self.leaves: list[tuple[Tensor, _Leaf]] = []
+        self.by_tensor: dict[int, _Leaf] = {}
+
+    def output(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def of(self, x: Any) -> Build:
+        """A function that builds x from graph outputs and real inputs."""
+        if isinstance(x, Tensor):
+            x._cell.capture.check_open()
+            leaf = self.by_tensor.get(id(x))
+            if leaf is None:
+                leaf = self.by_tensor[id(x)] = _Leaf(x.is_scalar)
+                self.leaves.append((x, leaf))
+            return leaf
+        if isinstance(x, np.ndarray) and type(x) is np.ndarray:
+            value = self.capture.value(x)
+            return self.of(value) if isinstance(value, Tensor) else _constant(x)
+        if isinstance(x, (list, tuple)):
+            return _sequence(type(x), [self.of(item) for item in x])
+        if isinstance(x, dict):
+            return _mapping(x, {key: self.of(item) for key, item in x.items()})
+        if self.numbers_become_scalars:
+            if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+                return _constant(np.asarray(x)[()])
+            if not isinstance(x, (str, bytes, np.generic, type(None))):
+                raise CaptureError(
+                    f"{self.capture.name} returned a {type(x).__name__}: a traced function must return zero or more Tensors",
+                    why="what a call gives back is made from the recorded operations' results",
+                    hint="return arrays, numbers, None, and tuples, lists or dicts of them",
+                )  # fmt: skip
+        return _constant(x)
+
+    def settle(self) -> None:
+        """Decide what each leaf takes from where: an input's memory, a base that several share, or a value of its own."""
+        sharing: dict[Cell, int] = {}
+        for tensor, _ in self.leaves:
+            sharing[tensor._cell] = sharing.get(tensor._cell, 0) + 1
+        bases: dict[Cell, int] = {}
+        positions = {id(input): n for n, input in enumerate(self.capture.inputs)}
+        for tensor, leaf in self.leaves:
+            cell = tensor._cell
+            if cell.input is not None and not tensor.is_scalar:
+                leaf.input, leaf.path = positions[id(cell.input)], tensor._path
+            elif sharing[cell] > 1 and not tensor.is_scalar:
+                if cell not in bases:
+                    bases[cell] = self.output(cell.node)
+                leaf.output, leaf.path = bases[cell], tensor._path
+            else:
+                leaf.output = self.output(tensor.node())
+
+
+class _Leaf:
+    """A tensor of the result."""
+
+    __slots__ = ("input", "is_scalar", "output", "path")
+
+    def __init__(self, is_scalar: bool) -> None:
+        self.is_scalar = is_scalar
+        self.input = -1
+        self.output = -1
+        self.path: Path = ()
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        value = inputs[self.input] if self.input >= 0 else outputs[self.output]
+        if self.is_scalar:
+            return value[()] if isinstance(value, np.ndarray) else value
+        if type(value) is not np.ndarray:
+            value = outputs[self.output] = np.asarray(value)
+        return view_of(value, self.path)
+
+
+def view_of(array: np.ndarray[Any, Any], path: Path) -> np.ndarray[Any, Any]:
+    """The real view of a real array."""
+    for step in path:
+        if isinstance(step, Reshape):
+            array = array.reshape(tuple(int(n) for n in step.shape))
+        else:
+            seen = step.numpy(array)
+            array = seen if isinstance(seen, np.ndarray) else array[tuple(int(offset) for offset, _, _ in step.map) + (...,)]
+    return array
+
+
+def _constant(value: Any) -> Build:
+    return lambda outputs, inputs: value
+
+
+def _sequence(kind: type, items: list[Build]) -> Build:
+    if hasattr(kind, "_fields"):
+        return lambda outputs, inputs: kind(*(item(outputs, inputs) for item in items))
+    return lambda outputs, inputs: kind([item(outputs, inputs) for item in items])
+
+
+def _mapping(x: dict[Any, Any], items: dict[Any, Build]) -> Build:
+    kind = type(x)
+    if kind is dict:
+        return lambda outputs, inputs: {key: item(outputs, inputs) for key, item in items.items()}
+
+    def build(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        result = kind(x.default_factory) if hasattr(x, "default_factory") else kind()  # type: ignore[call-arg]
+        for key, item in items.items():
+            result[key] = item(outputs, inputs)
+        return result
+
+    return build
