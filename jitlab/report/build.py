@@ -185,7 +185,7 @@ def _retrace(event: Any, recording: Recording) -> Json:
         "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
         "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
         "text": wording.retrace_text(cause, event.argument, event.before, event.after),
-        "fix": event.fix or None, "first": cause == "first_call", "compiled": _compiled_anew(key, recording),
+        "fix": None if "Nothing to fix" in event.fix else event.fix or None, "first": cause == "first_call", "compiled": _compiled_anew(key, recording),
     }  # fmt: skip
 
 
@@ -323,10 +323,12 @@ def suggestion(data: Json, seconds: float | None) -> Json | None:
         return None
     first = retraces[0]
     why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
+    fix = retraces[-1]["fix"]
+    code = fix if wording.is_code(fix) else None
     return {
-        "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces)),
-        "code": retraces[-1]["fix"],
-        "why": f"{why} {wording.duration(lost)} lost.", "section": "retraces",
+        "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces), fix),
+        "code": code,
+        "why": f"{why} {'' if code else fix + ' '}{wording.duration(lost)} lost.", "section": "retraces",
     }  # fmt: skip
 
 

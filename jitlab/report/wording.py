@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ CAUSES = {
     "dtype": "a dtype",
     "layout": "a memory layout",
     "structure": "a structure",
+    "argument_type": "another type",
     "global": "a global name",
     "closure": "a closure variable",
     "aliasing": "two arguments that share memory",
@@ -107,6 +109,7 @@ def retrace_text(cause: str, argument: str, before: str, after: str) -> str:
         "shape": f"{name}: {before} → {after}, captured again",
         "rank": f"{name}: {before} → {after}, another number of axes",
         "dtype": f"{name}: {before} → {after}, another dtype is another trace",
+        "argument_type": f"{change}: another type is another trace",
         "structure": f"{change}: the structure of an argument is part of a trace",
         "global": f"{change}: the type of a global name is part of a trace",
         "closure": f"{change}: the type of a closure variable is part of a trace",
@@ -114,18 +117,24 @@ def retrace_text(cause: str, argument: str, before: str, after: str) -> str:
     return rules.get(cause, f"{change}: {cause_text(cause, before)}")
 
 
-def next_for_retraces(cause: str, argument: str, times: int) -> str:
+def next_for_retraces(cause: str, argument: str, times: int, fix: str) -> str:
     """The headline of the suggestion: what to do, then how often it happened."""
-    happened = f"it retraced {'once' if times == 1 else f'{times} times'}"
+    often = "once" if times == 1 else f"{times} times"
     name = argument or "the argument"
-    todo = {
-        "python_value": f"Make {name} an array",
-        "dtype": f"Keep the dtype of {name}",
-        "structure": f"Keep the structure of {name}",
-        "global": f"Keep the type of {name}",
-        "closure": f"Keep the type of {name}",
-    }
-    return f"{todo.get(cause, f'Keep {name} as it is')}: {happened}"
+    if is_code(fix):
+        if "asarray(" in fix:
+            return f"Make {name} an array: it retraced {often}"
+        if cause == "dtype":
+            return f"Keep the dtype of {name}: it retraced {often}"
+    return f"{name} retraced {often}"
+
+
+def is_code(fix: str) -> bool:
+    """A fix that can be copied into the program, not a sentence."""
+    try:
+        return bool(ast.parse(fix).body) and not isinstance(ast.parse(fix).body[0], ast.Expr)
+    except (SyntaxError, ValueError):
+        return False
 
 
 def bound_text(kernel: Mapping[str, Any]) -> str:

@@ -144,9 +144,10 @@ def softmax_events(retraces=5, compare=True, function="In [7]"):
         plan = softmax_plan(i + 1, 2 * i, function)
         where = ((CELL, 10, 5, 10, 7), (CELL, 11, 5, 11, 7))
         yield events.Traced(
-            function=function, trace=i + 1, causes=("first_call",) if first else ("python_value",),
+            function=function, trace=i + 1, causes=("first_call" if first else "python_value",),
             argument="" if first else "lr", before="" if first else rates[i - 1], after="" if first else rates[i],
-            lines=() if first else where, fix="" if first else "lr = np.asarray(lr, np.float32)", operations=22, **clock.take(0.9),
+            lines=() if first else where, fix="" if first else "lr = np.asarray(lr, np.float32)", operations=22,
+            **clock.take(0.9),
         )  # fmt: skip
         yield events.PassRan(
             function=function, trace=i + 1, name="simplify", nodes_before=25, nodes_after=22, **clock.take(0.4)

@@ -7,9 +7,8 @@ from jitlab.report import Peaks, Recording, build, explain, record, recording
 
 
 def ran(cluster="cluster_0", ms=1.0, function="f", start=0):
-    return events.ClusterRan(
-        function=function, trace=1, cluster=cluster, start_ns=start, duration_ns=int(ms * samples.MS), kernels_ns=(int(ms * samples.MS),)
-    )  # fmt: skip
+    ns = int(ms * samples.MS)
+    return events.ClusterRan(function=function, trace=1, cluster=cluster, start_ns=start, duration_ns=ns, kernels_ns=(ns,))
 
 
 def test_events_of_other_threads_are_recorded():

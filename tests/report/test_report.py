@@ -116,6 +116,30 @@ def test_a_fix_for_lost_compilation_needs_a_fix():
     assert rec.report().verdict["next"] is None
 
 
+def retraced(cause, argument, before, after, fix):
+    event = events.Traced(
+        function="f", trace=2, causes=(cause,), argument=argument, before=before, after=after, lines=(), fix=fix,
+        operations=1, start_ns=0, duration_ns=10**9,
+    )  # fmt: skip
+    return samples.recorded([event]).report()
+
+
+def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
+    report = retraced("python_value", "mode", "'a'", "'b'", "Each value of mode is a program of its own: use few of them.")
+    assert report.verdict["next"] == {
+        "text": "mode retraced once", "code": None,
+        "why": "mode was 'a', then 'b': a Python string is part of a trace, so each new value is captured again."
+        " Each value of mode is a program of its own: use few of them. 1.00 s lost.",
+        "section": "retraces",
+    }  # fmt: skip
+
+
+def test_a_harmless_retrace_has_nothing_to_fix():
+    report = retraced("shape", "X", "f32[6]", "f32[5]", "Captured again; nothing compiled. Nothing to fix.")
+    assert report.retraces[0].fix is None and report.verdict["next"] is None
+    assert "Nothing to fix." in str(report)
+
+
 def test_colours_follow_first_appearance_and_plans_alike_share_them(report):
     colors = [(c["color"], c["pattern"]) for c in report.to_json()["clusters"]]
     assert colors == [(0, "solid"), (1, "diagonal")] * 6
