@@ -622,6 +622,41 @@ class VectorEmitter:
     def arctan(self, x: Val) -> Val:
         return math.arctan(self, x)
 
+    def arcsin(self, x: Val) -> Val:
+        return math.arcsin(self, x)
+
+    def arccos(self, x: Val) -> Val:
+        return math.arccos(self, x)
+
+    def arctan2(self, y: Val, x: Val) -> Val:
+        return math.arctan2(self, y, x)
+
+    def arcsinh(self, x: Val) -> Val:
+        return math.arcsinh(self, x)
+
+    def arccosh(self, x: Val) -> Val:
+        return math.arccosh(self, x)
+
+    def arctanh(self, x: Val) -> Val:
+        return math.arctanh(self, x)
+
+    def cbrt(self, x: Val) -> Val:
+        return math.cbrt(self, x)
+
+    def erf(self, x: Val) -> Val:
+        return math.erf(self, x)
+
+    def fmod(self, x: Val, y: Val) -> Val:
+        """C's remainder, of the dividend's sign; 0 for an integer zero divisor."""
+        if x.dtype.kind == "f":
+            return math.fmod(self, x, y)
+        zero, one = self.constant(0, x.dtype), self.constant(1, x.dtype)
+        unsafe = self.eq(y, zero)
+        if x.dtype.kind == "i":
+            unsafe = self.or_(unsafe, self.eq(y, self.constant(-1, x.dtype)))
+        divisor = self.select(unsafe, one, y)
+        return self.sub(x, self.mul(self._truncated_quotient(x, divisor, constant=_is_literal(y.text)), divisor))
+
     def hypot(self, x: Val, y: Val) -> Val:
         return math.hypot(self, x, y)
 

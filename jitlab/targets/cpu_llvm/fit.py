@@ -23,9 +23,9 @@ def series(term: Callable[[int], Any], terms: int = 40) -> Callable[[Any], Any]:
 
 
 def erf_ratio(z: Any) -> Any:
-    """erf(x) / x for z = x*x."""
+    """erf(x) / x - 1 for z = x*x."""
     x = mp.sqrt(z)
-    return mp.erf(x) / x if z else 2 / mp.sqrt(mp.pi)
+    return (mp.erf(x) / x if z else 2 / mp.sqrt(mp.pi)) - 1
 
 
 HALF_LN2 = float(mp.log(2) / 2 * 1.01)
@@ -33,14 +33,33 @@ QUARTER_PI_SQUARED = float((mp.pi / 4 * 1.01) ** 2)
 LOG_SQUARED = 0.17158**2  # of f / (2 + f) for 1 + f from sqrt(1/2) to sqrt(2)
 ATAN_SQUARED = 0.41422**2  # tan(pi/8) squared
 
+
+def asin_rest(z: Any) -> Any:
+    """(arcsin(s) - s) / s**3 for z = s*s, by its series near 0."""
+    if z < 0.01:
+        return sum(mp.binomial(2 * k, k) / mp.mpf(4) ** k / (2 * k + 1) * z ** (k - 1) for k in range(1, 40))
+    s = mp.sqrt(z)
+    return (mp.asin(s) - s) / s**3
+
+
+def erfc_rest(t: Any) -> Any:
+    """exp(x*x) erfc(x) for t = 1 / (x + 3)."""
+    x = 1 / t - 3
+    return mp.exp(x * x) * mp.erfc(x)
+
+
 FITS: tuple[Fit, ...] = (
     ("EXP", lambda r: series(lambda k: 1 / mp.factorial(k + 2))(r), -HALF_LN2, HALF_LN2, 10, 5),
-    ("EXP2", lambda r: mp.log(2) * series(lambda k: mp.log(2) ** k / mp.factorial(k + 1))(r), -0.503, 0.503, 12, 6),
+    ("EXP2", lambda r: mp.log(2) * series(lambda k: mp.log(2) ** k / mp.factorial(k + 1))(r), -0.503, 0.503, 11, 6),
     ("LOG", series(lambda k: mp.mpf(2) / (2 * k + 3)), 0, LOG_SQUARED, 7, 4),
     ("LOG_TAIL", series(lambda k: mp.mpf(2) / (2 * k + 5)), 0, LOG_SQUARED, 8, 0),
     ("SIN", series(lambda k: (-1) ** (k + 1) / mp.factorial(2 * k + 3)), 0, QUARTER_PI_SQUARED, 6, 3),
     ("COS", series(lambda k: (-1) ** k / mp.factorial(2 * k + 4)), 0, QUARTER_PI_SQUARED, 6, 3),
     ("ATAN", series(lambda k: mp.mpf((-1) ** (k + 1)) / (2 * k + 3), 90), 0, ATAN_SQUARED, 12, 5),
+    ("ASIN", asin_rest, 0, 0.2501, 13, 6),
+    ("CBRT", lambda z: z ** (-mp.mpf(1) / 3), 0.7071, 1.4143, 6, 5),
+    ("ERF", erf_ratio, 0, 1.001, 12, 7),
+    ("ERFC", erfc_rest, 0.111, 0.2501, 15, 8),
 )
 
 NOTES = {
@@ -51,6 +70,10 @@ NOTES = {
     "SIN": "(sin(r) - r) / r**3 in r**2",
     "COS": "(cos(r) - 1 + r**2 / 2) / r**4 in r**2",
     "ATAN": "(arctan(t) - t) / t**3 in t**2",
+    "ASIN": "(arcsin(s) - s) / s**3 in s**2",
+    "CBRT": "z ** (-1/3)",
+    "ERF": "erf(x) / x - 1 in x**2",
+    "ERFC": "exp(x**2) erfc(x) in 1 / (x + 3)",
 }
 
 

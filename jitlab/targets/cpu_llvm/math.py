@@ -437,6 +437,40 @@ def log10(x: Num) -> Num:
     return _log_of_base(x, "INV_LN10", (high, low))
 
 
+# inverse hyperbolic functions, through log1p
+
+
+def _log_twice(x: Num) -> Num:
+    """log(2 x) for a large x."""
+    k, f = _split_log(x)
+    return _log_edges(x, _log_join(k + 1.0, f))
+
+
+@_Function
+def arcsinh(x: Num) -> Num:
+    a = abs(x)
+    huge = 2.0 ** (x.format.mantissa // 2 + 2)
+    square = a * a
+    small = log1p.body(a + square / (sqrt(square + 1.0) + 1.0))
+    y = where(a > huge, _log_twice(a), small)
+    return copysign(where(a < x.format.tiny, a, y), x)
+
+
+@_Function
+def arccosh(x: Num) -> Num:
+    huge = 2.0 ** (x.format.mantissa // 2 + 2)
+    t = x - 1.0
+    y = where(x > huge, _log_twice(x), log1p.body(t + sqrt(t * (t + 2.0))))
+    return where(x < 1.0, NAN, y)
+
+
+@_Function
+def arctanh(x: Num) -> Num:
+    a = abs(x)
+    y = log1p.body((a + a) / (1.0 - a)) * 0.5
+    return copysign(where(a < x.format.tiny, a, y), x)
+
+
 # circular functions
 
 # |x| up to which three parts of pi/2 leave a good remainder
@@ -536,20 +570,69 @@ def _fast_tan(x: Num) -> Num:
     return (y.bits() ^ sign).unbits()
 
 
-@_Function
-def arctan(x: Num) -> Num:
-    high, low = x.constants("PIO4")
-    a = abs(x)
-    middle, large = a > 0.41421356, a > 2.41421356
-    above = where(large, a.wrap(a.of(-1.0)), where(middle, a - 1.0, a))
-    below = where(large, a, where(middle, a + 1.0, 1.0))
+def _atan_of_ratio(a: Num, b: Num) -> Num:
+    """arctan(a / b) for a >= 0 and b > 0, by way of pi/4 or pi/2 where the ratio is above tan(pi/8)."""
+    high, low = a.constants("PIO4")
+    middle, large = a > b * 0.41421356, a > b * 2.41421356
+    above = where(large, -b, where(middle, a - b, a))
+    below = where(large, a, where(middle, a + b, b))
     t = above / below
     z = t * t
-    y = fma(z * t, poly(z, x.constants("ATAN")), t)
     zero = a.wrap(a.of(0.0))
-    y = y + where(large, 2 * low, where(middle, a.wrap(a.of(low)), zero))
-    y = y + where(large, 2 * high, where(middle, a.wrap(a.of(high)), zero))
-    return copysign(y, x)
+    y = fma(z * t, poly(z, a.constants("ATAN")), t)
+    y = y + where(large, 2 * low, where(middle, low, zero))
+    return y + where(large, 2 * high, where(middle, high, zero))
+
+
+@_Function
+def arctan(x: Num) -> Num:
+    a = abs(x)
+    return copysign(_atan_of_ratio(a, a.wrap(a.of(1.0))), x)
+
+
+@_Function
+def arctan2(y: Num, x: Num) -> Num:
+    high, low = x.constants("PIO4")
+    a, b = abs(y), abs(x)
+    both = a.equals(INF) & b.equals(INF)
+    # scaled to where sums do not overflow and denormals do not round
+    end, up = 2.0 ** (x.format.bias - 2), 2.0 ** (x.format.mantissa + 8)
+    one = x.wrap(x.of(1.0))
+    scale = where((a > end) | (b > end), 0.25, where((a < 1 / (up * up)) & (b < 1 / (up * up)), up, one))
+    a, b = where(both, 1.0, a * scale), where(both, 1.0, b * scale)
+    r = where(a.equals(0.0), 0.0, _atan_of_ratio(a, b))
+    r = where(x.wrap(x.e.signbit(x.v)), 4 * high - (r - 4 * low), r)
+    return where(x.is_nan() | y.is_nan(), NAN, copysign(r, y))
+
+
+def _asin_parts(x: Num) -> tuple[Num, Num, Num]:
+    """s, rest and whether |x| is above 1/2: s + rest is arcsin(|x|), then arcsin(sqrt((1 - |x|) / 2))."""
+    a = abs(x)
+    large = a > 0.5
+    z = where(large, (1.0 - a) * 0.5, a * a)
+    root = sqrt(z)
+    lost = where(root > 0.0, fma(-root, root, z) / (root + root), 0.0)
+    s = where(large, root, a)
+    return s, fma(s * z, poly(z, x.constants("ASIN")), where(large, lost, 0.0)), large
+
+
+@_Function
+def arcsin(x: Num) -> Num:
+    high, low = x.constants("PIO2")[:2]
+    s, rest, large = _asin_parts(x)
+    y, y_low = fast_two_sum(x.wrap(x.of(high)), s * -2.0)
+    return copysign(where(large, y + (y_low + (low - 2.0 * rest)), s + rest), x)
+
+
+@_Function
+def arccos(x: Num) -> Num:
+    high, low = x.constants("PIO2")[:2]
+    s, rest, large = _asin_parts(x)
+    negative = x < 0.0
+    middle = high - (copysign(s, x) + (copysign(rest, x) - low))
+    twice = (s + rest) * 2.0
+    outer = where(negative, 2 * high - (2.0 * s + (2.0 * rest - 2 * low)), twice)
+    return where(large, outer, middle)
 
 
 # powers and remainders
@@ -644,6 +727,45 @@ def _magnitude(a: Num, y: Num) -> Num:
     r, r_low = two_sum(first, fma(n, -low, x_low))
     e = fma(r * r, poly_wide(r, a.constants("EXP")), r_low)
     return _scale((e + r) + 1.0, ticks)
+
+
+@_Function
+def cbrt(x: Num) -> Num:
+    a = abs(x)
+    k, f = _split_log(a)
+    third = fma(k, 1 / 3, x.format.magic)
+    rest = k - (third - x.format.magic) * 3.0  # -1, 0 or 1
+    z = f + 1.0
+    up, down = rest > 0.0, rest < 0.0
+    one = z.wrap(z.of(1.0))
+    # r approximates m ** (-1/3)
+    r = poly(z, x.constants("CBRT")) * where(up, 2 ** (-1 / 3), where(down, 2 ** (1 / 3), one))
+    m = z * where(up, 2.0, where(down, 0.5, one))
+    for _ in range(2 if x.format.itemsize == 8 else 1):
+        e = fma(-m * r, r * r, 1.0)
+        r = fma(r * e, fma(e, 2 / 9, 1 / 3), r)
+    square = r * r
+    y = m * square
+    y = fma(fma(-y * y, y, m) * square, 1 / 3, y)
+    return where((a > 0.0) & (a < INF), copysign(y * _power_of_two(third), x), x)
+
+
+@_Function
+def erf(x: Num) -> Num:
+    a = abs(x)
+    end = 6.0 if x.format.itemsize == 8 else 4.0  # from here on it rounds to 1
+    a = where(a > end, end, a)
+    z = a * a
+    small = fma(a, poly(where(a < 1.0, z, 1.0), x.constants("ERF")), a)
+    t = 1.0 / (where(a < 1.0, 1.0, a) + 3.0)
+    r, ticks = _reduce_exp(-z)
+    large = 1.0 - (_exp_less_one(r) + 1.0) * _power_of_two(ticks) * poly(t, x.constants("ERFC"))
+    return copysign(where(a < 1.0, small, large), x)
+
+
+@_Function
+def fmod(x: Num, y: Num) -> Num:
+    return _fmod(x, y)
 
 
 def _fmod(x: Num, y: Num) -> Num:
