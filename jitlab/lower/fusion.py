@@ -285,7 +285,8 @@ def _fits(stage: Stage, group: Group) -> bool:
         if stage.kind == "map" and stage.space == group.outer:
             return all(_aligned(s, p, len(stage.space)) for s, p in inner_refs) and (reads_result or not inner_refs)
         loops = [s for s in group.stages if len(s.space) > len(group.outer)]
-        if reads_result or not loops or stage.space != loops[0].space or not all(s.kind == "reduce" for s in loops):
+        late = any(len(s.space) <= len(group.outer) for s, _ in inner_refs)  # made when the loops are done
+        if reads_result or late or not loops or stage.space != loops[0].space or not all(s.kind == "reduce" for s in loops):
             return False
         if stage.kind == "reduce":
             return stage.reduced == loops[0].reduced

@@ -33,7 +33,7 @@ from jitlab.ops.indexing import Scatter, ScatterAdd
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update
 
-from .fusion import Group, boundaries, fuse, operand_root, updates_in_place
+from .fusion import Group, boundaries, fuse, updates_in_place
 from .reading import Position, Reader, Unreadable, gather_positions
 from .schedule import Nest, collapse
 from .sizes import Sizes
@@ -109,16 +109,21 @@ class _Lowering:
             for source in dict.fromkeys(node.inputs):
                 users.setdefault(source, []).append(node)
         read_elsewhere = self._read_elsewhere(groups)
-        for node in self.cluster.nodes:
-            if node not in made or (isinstance(node.op, Reduction) and node not in stored and node not in read_elsewhere):
+        own = [
+            node
+            for node in self.cluster.nodes
+            if node in made and (node in stored or node in read_elsewhere or not isinstance(node.op, Reduction))
+        ]
+        base_of = self._in_place(own, users, outputs)
+        given_away = {base: node for node, base in base_of.items()}
+        for node in own:
+            if node in base_of:
+                self.buffers[node] = self.buffers[base_of[node]]
                 continue
-            in_place = isinstance(node.op, Update) and node.inputs[0] in self.buffers
-            if in_place and node.inputs[0] in self.inside and updates_in_place(node, users, outputs) and self._lone(node):
-                continue  # takes over its base's buffer below
-            self._allocate(node, node in outputs)
-        for node in self.cluster.nodes:
-            if isinstance(node.op, Update) and node in made and node not in self.buffers:
-                self.buffers[node] = self.buffers[node.inputs[0]]
+            last = node
+            while last in given_away:
+                last = given_away[last]
+            self._allocate(node, last in outputs)
         kernels: list[Kernel] = []
         infos: list[KernelInfo] = []
         for group in groups:
@@ -148,19 +153,29 @@ class _Lowering:
             node for group in groups for stage in group.stages for node, _ in stage.refs if where.get(node) is not group
         }
 
-    def _lone(self, node: Node) -> bool:
-        """The new value does not read the base, so storing it in place spoils nothing it reads."""
-        base = node.inputs[0]
+    def _in_place(self, own: list[Node], users: dict[Node, list[Node]], outputs: list[Node]) -> dict[Node, Node]:
+        """Updates that take over the buffer of their base: nobody else wants the old version, their own value included."""
+        places = set(own)
+        result: dict[Node, Node] = {}
+        for node in own:
+            if not isinstance(node.op, Update) or node.inputs[0] not in places:
+                continue
+            if updates_in_place(node, users, outputs) and not self._reads(node.inputs[1], node.inputs[0], places):
+                result[node] = node.inputs[0]
+        return result
+
+    def _reads(self, value: Node, base: Node, places: set[Node]) -> bool:
+        """Does computing `value` read `base`? What has a place of its own was computed before."""
         seen: set[Node] = set()
-        todo = [node.inputs[1]]
+        todo = [value]
         while todo:
-            value = todo.pop()
-            if value is base:
-                return False
-            if value not in seen and value in self.inside and value not in self.buffers:
-                seen.add(value)
-                todo.extend(value.inputs)
-        return True
+            node = todo.pop()
+            if node is base:
+                return True
+            if node not in seen and node in self.inside and node not in places:
+                seen.add(node)
+                todo.extend(node.inputs)
+        return False
 
     def _allocate(self, node: Node, output: bool) -> None:
         shape = tuple(self.sizes.of(n) for n in node.shape)
@@ -277,7 +292,7 @@ class _Lowering:
             return e, rows, False
         if rows == ONE and self._positive(columns) >= self._positive(extent_rows):
             return e, columns, True
-        raise Unreadable(operand_root(node) if operand_root(node) not in self.inside else node)
+        raise Unreadable(node)
 
     def _positive(self, p: Poly) -> int:
         return p.evaluate({**self.sizes.values, **{s: 1 << 40 for s in self.strides}})
@@ -322,7 +337,7 @@ class _Lowering:
         e = reader.read(b, (Index.var("q") if int(b.shape[0]) != 1 else Index(),))
         stride = e.offset.coefficient("q") if isinstance(e, Load) and not e.gathered else ONE
         if not isinstance(e, Load) or e.gathered or any(name in self.strides for name in stride.symbols):
-            raise Unreadable(operand_root(b) if operand_root(b) not in self.inside else b)  # the stride may be negative
+            raise Unreadable(b)  # the stride may be negative
         return e, stride if stride.terms else ONE, False
 
     def _region(self, node: Node, make_reader: Callable[..., Reader]) -> list[Statement]:

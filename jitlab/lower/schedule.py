@@ -108,28 +108,35 @@ class Nest:
     def _whole(self) -> list[Statement]:
         """A reduction of everything: partial results of blocks, then one of them all; scalar work follows."""
         looped = [stage for stage in self.group.stages if stage.space]
-        after = [stage for stage in self.group.stages if not stage.space and stage.kind == "map"]
-        bare = [stage for stage in self.group.stages if not stage.space and stage.kind == "reduce"]
         statements: list[Statement] = []
+        tail: list[Statement] = []  # what needs the results, in the order of the stages
         if looped:
             p = Pass(looped[0].space)
             for stage in looped:
                 self._add(p, stage)
-            statements.extend(self._blocks(p))
+            blocks, finishes = self._blocks(p)
+            statements.append(blocks)
+            tail.extend(finishes)
             for accumulator, stage in zip(p.accumulators, (s for s in looped if s.kind == "reduce"), strict=True):
                 self._bind(stage, accumulator)
-        for stage in bare:
+                tail.extend(self._stored_result(stage))
+        for stage in self.group.stages:
+            if stage.space:
+                continue
+            if stage.kind == "map":
+                tail.append(self._store(stage))
+                continue
             p = Pass(())
             self._add(p, stage)
-            statements.extend(self._loops([], list(p.statements), vector=None, accumulators=p.accumulators))
+            tail.extend(self._loops([], list(p.statements), vector=None, accumulators=p.accumulators))
             self._bind(stage, p.accumulators[0])
-        for stage in looped + bare:
-            if stage.kind == "reduce" and self.place(stage.node) is not None:
-                statements.append(self._store_result(stage))
-        statements.extend(self._store(stage) for stage in after)
-        return statements
+            tail.extend(self._stored_result(stage))
+        return [*statements, For("z", (Index(ONE),), tail)]
 
-    def _blocks(self, p: Pass) -> list[Statement]:
+    def _stored_result(self, stage: Stage) -> list[Statement]:
+        return [self._store_result(stage)] if self.place(stage.node) is not None else []
+
+    def _blocks(self, p: Pass) -> tuple[Statement, list[Statement]]:
         loops: list[tuple[str, Poly]] = [(f"a{axis}", n) for axis, n in enumerate(p.inner)]
         body: list[Statement] = list(p.statements)
         loops, body = collapse(loops, body)
@@ -155,7 +162,7 @@ class Nest:
         partials = {a.name: self._partials(a, count) for a in p.accumulators}
         leave: list[Statement] = [Partial(a, partials[a.name], Index.var(block)) for a in p.accumulators]
         outer = For(block, (Index(count),), [inner, *leave])
-        return [outer, *(Finish(a, partials[a.name], count, total) for a in p.accumulators)]
+        return outer, [Finish(a, partials[a.name], count, total) for a in p.accumulators]
 
     def _column(self) -> list[Statement]:
         """Kept axes outside, reduced ones inside; vectors along the last axis of the space."""

@@ -839,6 +839,8 @@ class _Phase:
                 bound.update(a.name for a in inner.accumulators)
             elif isinstance(inner, Store):
                 bound.add(f"={inner.buffer.name}")
+            elif isinstance(inner, Finish):
+                bound.add(inner.accumulator.name)
         for inner in walk([s]):
             for root in expressions(inner):
                 self._hoist_expr(root, bound, set())
