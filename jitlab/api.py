@@ -37,8 +37,12 @@ from jitlab.capture import (
     leaves_of,
     substitute,
 )
+from jitlab.cluster import cluster
 from jitlab.config import config
-from jitlab.ir import Graph, Source, interpret, is_operation
+from jitlab.ir import Graph, Source, is_operation
+from jitlab.passes import run_passes
+from jitlab.report.dumps import dump_cluster
+from jitlab.runtime import Executable
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,32 @@ class Options:
 
 def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
     """The stages after capture, in order: passes, clusters, machine code. Gives what runs the trace."""
-    graph: Graph = trace.graph
-    return lambda inputs: interpret(graph, inputs)
+
+    def tell(name: str, before: Graph, after: Graph, start_ns: int, duration_ns: int) -> None:
+        if events.active():
+            events.send(
+                events.PassRan(
+                    cell=events.current_cell(), function=trace.name, trace=trace.number, name=name,
+                    nodes_before=len(before.nodes), nodes_after=len(after.nodes), start_ns=start_ns, duration_ns=duration_ns,
+                )
+            )  # fmt: skip
+
+    graph = run_passes(trace.graph, tell)
+    clustering = cluster(
+        graph, level=config.global_jit_level, min_size=config.min_cluster_size, max_size=config.max_cluster_size,
+        jit_compile=options.jit_compile, function=trace.name,
+    )  # fmt: skip
+    for made in clustering.clusters:
+        dump_cluster(
+            made,
+            [
+                ("pipeline start, before inline", trace.graph.nodes),
+                ("after inline, before fuse", made.nodes),
+            ],
+        )
+    executable = Executable(clustering, function=trace.name, trace=trace.number, level=options.level)
+    trace.executable = executable
+    return executable.run
 
 
 class Function:

@@ -1,4 +1,4 @@
-"""Trace: one captured graph, what its inputs are bound to, how its outputs become the caller's objects, and what it guards."""
+"""Trace: one captured graph, what its inputs are bound to, how its outputs become the caller's objects, what it guards."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.errors import CaptureError
-from jitlab.ir import Graph, Node, Source
+from jitlab.ir import Graph, Node, Source, plain
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.views import Reshape, View
@@ -36,10 +36,12 @@ class Trace:
     writes: list[tuple[int, int]]  # (input, graph output): what has to be copied into the caller's arrays
     shared: list[int]  # graph outputs that an op-by-op run may give as views of inputs or constants
     guards: list[Any]
+    slots: int = 0
     uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
     run: Callable[[Sequence[Any]], list[Any]] | None = None
+    executable: Any = None  # what the pipeline made, for reports and replays
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         """Run on real inputs, write what NumPy would have written, and give the results their form."""
@@ -51,6 +53,8 @@ class Trace:
             self.separate(outputs, inputs)
         for number, output in self.writes:
             np.copyto(inputs[number], outputs[output])
+        if self.slots:
+            outputs = [*outputs, [None] * self.slots]
         return self.build(outputs, inputs)
 
     def fits(self, leaves: Sequence[Any]) -> bool:
@@ -111,7 +115,7 @@ def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars
     shared = shared_outputs(graph.outputs)
     trimmed = graph.without_dead()
     uses = {input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used}
-    return Trace(capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), uses)
+    return Trace(capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses)
 
 
 def shared_outputs(outputs: Sequence[Node]) -> list[int]:
@@ -139,6 +143,7 @@ class Structure:
         self.nodes: list[Node] = []
         self.leaves: list[tuple[Tensor, _Leaf]] = []
         self.by_tensor: dict[int, _Leaf] = {}
+        self.slots = 0  # room behind the outputs for objects that stand at several places
 
     def output(self, node: Node) -> int:
         self.nodes.append(node)
@@ -152,6 +157,9 @@ class Structure:
             if leaf is None:
                 leaf = self.by_tensor[id(x)] = _Leaf(x.is_scalar)
                 self.leaves.append((x, leaf))
+            elif leaf.slot is None:  # the same object at several places
+                leaf.slot = self.slots
+                self.slots += 1
             return leaf
         if isinstance(x, np.ndarray) and type(x) is np.ndarray:
             value = self.capture.value(x)
@@ -182,7 +190,9 @@ class Structure:
             cell = tensor._cell
             if cell.input is not None and not tensor.is_scalar:
                 leaf.input, leaf.path = positions[id(cell.input)], tensor._path
+                leaf.is_another = tensor is not cell.input.tensor
             elif sharing[cell] > 1 and not tensor.is_scalar:
+                leaf.is_another = cell in bases
                 if cell not in bases:
                     bases[cell] = self.output(cell.node)
                 leaf.output, leaf.path = bases[cell], tensor._path
@@ -193,32 +203,62 @@ class Structure:
 class _Leaf:
     """A tensor of the result."""
 
-    __slots__ = ("input", "is_scalar", "output", "path")
+    __slots__ = ("input", "is_another", "is_scalar", "output", "path", "slot")
 
     def __init__(self, is_scalar: bool) -> None:
         self.is_scalar = is_scalar
+        self.is_another = False  # not the array that owns the memory, even when it sees all of it
         self.input = -1
         self.output = -1
         self.path: Path = ()
+        self.slot: int | None = None
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        if self.slot is None:
+            return self.made(outputs, inputs)
+        known = outputs[-1][self.slot]
+        if known is None:
+            known = outputs[-1][self.slot] = self.made(outputs, inputs)
+        return known
+
+    def made(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         value = inputs[self.input] if self.input >= 0 else outputs[self.output]
         if self.is_scalar:
             return value[()] if isinstance(value, np.ndarray) else value
         if type(value) is not np.ndarray:
-            value = outputs[self.output] = np.asarray(value)
-        return view_of(value, self.path)
+            value = outputs[self.output] = np.asarray(value)  # type: ignore[index]
+        if self.path:
+            return view_of(value, self.path)
+        return value.view() if self.is_another else value
 
 
 def view_of(array: np.ndarray[Any, Any], path: Path) -> np.ndarray[Any, Any]:
-    """The real view of a real array."""
+    """The real view of a real array, made by NumPy's own subscripts and transposes (its `.base` is what NumPy's would be)."""
     for step in path:
-        if isinstance(step, Reshape):
-            array = array.reshape(tuple(int(n) for n in step.shape))
-        else:
-            seen = step.numpy(array)
-            array = seen if isinstance(seen, np.ndarray) else array[tuple(int(offset) for offset, _, _ in step.map) + (...,)]
+        array = array.reshape(plain(step.shape)) if isinstance(step, Reshape) else _real_view(step, array)
     return array
+
+
+def _real_view(view: View, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    shape = plain(view.shape)
+    axes = [axis for _, _, axis in view.map if axis is not None]
+    if len(set(axes)) < len(axes) or 0 in shape:  # a diagonal
+        result = np.asarray(view.numpy(array))
+        result.flags.writeable = False
+        return result
+    parts: list[Any] = []
+    for offset, step, axis in view.map:
+        first, by = int(offset), int(step)
+        if axis is None:
+            parts.append(first)
+        else:
+            stop = first + shape[axis] * by
+            parts.append(slice(first, stop if stop >= 0 else None, by))
+    array = array[(*parts, ...)].transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    missing = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    if missing:
+        array = np.expand_dims(array, missing)
+    return array if array.shape == shape else np.broadcast_to(array, shape)
 
 
 def _constant(value: Any) -> Build:
