@@ -5,6 +5,8 @@ import { FollowedNotebook } from './follow';
 import { PanelView } from './core/panel';
 import { panelIcon } from './icon';
 
+const WIDENED = 'jitlab:widened';
+
 class Panel extends Widget {
   notebook: FollowedNotebook | null = null;
 
@@ -34,6 +36,19 @@ class Panel extends Widget {
   override dispose(): void {
     this.view.dispose();
     super.dispose();
+  }
+
+  /** JupyterLab gives a new right panel about 250 pixels; the person's own width is never touched. */
+  protected override onAfterShow(): void {
+    if (localStorage.getItem(WIDENED) === null) {
+      localStorage.setItem(WIDENED, 'yes');
+      this.node.style.minWidth = '380px';
+      this.parent?.fit();
+      setTimeout(() => {
+        this.node.style.minWidth = '';
+        this.parent?.fit();
+      }, 500);
+    }
   }
 
   private readonly view: PanelView;

@@ -50,6 +50,47 @@ test('a gap asks for what is missing, but not in every batch', () => {
   assert.deepEqual(sent, [{ op: 'resume', epoch: '', since: 0 }]);
 });
 
+test('what was missed is counted when it comes, and what came meanwhile is not counted twice', () => {
+  const { model, sent } = panel();
+  model.receive({ op: 'hello', epoch: 'e', last: 0 });
+  model.receive({ op: 'hello', epoch: 'e', last: 0 });
+  model.receive(batch('a', 1, 1, 'cell-started'));
+  model.receive(batch('a', 5, 6));
+  assert.equal(sent.length, 1, 'not twice in two seconds');
+  const later = Date.now() + 3000;
+  const { now } = Date;
+  Date.now = () => later;
+  model.receive(batch('a', 7, 8));
+  Date.now = now;
+  assert.deepEqual(sent.at(-1), { op: 'resume', epoch: 'e', since: 0 });
+  model.receive({ op: 'hello', epoch: 'e', last: 8 });
+  model.receive(batch('a', 1, 1, 'cell-started'));
+  model.receive(batch('a', 2, 8));
+  assert.deepEqual([model.eventCount, model.cell('a')?.events, model.cell('a')?.running, sent.length], [8, 7, true, 2]);
+});
+
+test('events that the kernel no longer has are not asked for again', () => {
+  const { model, sent } = panel();
+  model.resume();
+  model.receive({ op: 'hello', epoch: 'e', last: 25_000 });
+  model.receive(batch('a', 5001, 7000));
+  model.receive(batch('a', 7001, 9000));
+  assert.deepEqual([sent.length, model.last], [1, 9000]);
+});
+
+test('after a reload in the midst of a run, the replay counts each event once', () => {
+  const { model } = panel();
+  model.resume();
+  model.receive(batch('a', 50, 60));
+  model.receive({ op: 'report', cell: 'a', report: softmax });
+  model.receive({ op: 'hello', epoch: 'e', last: 62 });
+  model.receive(batch('a', 1, 1, 'cell-started'));
+  model.receive(batch('a', 2, 61));
+  model.receive(batch('a', 62, 62, 'cell-finished'));
+  model.receive({ op: 'report', cell: 'a', report: softmax });
+  assert.deepEqual([model.eventCount, model.cell('a')?.events, model.cell('a')?.origin], [62, 61, 'live']);
+});
+
 test('after a restart what was known stays and says so', () => {
   const { model } = panel();
   model.receive({ op: 'hello', epoch: 'one', last: 0 });

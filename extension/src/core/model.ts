@@ -59,6 +59,8 @@ export class NotebookModel {
   /** The kernel has gone, with what it knew; what is shown stays and says so. */
   kernelLost(): void {
     this.loaded = null;
+    this.asked = false;
+    this.resumed = 0;
     this.forgetKernel();
     this.changed.emit(null);
   }
@@ -92,18 +94,36 @@ export class NotebookModel {
     }
     this.resumed = now;
     this.resumes++;
-    this.send({ op: 'resume', epoch: this.epoch, since: this.last });
+    this.asked = true;
+    this.send({ op: 'resume', epoch: this.epoch, since: this.gap ? 0 : this.last });
   }
 
   private takeHello(epoch: string, last: number): void {
+    const answer = this.asked;
+    this.asked = false;
+    this.replaying = answer;
     if (epoch !== this.epoch) {
       this.forgetKernel();
       this.epoch = epoch;
-      this.resumed = 0;
-      this.resume(); // the kernel sends nothing to a panel that has not asked
+      if (!answer) {
+        this.resumed = 0;
+        this.resume(); // the kernel sends nothing to a panel that has not asked
+      }
       this.changed.emit(null);
-    } else if (last > this.last) {
+    } else if (answer && this.gap) {
+      this.recount();
+    } else if (!answer && last > this.last) {
       this.resume();
+    }
+  }
+
+  /** After a gap everything is replayed, so that each event is counted once and in its order. */
+  private recount(): void {
+    this.gap = false;
+    this.last = 0;
+    this.eventCount = 0;
+    for (const state of this.cells.values()) {
+      state.events = 0;
     }
   }
 
@@ -115,15 +135,19 @@ export class NotebookModel {
       }
     }
     this.epoch = '';
-    this.last = 0;
-    this.eventCount = 0;
+    this.recount();
   }
 
   private takeBatch(batch: { cell: string | null; first: number; last: number; events: Event[] }): void {
     if (batch.last <= this.last) {
       return; // a replay of what is known
     }
-    if (batch.first > this.last + 1) {
+    if (this.replaying) {
+      this.replaying = false; // older ones are no longer in the kernel's ring: not a gap that asking would fill
+    } else if (batch.first > this.last + 1) {
+      this.gap = true;
+    }
+    if (this.gap) {
       this.resume();
     }
     const fresh = batch.events.filter(event => event.seq > this.last);
@@ -168,4 +192,9 @@ export class NotebookModel {
 
   private readonly cells = new Map<string, CellState>();
   private resumed = 0;
+  /** A resume is on its way, so the next hello is its answer. */
+  private asked = false;
+  private gap = false;
+  /** What comes next is the first batch of a replay. */
+  private replaying = false;
 }

@@ -354,8 +354,15 @@ export class PanelView {
 
 /** Lines of the source now that are not what was compiled. */
 export function editedLines(compiled: readonly string[], now: readonly string[]): number[] {
-  const count = Math.max(compiled.length, now.length);
-  return Array.from({ length: count }, (_, index) => index + 1).filter(line => compiled[line - 1] !== now[line - 1]);
+  const count = Math.max(filled(compiled), filled(now));
+  return Array.from({ length: count }, (_, index) => index + 1).filter(
+    line => (compiled[line - 1] ?? '').trimEnd() !== (now[line - 1] ?? '').trimEnd()
+  );
+}
+
+/** Lines up to the last that is not blank. */
+function filled(source: readonly string[]): number {
+  return source.findLastIndex(line => line.trim() !== '') + 1;
 }
 
 function differ(edited: readonly number[]): string {

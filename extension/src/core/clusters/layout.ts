@@ -265,12 +265,12 @@ class Spine {
     this.words(x + width - 8, top + 17, time, 'name', 'text', 'right');
     const [leftFacts, rightFacts] = kernelFacts(part, width > 330);
     at = top + 32;
-    this.words(x + 10, at, leftFacts, 'note', 'muted');
     if (measure(leftFacts, 'note') + measure(rightFacts, 'note') + 30 < width) {
+      this.words(x + 10, at, leftFacts, 'note', 'muted');
       this.words(x + width - 8, at, rightFacts, 'note', 'muted', 'right');
     } else {
-      at += leftFacts ? 14 : 0;
-      this.words(x + 10, at, rightFacts, 'note', 'muted');
+      const rows = [leftFacts, rightFacts].filter(Boolean).join(' · ');
+      at = this.addLines(rows, x + 10, at, width - 18, 'note', 'muted') - 14;
     }
     this.item(kernel.name, 'kernel', kernelLabel(part), 2, x, top, width, at - top + 4);
     at = this.addOps(part.ops, x + 10, at + 10, width - 20, mark, 3);

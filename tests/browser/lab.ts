@@ -1,0 +1,129 @@
+import { expect, type Locator, type Page } from '@playwright/test';
+
+/** The parts of JupyterLab's application that the tests drive; it is exposed by serve.py's settings. */
+interface App {
+  commands: { execute(id: string, args?: object): Promise<unknown> };
+  shell: { currentWidget: NotebookWidget };
+  started: Promise<void>;
+}
+
+interface NotebookWidget {
+  content: { activeCellIndex: number; widgets: { model: { id: string } }[] };
+  context: {
+    ready: Promise<void>;
+    save(): Promise<void>;
+    sessionContext: { ready: Promise<void>; restartKernel(): Promise<void> };
+  };
+}
+
+declare global {
+  interface Window {
+    jupyterapp: App;
+  }
+}
+
+/** A notebook in a real JupyterLab, or in Notebook 7, with jitlab's panel beside it. */
+export class Lab {
+  readonly panel: Locator;
+
+  constructor(readonly page: Page) {
+    this.panel = page.locator('#jitlab-panel .jl');
+  }
+
+  /** Opens a notebook of the tests' folder; `kernel: false` opens it without one. */
+  async open(path: string, options: { kernel?: boolean; app?: 'lab' | 'notebook' } = {}): Promise<void> {
+    const { kernel = true, app = 'lab' } = options;
+    await this.endKernels();
+    if (app === 'notebook') {
+      await this.page.goto(`/notebooks/${path}`);
+    } else {
+      await this.page.goto('/lab?reset');
+    }
+    await this.page.waitForFunction(() => 'jupyterapp' in window);
+    await this.page.evaluate(() => window.jupyterapp.started);
+    if (app === 'lab') {
+      await this.page.evaluate(
+        ([file, start]) =>
+          window.jupyterapp.commands.execute('docmanager:open', {
+            path: file,
+            factory: 'Notebook',
+            kernelPreference: { shouldStart: start, canStart: start, autoStartDefault: start }
+          }),
+        [path, kernel] as const
+      );
+    }
+    await this.ready(kernel);
+  }
+
+  /** `busy`: while a cell runs, when the kernel can't be waited for. */
+  async reload(options: { busy?: boolean } = {}): Promise<void> {
+    await this.page.reload();
+    await this.page.waitForFunction(() => 'jupyterapp' in window);
+    await this.page.evaluate(() => window.jupyterapp.started);
+    await this.ready(options.busy !== true);
+  }
+
+  /** Runs cells one after the other and waits for their ends. */
+  async run(...cells: string[]): Promise<void> {
+    for (const cell of cells) {
+      await this.select(cell);
+      await this.page.evaluate(() => window.jupyterapp.commands.execute('notebook:run-cell'));
+    }
+  }
+
+  /** Runs a cell and does not wait for it. */
+  async start(cell: string): Promise<void> {
+    await this.select(cell);
+    await this.page.evaluate(() => void window.jupyterapp.commands.execute('notebook:run-cell'));
+  }
+
+  async select(cell: string): Promise<void> {
+    await this.page.evaluate(id => {
+      const { content } = window.jupyterapp.shell.currentWidget;
+      content.activeCellIndex = content.widgets.findIndex(widget => widget.model.id === id);
+    }, cell);
+  }
+
+  async restartKernel(): Promise<void> {
+    await this.page.evaluate(() => window.jupyterapp.shell.currentWidget.context.sessionContext.restartKernel());
+  }
+
+  async save(): Promise<void> {
+    await this.page.evaluate(() => window.jupyterapp.shell.currentWidget.context.save());
+  }
+
+  section(title: string): Locator {
+    return this.panel.getByRole('region', { name: title, exact: true });
+  }
+
+  /** The names of what stands in the clusters picture, as a screen reader hears them. */
+  async clusterNames(): Promise<string[]> {
+    const items = this.section('Clusters').locator('[data-kind=cluster], [data-kind=host]');
+    return (await items.all()).length
+      ? items.evaluateAll(elements => elements.map(element => element.getAttribute('aria-label')?.split(',')[0] ?? ''))
+      : [];
+  }
+
+  debugState(): Promise<Record<string, unknown>> {
+    return this.page.evaluate(
+      () => window.jupyterapp.commands.execute('jitlab:debug-state') as Promise<Record<string, unknown>>
+    );
+  }
+
+  /** Kernels outlive pages: each test starts without those of the tests before it. */
+  private async endKernels(): Promise<void> {
+    const sessions = (await (await this.page.request.get('/api/sessions')).json()) as { id: string }[];
+    await Promise.all(sessions.map(({ id }) => this.page.request.delete(`/api/sessions/${id}`)));
+  }
+
+  private async ready(kernel: boolean): Promise<void> {
+    await expect(this.page.locator('.jp-Notebook').first()).toBeVisible();
+    await this.page.evaluate(async withKernel => {
+      const { context } = window.jupyterapp.shell.currentWidget;
+      await context.ready;
+      if (withKernel) {
+        await context.sessionContext.ready;
+      }
+    }, kernel);
+  }
+}

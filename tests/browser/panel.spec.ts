@@ -1,0 +1,198 @@
+import { expect, test } from '@playwright/test';
+import { Lab } from './lab';
+
+test('a cell that runs shows its clusters, retraces and both timelines', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load', 'softmax');
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await expect(lab.panel).toContainText('Make lr an array: it retraced 5 times');
+  await expect(lab.section('Clusters').getByRole('treeitem').first()).toBeVisible();
+  expect(await lab.clusterNames()).toEqual(['cluster_0', 'ArgPartition', 'cluster_1']);
+  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
+  await expect(lab.section('Retraces')).toContainText('a Python number is part of a trace');
+  await expect(lab.section('Timeline').locator('canvas')).toHaveAttribute(
+    'aria-label',
+    /op by op: 22 spans.*compiled: 7 spans/
+  );
+  await lab.section('Timeline').getByRole('button', { name: 'Show as a table' }).click();
+  await expect(lab.section('Timeline').getByRole('table')).toContainText('_XlaLaunch');
+  await expect(page.locator('.jp-OutputArea .jl-output')).toContainText('21 of 22 operations compiled');
+});
+
+test('a cell that still runs says so, and none of its events is lost', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load');
+  await lab.start('slow');
+  await expect(lab.panel).toHaveAttribute('data-running', 'true');
+  await expect(lab.panel.getByRole('progressbar')).toBeVisible();
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await expect(lab.panel).toHaveAttribute('data-running', 'false');
+  await expect(lab.panel).toHaveAttribute('data-events', '5001');
+});
+
+test('a reload brings everything back without running anything', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load', 'softmax');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.reload();
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
+  expect(await lab.clusterNames()).toEqual(['cluster_0', 'ArgPartition', 'cluster_1']);
+});
+
+test('a reload in the midst of a run shows it at once, and every event in the end', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load');
+  await lab.save();
+  await lab.start('slow');
+  await expect(lab.panel).toHaveAttribute('data-running', 'true');
+  await lab.reload({ busy: true });
+  await expect(lab.panel).toHaveAttribute('data-running', 'true');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await expect(lab.panel).toHaveAttribute('data-running', 'false');
+  await expect(lab.panel).toHaveAttribute('data-events', '5001');
+});
+
+test('a restart keeps the figures, says that they are old, and a new run replaces them', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load', 'softmax');
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+  await lab.restartKernel();
+  await expect(lab.panel).toHaveAttribute('data-origin', 'previous');
+  await expect(lab.panel).toContainText('From before the restart. Run the cell to measure again.');
+  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
+  await lab.run('load', 'softmax');
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+  await expect(lab.panel).not.toContainText('From before the restart');
+});
+
+test('the panel follows the active cell', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load', 'softmax', 'line');
+  await expect(lab.panel).toContainText('All 2 operations compiled');
+  await lab.select('softmax');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.panel.getByRole('button', { name: 'Pin this cell' }).click();
+  await lab.select('line');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.panel.getByRole('button', { name: 'Unpin this cell' }).click();
+  await expect(lab.panel).toContainText('All 2 operations compiled');
+});
+
+test('a saved notebook shows its reports without a kernel', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('saved.ipynb', { kernel: false });
+  await expect(lab.panel).toHaveAttribute('data-origin', 'saved');
+  await expect(lab.panel).toContainText('All 2 operations compiled');
+  expect(await lab.clusterNames()).toEqual(['cluster_0']);
+  await expect(page.locator('.jp-OutputArea .jl-output')).toContainText('All 2 operations compiled');
+});
+
+test('a kernel that has not loaded jitlab is told how', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('empty.ipynb');
+  await expect(lab.panel).toContainText('This kernel has not loaded jitlab');
+  await expect(lab.panel).toContainText('%load_ext jitlab');
+});
+
+test('Notebook 7 shows the panel and the output', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb', { app: 'notebook' });
+  await lab.run('load', 'softmax');
+  await expect(page.locator('.jp-OutputArea .jl-output')).toContainText('21 of 22 operations compiled');
+  await page.evaluate(() => window.jupyterapp.commands.execute('jitlab:open'));
+  await expect(lab.panel).toBeVisible();
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+});
+
+test('the clusters can be read and opened by keyboard alone', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load', 'softmax');
+  const items = lab.section('Clusters').getByRole('treeitem');
+  await items.first().focus();
+  await expect(items.first()).toHaveAttribute('aria-expanded', 'true');
+  await page.keyboard.press('n');
+  await expect(page.locator(':focus')).toHaveAttribute(
+    'aria-label',
+    /^Not fused: p is read again, 2.4 MB\. Take may read/
+  );
+  await page.keyboard.press('End');
+  await expect(page.locator(':focus')).toHaveAttribute('aria-label', /^cluster_1, lines 8–11/);
+  await page.keyboard.press('ArrowRight');
+  await expect(page.locator(':focus')).toHaveAttribute('aria-expanded', 'true');
+  await page.keyboard.press('t');
+  await expect(lab.section('Clusters').getByRole('table')).toContainText('jitlab has no loop for it, so NumPy runs it');
+});
+
+test('no text is small, and nothing scrolls sideways, in any theme and width', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load', 'softmax');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  for (const theme of ['JupyterLab Light', 'JupyterLab Dark', 'JupyterLab Dark High Contrast']) {
+    await page.evaluate(name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name }), theme);
+    await expect(page.locator('body')).toHaveAttribute('data-jp-theme-name', theme);
+    for (const width of [240, 380, 560]) {
+      await lab.panel.evaluate((element, pixels) => {
+        element.style.width = `${pixels}px`;
+      }, width);
+      await expect.poll(() => lab.panel.evaluate(element => element.scrollWidth - element.clientWidth)).toBeLessThan(1);
+      expect(await lab.panel.evaluate(smallOrFaint), `${theme}, ${width} pixels`).toEqual([]);
+    }
+  }
+});
+
+/** Texts below 11 pixels or below a contrast of 4.5 : 1. */
+function smallOrFaint(panel: Element): string[] {
+  const rgb = (color: string): number[] => {
+    const canvas = document.createElement('canvas');
+    canvas.width = canvas.height = 1;
+    const context = canvas.getContext('2d', { willReadFrequently: true });
+    if (!context) {
+      return [0, 0, 0, 0];
+    }
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data];
+  };
+  const light = (color: number[]): number => {
+    const [red = 0, green = 0, blue = 0] = color.map(value => {
+      const part = value / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const groundOf = (element: Element | null): number[] => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = rgb(getComputedStyle(at).backgroundColor);
+      if ((color[3] ?? 0) > 250) {
+        return color;
+      }
+    }
+    return [255, 255, 255];
+  };
+  const found: string[] = [];
+  const walker = document.createTreeWalker(panel, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const element = node.parentElement;
+    if (!element || !node.textContent?.trim() || element.getClientRects().length === 0) {
+      continue;
+    }
+    const style = getComputedStyle(element);
+    const [high = 0, low = 0] = [light(rgb(style.color)), light(groundOf(element))].sort((a, b) => b - a);
+    const contrast = (high + 0.05) / (low + 0.05);
+    if (parseFloat(style.fontSize) < 11 || contrast < 4.5) {
+      found.push(`${node.textContent} ${style.fontSize} ${contrast.toFixed(1)}`);
+    }
+  }
+  return found;
+}

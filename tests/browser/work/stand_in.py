@@ -1,0 +1,38 @@
+"""Stands in for the compiler: sends the fixtures' reports over the real link, as a cell under jitlab would."""
+
+import json
+import time
+from pathlib import Path
+
+from IPython import get_ipython
+from IPython.display import display
+
+from jitlab.notebook.link import Link, running_cell
+
+FIXTURES = Path(__file__).parent / "fixtures"
+MIME = "application/vnd.jitlab.report+json"
+
+
+def load():
+    """As %load_ext jitlab does."""
+    return Link.attach(get_ipython().kernel)
+
+
+def show(name, steps=0):
+    """Sends 500 events and a report in each step of half a second, and leaves the report in the cell's output."""
+    link = load()
+    cell = running_cell(get_ipython().kernel)
+    report = json.loads((FIXTURES / f"{name}.json").read_text())
+    report["cell"]["id"] = cell
+    report["cell"]["source"] = get_ipython().user_ns["In"][-1].splitlines()
+    link.emit(cell, {"kind": "cell-started", "execution_count": 1})
+    running = {**report, "cell": {**report["cell"], "running": True}}
+    link.report(cell, running)
+    for _ in range(steps):
+        for number in range(500):
+            link.emit(cell, {"kind": "cluster-ran", "cluster": "cluster_0", "number": number})
+        link.report(cell, running)
+        time.sleep(0.5)
+    link.emit(cell, {"kind": "cell-finished", "execution_count": 1, "duration_ns": 1, "error": ""})
+    link.report(cell, report)
+    display({MIME: report, "text/plain": report["verdict"]["lead"]}, raw=True)
