@@ -12,11 +12,13 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import (
-    TRACED_DTYPES,
     Apart,
     Cluster,
     Clustering,
@@ -26,13 +28,23 @@ from jitlab.ir import (
     Node,
     Reason,
     Stays,
-    is_operation,
 )
+from jitlab.ops.host import HostCall, Item
+from jitlab.ops.sources import Constant, Length
 
 from .contraction import Contraction
 
+FLOAT64 = np.dtype("f8")
 LARGEST = 2**31 - 1
 PATH_SHOWN = 16  # groups of a cycle that are kept as evidence
+
+#: What a host call says of itself; anything else (an argument that no loop takes) is NO_LOOP_BODY with its own text.
+CODES = {
+    "dtype": Stays.DTYPE,
+    "foreign_type": Stays.FOREIGN_TYPE,
+    "data_dependent": Stays.DATA_DEPENDENT_SHAPE,
+    "stateful_random": Stays.STATEFUL_RANDOM,
+}
 
 
 def cluster(
@@ -49,7 +61,7 @@ def cluster(
     `level` "OFF": only what a scope marks is compiled. `jit_compile` True: everything in one cluster, or InvalidArgumentError;
     False: as OFF. `function` is the name that such an error gives; the graph's own if there is none.
     """
-    operations = [node for node in graph.nodes if is_operation(node)]
+    operations = [node for node in graph.nodes if not _is_constant(node)]
     if jit_compile:
         _must_compile(operations, function or graph.name)
         names = [_next_name()] if operations else []
@@ -85,7 +97,7 @@ def _next_name() -> str:
 
 
 def _is_constant(node: Node) -> bool:
-    return not is_operation(node) and not node.op.is_parameter
+    return isinstance(node.op, (Constant, Length))
 
 
 def _marked(node: Node) -> bool:
@@ -118,15 +130,17 @@ def _why_not(node: Node, marked_only: Reason | None) -> Reason | None:
 
 
 def _unsupported(node: Node) -> Reason | None:
-    """The operation's own reason for having no loop body. An operation with an attribute `stays` names the code itself."""
+    """The operation's own reason for having no loop body."""
     types = tuple(source.type for source in node.inputs)
     text = node.op.why_not_compiled(*types)
     if text is None:
         return None
-    code = getattr(node.op, "stays", None)
-    if not isinstance(code, Stays):
-        untraced = any(type.dtype not in TRACED_DTYPES for type in (*types, node.type))
-        code = Stays.DTYPE if untraced else Stays.NO_LOOP_BODY
+    call = node.inputs[0].op if isinstance(node.op, Item) else node.op
+    if isinstance(call, HostCall):
+        code = CODES.get(call.code, Stays.NO_LOOP_BODY)
+    else:
+        others = node.op.why_not_compiled(*(type.with_dtype(FLOAT64) for type in types))
+        code = Stays.DTYPE if others is None else Stays.NO_LOOP_BODY
     return Reason(code, text, (node.op.name,))
 
 
@@ -228,7 +242,7 @@ class _Partition:
     ) -> Clustering:
         """Clusters and the rest as steps in order, with the reason for each edge between them."""
         clusters = [self._cluster(name, group, joined) for name, group in zip(names, groups, strict=True)]
-        cluster_of = {node: c for c in clusters for node in c.nodes if is_operation(node)}
+        cluster_of = {node: c for c in clusters for node in c.nodes if not _is_constant(node)}
         self._find_borders(clusters, cluster_of)
         steps = self._steps(clusters, cluster_of)
         ordered_stays = {node: stays[node] for node in self.operations if node in stays}
@@ -236,10 +250,7 @@ class _Partition:
 
     def _cluster(self, name: str, group: list[Node], joined: Joined | None) -> Cluster:
         constants = {source for node in group for source in node.inputs if _is_constant(source)}
-        nodes = group
-        if constants:
-            members = constants.union(group)
-            nodes = [node for node in self._span(constants, group) if node in members]
+        nodes = sorted((*constants, *group), key=self.place.__getitem__)
         marked = sum(_marked(node) for node in group)
         code = joined or (Joined.MARKED if marked else Joined.AUTO)
         text = {
@@ -252,11 +263,9 @@ class _Partition:
         scopes = list(dict.fromkeys(_text(node.attrs["_XlaScope"]) for node in group if node.attrs.get("_XlaScope")))
         return Cluster(name, nodes, [], [], Reason(code, text, (len(group), marked)), scopes[0] if scopes else None)
 
-    def _span(self, constants: set[Node], group: list[Node]) -> Iterable[Node]:
-        """Program order for constants and operations together."""
-        if not hasattr(self, "_place"):
-            self._place = {node: i for i, node in enumerate(self.graph.nodes)}
-        return sorted((*constants, *group), key=self._place.__getitem__)
+    @cached_property
+    def place(self) -> dict[Node, int]:
+        return {node: i for i, node in enumerate(self.graph.nodes)}
 
     def _find_borders(self, clusters: list[Cluster], cluster_of: dict[Node, Cluster]) -> None:
         """Fill in what each cluster takes in (in order of use) and hands out (in program order)."""

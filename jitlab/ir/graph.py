@@ -148,7 +148,7 @@ class Graph:
         return result
 
     def rewrite(self, rule: Callable[[Node], Node | None]) -> Graph:
-        """A new graph in which `rule(node)` (made in the new graph, inputs already new) stands for each node, or a copy for None.
+        """A new graph in which `rule(node)`, made there of new inputs, stands for each node, or a copy for None.
 
         A replacement takes over the sources of what it replaces; an existing node that absorbs another unions them.
         """
@@ -158,18 +158,19 @@ class Graph:
         old_to_new: dict[Node, Node] = {}
         for node in self.parameters:
             old_to_new[node] = new.append(_copy(node, ()))
-        for node in self.nodes:
-            copy = _copy(node, [old_to_new[source] for source in node.inputs])
-            before = len(new.nodes)
-            with new.building(), positions(lambda copy=copy: copy.sources):  # type: ignore[misc]
+        copy: Node
+        with new.building(), positions(lambda: copy.sources):
+            for node in self.nodes:
+                copy = _copy(node, [old_to_new[source] for source in node.inputs])
+                before = len(new.nodes)
                 replacement = rule(copy)
-            if replacement is None:
-                old_to_new[node] = new.append(copy)
-                continue
-            for made in new.nodes[before:]:
-                made.attrs = {**copy.attrs, **made.attrs}
-            replacement.sources |= node.sources
-            old_to_new[node] = replacement
+                if replacement is None:
+                    old_to_new[node] = new.append(copy)
+                    continue
+                for made in new.nodes[before:]:
+                    made.attrs = {**copy.attrs, **made.attrs}
+                replacement.sources |= node.sources
+                old_to_new[node] = replacement
         new.outputs = [old_to_new[node] for node in self.outputs]
         return new
 

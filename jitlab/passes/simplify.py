@@ -34,7 +34,7 @@ def merge_equal(graph: Graph) -> Graph:
     Not merged: operations with different marks, two outputs with each other, arrays that an update changes afterwards (each
     may be changed in place), and what NumPy runs.
     """
-    changed = {node.inputs[0].name for node in graph.nodes if isinstance(node.op, (Update, Scatter)) and node.inputs[0].ndim}
+    changed = _changed_later(graph)
     outputs: set[str] = set()
     first: dict[Any, Node] = {}
 
@@ -171,6 +171,46 @@ def forward_updates(graph: Graph) -> Graph:
         return None
 
     return leave_out(graph, match, lambda node, value: node.inputs)
+
+
+def read_whole_updates(graph: Graph) -> Graph:
+    """b = zeros(n); b[::-1] = v -> b = v[::-1], a view, when b is not changed later
+
+    The gradient of each transpose, flip and new axis is such an update. An output stays an array of its own.
+    """
+    changed = _changed_later(graph)
+    outputs = {node.name for node in graph.outputs}
+
+    def match(node: Node) -> tuple[Operation, Node] | None:
+        if not isinstance(node.op, Update) or node.name in changed or node.name in outputs:
+            return None
+        base, value = node.inputs
+        view = _inverse(node.op, base.shape) if same(value.shape, node.op.shape) else None
+        return None if view is None else (view, value)
+
+    return rewrite(graph, match, lambda node, found: instead(node, found[0], found[1]))
+
+
+def _changed_later(graph: Graph) -> set[str]:
+    """The names of arrays that an update takes as its base."""
+    return {node.inputs[0].name for node in graph.nodes if isinstance(node.op, (Update, Scatter)) and node.inputs[0].ndim}
+
+
+def _inverse(update: Update, shape: tuple[int, ...]) -> View | None:
+    """The view of the value that the updated base is, when the update reaches all of the base."""
+    entries: dict[int, tuple[int, int, int | None]] = {}
+    for axis, ((offset, step, value_axis), n) in enumerate(zip(update.map, shape, strict=True)):
+        if value_axis is None:
+            if not same(n, 1):
+                return None
+            continue
+        flipped = same(step, -1) and same(offset, n - 1)
+        if value_axis in entries or not same(update.shape[value_axis], n) or not (flipped or same((offset, step), (0, 1))):
+            return None
+        entries[value_axis] = (offset, step, axis)
+    if any(axis not in entries and not same(n, 1) for axis, n in enumerate(update.shape)):
+        return None
+    return View(tuple(entries.get(axis, (0, 1, None)) for axis in range(len(update.shape))), shape)
 
 
 def drop_what_does_nothing(graph: Graph) -> Graph:

@@ -12,12 +12,13 @@ import pytest
 
 from jitlab.cluster import cluster, jit_scope, reset_names
 from jitlab.errors import InvalidArgumentError
-from jitlab.ir import Apart, ArrayType, Clustering, Graph, Joined, Node, Source, Stays, interpret, positions
-from jitlab.ops.arithmetic import Add, Mul
+from jitlab.ir import Apart, ArrayType, Clustering, Extent, Graph, Joined, Node, Source, Stays, interpret, positions
+from jitlab.ops.arithmetic import Add, Mul, Reciprocal
 from jitlab.ops.base import Operation
-from jitlab.ops.build import apply, constant, elementwise
+from jitlab.ops.build import apply, cast, constant, elementwise
 from jitlab.ops.functions import Exp
-from jitlab.ops.sources import Parameter
+from jitlab.ops.host import HostCall, Input, Item
+from jitlab.ops.sources import Length, Parameter
 
 VECTOR = ArrayType((3,), np.dtype("f8"))
 
@@ -316,6 +317,40 @@ def test_effects_stay_in_program_order_and_out_of_clusters(graph):
     q = apply(Print(), x)
     clustering = done(graph, q)
     assert [step for step in clustering.steps if isinstance(step, Node)] == [p, q]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("no_loop_body", Stays.NO_LOOP_BODY),
+        ("argument", Stays.NO_LOOP_BODY),
+        ("dtype", Stays.DTYPE),
+        ("foreign_type", Stays.FOREIGN_TYPE),
+        ("data_dependent", Stays.DATA_DEPENDENT_SHAPE),
+        ("stateful_random", Stays.STATEFUL_RANDOM),
+    ],
+)
+def test_a_host_call_and_its_items_stay_out_for_the_calls_own_reason(graph, code, expected):
+    call = HostCall(np.divmod, (Input(0), 2.0), {}, (VECTOR, VECTOR), code, "divmod has two results")
+    both = apply(call, graph.parameters[0])
+    one = apply(Item(1, VECTOR), both)
+    clustering = done(graph, exp(exp(one)))
+    assert codes(clustering) == {both.name: expected, one.name: expected}
+    assert clustering.stays[both].text == "divmod has two results"
+
+
+def test_an_operation_that_has_a_loop_for_floats_only_stays_out_for_its_dtype(graph):
+    z = graph.add(Parameter(VECTOR.with_dtype(np.dtype("c16"))))
+    y = elementwise(Reciprocal(), z)
+    assert codes(done(graph, y)) == {y.name: Stays.DTYPE}
+
+
+def test_a_shared_axis_length_joins_nothing(graph):
+    (x,) = graph.parameters
+    n = cast(apply(Length(Extent.symbol("n0", 3))), "i8")
+    a, b = apply(Mul(), x, cast(n, "f8")), exp(x)
+    clustering = done(graph, a, b, min_size=1)
+    assert [n in c.nodes for c in clustering.clusters] == [True, False]
 
 
 def test_names_are_never_used_again(graph):

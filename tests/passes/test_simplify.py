@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jitlab.cluster import jit_scope
 from jitlab.ir import ArrayType, Extent, Graph, Node, Source, interpret, positions, verify
 from jitlab.ops.arithmetic import add, divide, multiply, negative, subtract
+from jitlab.ops.base import Operation
 from jitlab.ops.build import apply, cast, constant, elementwise
 from jitlab.ops.creation import fill, zeros
 from jitlab.ops.elementwise import Cast
@@ -21,7 +22,7 @@ from jitlab.ops.indexing import read_index, write_index
 from jitlab.ops.joining import Concatenate
 from jitlab.ops.reductions import Sum
 from jitlab.ops.sources import Parameter
-from jitlab.ops.views import Reshape, View, broadcast_to, expand_dims, identity_map, squeeze, transpose
+from jitlab.ops.views import Reshape, Update, View, broadcast_to, expand_dims, identity_map, squeeze, transpose
 from jitlab.passes import PASSES, run_passes
 from jitlab.passes.simplify import (
     compose_views,
@@ -29,6 +30,7 @@ from jitlab.passes.simplify import (
     fold_constants,
     forward_updates,
     merge_equal,
+    read_whole_updates,
     reduce_strength,
     remove_dead,
     reshape_by_views,
@@ -131,6 +133,15 @@ def elements_just_written(x):
     return add(read_index(y, slice(1, 3)), read_index(y, slice(0, 2)))
 
 
+def whole_arrays_assigned_through_views(x):
+    flipped = write_index(zeros(x.shape, x.dtype), (slice(None), slice(None, None, -1)), x)
+    transposed = apply(Update(((0, 1, 1), (0, 1, 0)), (M, N)), zeros(x.shape, x.dtype), transpose(x))
+    squeezed = apply(Update(((0, 1, 0), (0, 1, 2)), (N, 1, M)), zeros(x.shape, x.dtype), expand_dims(x, (1,)))
+    part = write_index(zeros(x.shape, x.dtype), (slice(None), slice(1, None)), read_index(x, (slice(None), slice(1, None))))
+    changed = write_index(write_index(zeros(x.shape, x.dtype), slice(None, None, -1), x), 0, 7.0)
+    return exp(flipped), exp(transposed), exp(squeezed), exp(part), exp(changed)
+
+
 def nothing(x):
     y = apply(View(identity_map(2), x.shape), x)
     y = apply(Concatenate(0), apply(Reshape(x.shape), y))
@@ -159,6 +170,7 @@ def whole_array_assigned(x):
         (compose_views, views_of_views, ArrayType((4, 4), np.dtype("f8"))),
         (compose_views, transposes_that_cancel, MATRIX),
         (forward_updates, elements_just_written, VECTOR),
+        (read_whole_updates, whole_arrays_assigned_through_views, MATRIX),
         (drop_what_does_nothing, nothing, MATRIX),
         (drop_what_does_nothing, whole_array_assigned, VECTOR),
     ],
@@ -180,6 +192,34 @@ def test_softmax_is_left_as_it_is():
 
     graph = built(softmax, MATRIX)
     assert run_passes(graph) is graph
+
+
+def check_sample(op: Operation, arrays: list[Any]) -> bool:
+    """The operation between a view and a cast that do nothing, through every pass."""
+    graph = Graph("sample")
+    lines_ = itertools.count(1)
+    with graph.building(), positions(lambda: Source("<cell 1>", next(lines_))):
+        xs = [graph.add(Parameter(ArrayType(np.shape(a), np.asarray(a).dtype)), sources=frozenset()) for a in arrays]
+        result = apply(op, *(apply(View(identity_map(x.ndim), x.shape), x) for x in xs))
+        graph.outputs = [apply(Reshape((1, *result.shape)), apply(Cast(result.dtype), result))]
+    after = verify(run_passes(verify(graph)))
+    assert lines(after) == lines(graph)
+    (want,), (got,) = interpret(graph, arrays), interpret(after, arrays)
+    assert want.dtype == got.dtype and want.tobytes() == got.tobytes(), f"{op} on {arrays}"
+    return True
+
+
+def operations(base: type[Operation] = Operation) -> list[type[Operation]]:
+    return [c for kind in base.__subclasses__() for c in (kind, *operations(kind)) if c.__module__.startswith("jitlab.")]
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice")
+def test_every_operation_on_its_samples_keeps_every_bit_and_line():
+    seen = 0
+    for kind in operations():
+        if "__dataclass_params__" in vars(kind) and not kind.is_parameter and kind.__module__ != "jitlab.ops.host":
+            seen += sum(check_sample(op, arrays) for op, *arrays in kind.samples())
+    assert seen > 100
 
 
 def test_the_graph_given_stays_as_it_is():
@@ -294,11 +334,11 @@ def random_operation(draw: Any, x: Node, y: Node) -> Node:
         case "squeeze":
             return squeeze(x)
         case "write" if x.ndim and int(x.shape[0]) > 1:
-            where = draw(st.sampled_from([0, slice(1, None), slice(None, None, 2), slice(1, 1)]))
+            where = draw(st.sampled_from([0, slice(1, None), slice(None, None, 2), slice(1, 1), slice(None, None, -1)]))
             written = write_index(x, where, draw(st.sampled_from([1.5, 2])))
             return read_index(written, draw(st.sampled_from([where, slice(None)])))
         case "whole" if x.ndim:
-            return write_index(zeros(x.shape, x.dtype), slice(None), x)
+            return write_index(zeros(x.shape, x.dtype), slice(None, None, draw(st.sampled_from([1, -1]))), x)
         case "number":
             return add(number, cast(constant(draw(st.integers(-3, 3))), "f8"))
     return broadcast_to(x, (2, *x.shape))
