@@ -196,10 +196,39 @@ class VectorEmitter:
 
     def _wide(self, x: Val) -> Val:
         """float16 as float32, in which it computes."""
-        return self._convert("fpext", x, F32) if x.dtype == F16 else x
+        if x.dtype != F16:
+            return x
+        if machine.converts_half():
+            return self._convert("fpext", x, F32)
+        bits = self._convert("zext", self.bits(x), U32)
+        sign = self.plain("shl", self.and_(bits, self.constant(0x8000, U32)), self.constant(16, U32))
+        rest = self.plain("shl", self.and_(bits, self.constant(0x7FFF, U32)), self.constant(13, U32))
+        finite = self.bits(self.mul(self.unbits(rest), self.constant(2.0**112, F32)))
+        special = self.or_(rest, self.constant(0x7F800000, U32))
+        whole = self.select(self.lt(rest, self.constant(0x0F800000, U32)), finite, special)
+        return self.unbits(self.or_(whole, sign))
 
     def _narrow(self, x: Val, dtype: np.dtype[Any]) -> Val:
-        return self._convert("fptrunc", x, dtype) if x.dtype != dtype else x
+        if x.dtype == dtype:
+            return x
+        if machine.converts_half():
+            return self._convert("fptrunc", x, dtype)
+        bits = Val(U32, self.bits(x).text, x.lanes)
+        sign = self.plain("lshr", self.and_(bits, self.constant(1 << 31, U32)), self.constant(16, U32))
+        size = self.and_(bits, self.constant(0x7FFFFFFF, U32))
+        # normal: half of the last place less one, and one if that is odd, carries to the nearest even
+        odd = self.and_(self.plain("lshr", size, self.constant(13, U32)), self.constant(1, U32))
+        carried = self.add(self.add(size, self.constant(0xFFF - (112 << 23), U32)), odd)
+        result = self.plain("lshr", carried, self.constant(13, U32))
+        # denormal: adding 1/2 rounds to its last place
+        half = self.constant(0.5, F32)
+        shifted = Val(U32, self.bits(self.add(self.unbits(size), half)).text, x.lanes)
+        denormal = self.sub(shifted, self.constant(0x3F000000, U32))
+        result = self.select(self.lt(size, self.constant(0x38800000, U32)), denormal, result)
+        infinite = self.constant(0x7C00, U32)
+        special = self.select(self.gt(size, self.constant(0x7F800000, U32)), self.constant(0x7E00, U32), infinite)
+        result = self.select(self.lt(size, self.constant(0x47800000, U32)), result, special)
+        return self.unbits(self._convert("trunc", self.or_(result, sign), U16))
 
     # arithmetic
 
@@ -308,6 +337,8 @@ class VectorEmitter:
         if x.dtype.kind == "c":
             real, imag = self._split(x)
             return self.make_complex(self.neg(real), self.neg(imag))
+        if x.dtype == F16:
+            return self.unbits(self.xor(self.bits(x), self.constant(0x8000, I16)))
         if x.dtype.kind == "f":
             return Val(x.dtype, self.fn.instr(f"fneg {self.type(x.dtype, x.lanes)} {self.operand(x)}"), x.lanes)
         return self.plain("sub", self.constant(0, x.dtype), x)
@@ -319,6 +350,8 @@ class VectorEmitter:
             return x
         if x.dtype.kind == "i":
             return self.intrinsic("abs", x, tail="i1 false")
+        if x.dtype == F16:
+            return self.unbits(self.and_(self.bits(x), self.constant(0x7FFF, I16)))
         return self.intrinsic("fabs", x)
 
     def sign(self, x: Val) -> Val:
@@ -349,6 +382,9 @@ class VectorEmitter:
         return self._rounding("rint", x)
 
     def copysign(self, x: Val, y: Val) -> Val:
+        if x.dtype == F16:
+            sign = self.and_(self.bits(y), self.constant(0x8000, I16))
+            return self.unbits(self.or_(self.bits(self.abs(x)), sign))
         return self.intrinsic("copysign", x, y)
 
     def minimum(self, x: Val, y: Val) -> Val:
@@ -427,6 +463,7 @@ class VectorEmitter:
             return self.or_(self.isinf(real), self.isinf(imag))
         if x.dtype.kind != "f":
             return self._everywhere(False, x)
+        x = self._wide(x)
         return self.eq(self.abs(x), self.constant(np.inf, x.dtype))
 
     def isfinite(self, x: Val) -> Val:
@@ -435,6 +472,7 @@ class VectorEmitter:
             return self.and_(self.isfinite(real), self.isfinite(imag))
         if x.dtype.kind != "f":
             return self._everywhere(True, x)
+        x = self._wide(x)
         return self.lt(self.abs(x), self.constant(np.inf, x.dtype))
 
     def _everywhere(self, value: bool, x: Val) -> Val:
@@ -520,9 +558,10 @@ class VectorEmitter:
 
     def _float_to_float(self, x: Val, dtype: np.dtype[Any]) -> Val:
         if dtype.itemsize > x.dtype.itemsize:
-            return self._convert("fpext", x, dtype)
+            x = self._wide(x)
+            return self._convert("fpext", x, dtype) if x.dtype != dtype else x
         if (x.dtype, dtype) != (F64, F16):
-            return self._convert("fptrunc", x, dtype)
+            return self._narrow(x, F16) if dtype == F16 else self._convert("fptrunc", x, dtype)
         # by way of float32 with rounding to odd, so that only the second rounding counts
         near = self._convert("fptrunc", x, F32)
         back = self._convert("fpext", near, F64)
@@ -533,7 +572,7 @@ class VectorEmitter:
         too_big = self.gt(self.abs(back), self.abs(x))
         step = self.select(too_big, self.constant(-1, I32), one)
         odd = self.add(bits, self.select(self.and_(inexact, even), step, zero))
-        return self._convert("fptrunc", self.unbits(odd), F16)
+        return self._narrow(self.unbits(odd), F16)
 
     def _float_to_integer(self, x: Val, dtype: np.dtype[Any]) -> Val:
         """What C gives here: see `_SATURATING_CASTS`. Narrow integers are the low bits of an int32."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mpmath as mp
+import mpmath as mp  # type: ignore[import-untyped]
 
 # name: what it approximates; the function; its interval; terms for float64 and float32
 Fit = tuple[str, Callable[[Any], Any], float, float, int, int]

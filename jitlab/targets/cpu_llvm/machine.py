@@ -61,6 +61,12 @@ def fuses_multiply_add() -> bool:
     return "+fma" in cpu_features().split(",") or _is_arm()
 
 
+@cache
+def converts_half() -> bool:
+    """Whether float16 and float32 are converted by instructions; else LLVM would call what need not be there."""
+    return "+f16c" in cpu_features().split(",") or _is_arm()
+
+
 def lanes(dtype: Any) -> int:
     """Elements of the dtype in one vector; of complex numbers, as many as of their parts."""
     dtype = np.dtype(dtype)
