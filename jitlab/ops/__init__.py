@@ -11,6 +11,7 @@ from .arithmetic import (
     FloorMod,
     Fmax,
     Fmin,
+    Fmod,
     Hypot,
     Imag,
     Maximum,
@@ -27,7 +28,7 @@ from .arithmetic import (
     Sub,
 )
 from .base import Cost, Elementwise, Generated, Operation, Reduction, Unsupported
-from .build import apply, as_node, cast, constant, elementwise
+from .build import apply, as_node, cast, constant
 from .comparison import (
     BitwiseAnd,
     BitwiseOr,
@@ -53,10 +54,17 @@ from .comparison import (
 from .creation import Eye, Fill, LinSpace, Range, Tri, zeros
 from .elementwise import Cast, Select
 from .functions import (
+    Arccos,
+    Arccosh,
+    Arcsin,
+    Arcsinh,
     Arctan,
+    Arctanh,
+    Cbrt,
     Ceil,
     Cos,
     Cosh,
+    Erf,
     Exp,
     Exp2,
     Expm1,
@@ -92,6 +100,14 @@ from .views import (
 )
 
 __all__ = [
+    "Erf",
+    "Cbrt",
+    "Arctanh",
+    "Arccosh",
+    "Arcsinh",
+    "Arccos",
+    "Arcsin",
+    "Fmod",
     "Abs",
     "Add",
     "All",
@@ -200,7 +216,6 @@ __all__ = [
     "cast",
     "compose",
     "constant",
-    "elementwise",
     "expand_dims",
     "identity_map",
     "is_basic",

@@ -181,6 +181,31 @@ class FloorMod(Elementwise):
 
 
 @dataclass(frozen=True)
+class Fmod(Elementwise):
+    """The remainder of x by y with the sign of x, as C has it."""
+
+    ufunc: ClassVar[np.ufunc] = np.fmod
+    tf_name: ClassVar[str | None] = "TruncateMod"
+    flops_per_element: ClassVar[float] = 20
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        from .functions import Trunc
+
+        x, y = inputs
+        return [g, negative(multiply(g, elementwise(Trunc(), divide(x, y))))]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.fmod(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, np.array([0.7, -1.5, 1.3, 3.0, -0.3, 1.1, 4.0, 0.9])
+        yield cls(), I8, J8
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
 class Neg(Unary):
     """-x; unsigned integers wrap."""
 
@@ -209,8 +234,8 @@ class Abs(Unary):
         (x,) = inputs
         if x.dtype.kind != "c":
             return [multiply(g, elementwise(Sign(), x))]
-        direction = divide(x, out)  # 0/0 at the origin, where the cone has no slope
-        return [multiply(g, select(equal(out, 0), zero_like(x), direction))]
+        direction = select(equal(out, 0), zero_like(x), divide(x, out))  # no slope at the tip of the cone
+        return [unless_zero(g, multiply(g, direction))]
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         (x,) = xs
@@ -380,7 +405,7 @@ class Extreme(Elementwise):
         yield cls(), X, Y
         yield cls(), I8, J8
         yield cls(), BOOLS, ~BOOLS
-        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+        yield cls(), SPECIALS, np.roll(SPECIALS, 2)
 
 
 @dataclass(frozen=True)
@@ -515,12 +540,13 @@ class Arctan2(Elementwise):
         scaled = divide(g, add(elementwise(Square(), x), elementwise(Square(), y)))
         return [unless_zero(g, multiply(scaled, x)), unless_zero(g, negative(multiply(scaled, y)))]
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return "no loop body for arctan2"
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.arctan2(*xs)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X, Y
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
 
 
 @dataclass(frozen=True)

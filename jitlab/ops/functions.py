@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node
 
-from .arithmetic import I8, NO_COMPLEX, SPECIALS, Square, Unary, X, Z, add, divide, multiply, negative, subtract
+from .arithmetic import I8, NO_COMPLEX, SPECIALS, Sqrt, Square, Unary, X, Z, add, divide, multiply, negative, subtract
 from .build import elementwise
 from .emitter import Emitter
 
@@ -189,6 +190,112 @@ class Arctan(Function):
 
     def derivative(self, x: Node, out: Node) -> Node:
         return divide(1, add(elementwise(Square(), x), 1))
+
+
+class Inverse(Function):
+    """An inverse function of a limited domain."""
+
+    singular: ClassVar[bool] = True
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X * 0.45
+        yield cls(), SPECIALS
+
+
+@dataclass(frozen=True)
+class Arcsin(Inverse):
+    """The angle in -pi/2..pi/2 whose sine is x."""
+
+    ufunc: ClassVar[np.ufunc] = np.arcsin
+    tf_name: ClassVar[str | None] = "Asin"
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return divide(1, elementwise(Sqrt(), subtract(1, elementwise(Square(), x))))
+
+
+@dataclass(frozen=True)
+class Arccos(Inverse):
+    """The angle in 0..pi whose cosine is x."""
+
+    ufunc: ClassVar[np.ufunc] = np.arccos
+    tf_name: ClassVar[str | None] = "Acos"
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return divide(-1, elementwise(Sqrt(), subtract(1, elementwise(Square(), x))))
+
+
+@dataclass(frozen=True)
+class Arcsinh(Function):
+    """The inverse of the hyperbolic sine."""
+
+    ufunc: ClassVar[np.ufunc] = np.arcsinh
+    tf_name: ClassVar[str | None] = "Asinh"
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return divide(1, elementwise(Sqrt(), add(elementwise(Square(), x), 1)))
+
+
+@dataclass(frozen=True)
+class Arccosh(Inverse):
+    """The inverse of the hyperbolic cosine, for x of 1 and more."""
+
+    ufunc: ClassVar[np.ufunc] = np.arccosh
+    tf_name: ClassVar[str | None] = "Acosh"
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return divide(1, elementwise(Sinh(), out))
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X + 3.5
+        yield cls(), SPECIALS
+
+
+@dataclass(frozen=True)
+class Arctanh(Inverse):
+    """The inverse of the hyperbolic tangent, for x in -1..1."""
+
+    ufunc: ClassVar[np.ufunc] = np.arctanh
+    tf_name: ClassVar[str | None] = "Atanh"
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return divide(1, subtract(1, elementwise(Square(), x)))
+
+
+@dataclass(frozen=True)
+class Cbrt(Function):
+    """The cube root, of negative numbers too."""
+
+    ufunc: ClassVar[np.ufunc] = np.cbrt
+    singular: ClassVar[bool] = True
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return divide(1 / 3, elementwise(Square(), out))
+
+
+@dataclass(frozen=True)
+class Erf(Function):
+    """The error function of floats: `scipy.special.erf`."""
+
+    def numpy(self, *arrays: Any) -> Any:
+        special = sys.modules.get("scipy.special")
+        if special is not None:
+            return special.erf(arrays[0])
+        return np.vectorize(math.erf, otypes=[np.float64])(arrays[0]).astype(np.asarray(arrays[0]).dtype)[()]
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return types[0]
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return multiply(elementwise(Exp(), negative(elementwise(Square(), x))), 2 / math.sqrt(math.pi))
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.erf(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X * 0.75
 
 
 class Rounding(Unary):

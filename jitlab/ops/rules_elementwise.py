@@ -335,13 +335,14 @@ UFUNCS: dict[np.ufunc, Rule] = {
     for op in (
         *(ar.Add(), ar.Sub(), ar.Mul(), ar.RealDiv(), ar.FloorDiv(), ar.FloorMod(), ar.Neg(), ar.Abs(), ar.Sign()),
         *(ar.Square(), ar.Reciprocal(), ar.Sqrt(), ar.Pow(), ar.Maximum(), ar.Minimum(), ar.Fmax(), ar.Fmin()),
-        *(ar.Hypot(), ar.Arctan2(), ar.Copysign()),
+        *(ar.Hypot(), ar.Arctan2(), ar.Copysign(), ar.Fmod()),
         *(co.Less(), co.LessEqual(), co.Greater(), co.GreaterEqual(), co.Equal(), co.NotEqual()),
         *(co.LogicalAnd(), co.LogicalOr(), co.LogicalXor(), co.LogicalNot()),
         *(co.BitwiseAnd(), co.BitwiseOr(), co.BitwiseXor(), co.Invert(), co.LeftShift(), co.RightShift()),
         *(co.IsNan(), co.IsInf(), co.IsFinite(), co.Signbit()),
         *(fu.Exp(), fu.Exp2(), fu.Expm1(), fu.Log(), fu.Log2(), fu.Log10(), fu.Log1p(), fu.Sin(), fu.Cos(), fu.Tan()),
-        *(fu.Tanh(), fu.Sinh(), fu.Cosh(), fu.Arctan(), fu.Floor(), fu.Ceil(), fu.Trunc(), fu.Rint()),
+        *(fu.Tanh(), fu.Sinh(), fu.Cosh(), fu.Arctan(), fu.Arcsin(), fu.Arccos(), fu.Arcsinh(), fu.Arccosh()),
+        *(fu.Arctanh(), fu.Cbrt(), fu.Floor(), fu.Ceil(), fu.Trunc(), fu.Rint()),
     )
 }
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from jitlab.ir import current_graph
 
-from . import rules_arrays, rules_elementwise, rules_views
+from . import rules_arrays, rules_elementwise, rules_special, rules_views
 from .base import Unsupported
 from .rules_views import ViewRule
 
@@ -68,3 +68,13 @@ UPDATE_METHODS: dict[str, Rule] = _checked(rules_arrays.UPDATE_METHODS)
 VIEWS: dict[Any, ViewRule] = _checked(rules_views.VIEWS)
 VIEW_METHODS: dict[str, ViewRule] = _checked(rules_views.VIEW_METHODS)
 VIEW_ATTRIBUTES: dict[str, ViewRule] = _checked(rules_views.VIEW_ATTRIBUTES)
+
+
+def learn_scipy() -> None:
+    """Take up scipy.special if the program has imported it meanwhile; cheap to ask again."""
+    if not _learnt and (rules := rules_special.special_functions()):
+        _learnt.append(True)
+        FUNCTIONS.update(_checked(rules))
+
+
+_learnt: list[bool] = []

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from jitlab.ir import ArrayType, Extent, Graph, Node
 from jitlab.ops import Parameter, apply, basic_index, is_basic, table
@@ -335,14 +337,16 @@ def creation_programs() -> Iterator[Program]:
         yield Program(np.full_like, (x, value))
     yield Program(np.full, ((2, 3), 300, "i1"))
     yield Program(np.full, ((2, 3), sample((2,), "f8")))
-    for args in ((5,), (2, 7), (7, 2), (0, 10, 3), (10, 0, -3), (0.5,), (0, 1, 0.1), (1, 0, -0.3), (0.1, 0.9, 0.2), (3, 3), (0,)):
+    bounds = ((5,), (2, 7), (7, 2), (0, 10, 3), (10, 0, -3), (0.5,), (0, 1, 0.1), (1, 0, -0.3), (0.1, 0.9, 0.2), (3, 3), (0,))
+    for args in bounds:
         yield Program(np.arange, args)
         yield Program(np.arange, args, {"dtype": "f4"})
         yield Program(np.arange, args, {"dtype": "f2"})
     yield Program(np.arange, (5,), {"dtype": "u1"})
     yield Program(np.arange, (0, 5, 0))
-    yield Program(np.arange, (np.int8(5),)) if False else Program(np.arange, (5, None, 2))
-    for args in ((0, 1), (0, 1, 5), (3, -2, 7), (0.1, 0.7, 4, False), (2, 2, 3), (0, 1, 1), (0, 1, 0), (0, 1, -1), (0, 1, 1, False)):
+    yield Program(np.arange, (5, None, 2))
+    ends = ((0, 1), (0, 1, 5), (3, -2, 7), (0.1, 0.7, 4, False), (2, 2, 3), (0, 1, 1), (0, 1, 0), (0, 1, -1), (0, 1, 1, False))
+    for args in ends:
         yield Program(np.linspace, args)
         yield Program(np.linspace, args, {"dtype": "i4"})
         yield Program(np.linspace, args, {"dtype": "f4"})
@@ -550,7 +554,7 @@ def index_programs() -> Iterator[Program]:
 
 
 def every_program() -> Iterator[Program]:
-    """All of them, some six thousand."""
+    """All of them, some twelve thousand."""
     yield from elementwise_programs()
     yield from operator_programs()
     yield from reduction_programs()
@@ -559,6 +563,74 @@ def every_program() -> Iterator[Program]:
     yield from linear_programs()
     yield from view_programs()
     yield from index_programs()
+
+
+@st.composite
+def an_array(draw: Any, shape: Any = None, dtypes: tuple[str, ...] = DTYPES) -> np.ndarray:
+    """An array of small numbers, contiguous or seen through steps and transposes."""
+    shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5)) if shape is None else shape
+    dtype = np.dtype(draw(st.sampled_from(dtypes)))
+    wide = sample(tuple(n * 2 for n in shape), dtype, draw(st.integers(0, 99)))
+    steps = tuple(draw(st.sampled_from((slice(None, None, 2), slice(None, None, -2), slice(0, n)))) for n in shape)
+    x = np.asarray(wide[steps])
+    return np.asarray(np.transpose(x, draw(st.permutations(range(x.ndim))))) if draw(st.booleans()) else x
+
+
+@st.composite
+def elementwise_calls(draw: Any, ufuncs: Any = None) -> Program:
+    """A ufunc of arrays that broadcast, or of an array and a number."""
+    known = [u for u in table.FUNCTIONS if isinstance(u, np.ufunc) and u.nout == 1 and u is not np.matmul]
+    ufunc = draw(st.sampled_from(sorted(ufuncs or known, key=lambda u: u.__name__)))
+    if ufunc.nin == 1:
+        return Program(ufunc, (draw(an_array()),), exact=False)
+    if draw(st.booleans()):
+        pair = [draw(an_array()), draw(st.sampled_from((0, 1, 2, 2.5, True, 1j)))]
+        args = tuple(pair[::-1] if draw(st.booleans()) else pair)
+    else:
+        shapes = draw(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=4)).input_shapes
+        args = tuple(draw(an_array(shape=shape)) for shape in shapes)
+    return Program(ufunc, tuple(np.abs(a) if ufunc is np.power and _is_int(a) else a for a in args), exact=False)
+
+
+@st.composite
+def reduction_calls(draw: Any) -> Program:
+    """A reduction along any axes."""
+    name = draw(st.sampled_from("sum prod max min any all argmax argmin mean var std count_nonzero ptp".split()))
+    x = draw(an_array())
+    axis = draw(st.one_of(st.none(), st.integers(-x.ndim, x.ndim - 1) if x.ndim else st.none()))
+    if axis is not None and not name.startswith("arg") and draw(st.booleans()):
+        axis = tuple(draw(hnp.valid_tuple_axes(x.ndim)))
+    return Program(getattr(np, name), (x,), {"axis": axis, "keepdims": draw(st.booleans())}, exact=False)
+
+
+@st.composite
+def subscript_calls(draw: Any) -> Program:
+    """Reading or writing through a basic subscript, or one with integer arrays."""
+    x = draw(an_array(draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=5))))
+    if draw(st.booleans()):
+        index = draw(hnp.basic_indices(x.shape, allow_newaxis=True))
+        if draw(st.booleans()):
+            return Program("__getitem__", (x, Written(index)), kind="method")
+        return Program("__setitem__", (x, Written(index), draw(an_array(shape=()))), kind="update")
+    index = draw(hnp.integer_array_indices(x.shape, dtype=np.dtype(draw(st.sampled_from(("i8", "i2"))))))
+    if x.ndim > 1 and draw(st.booleans()):
+        parts = [draw(st.sampled_from((part, slice(None), slice(1, None), 0))) for part in index]
+        index = tuple(parts) if any(isinstance(part, np.ndarray) for part in parts) else index
+    if draw(st.booleans()):
+        return Program("__getitem__", (x, index), kind="method")
+    return Program("__setitem__", (x, index, draw(an_array(shape=()))), kind="update")
+
+
+@st.composite
+def product_calls(draw: Any) -> Program:
+    """`matmul` of stacks of matrices and vectors that fit."""
+    signature = draw(hnp.mutually_broadcastable_shapes(signature=np.matmul.signature, max_dims=2, max_side=4))
+    args = tuple(draw(an_array(shape=shape)) for shape in signature.input_shapes)
+    return Program(np.matmul, args, exact=False)
+
+
+def _is_int(a: Any) -> bool:
+    return np.asarray(a).dtype.kind == "i"
 
 
 def _applied(steps: list[Any], x: Node) -> Node:

@@ -1,0 +1,112 @@
+"""The emitter's instructions done by NumPy on single numbers, so that loop bodies can be tested without a target."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from jitlab.ir import plain
+from jitlab.ops import Elementwise, Generated, Operation, Reduction
+
+_SAME = "floor_divide remainder copysign minimum maximum fmin fmax isnan isinf isfinite signbit invert hypot".split()
+_SAME += "sqrt floor ceil trunc rint sign exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sinh cosh arctan".split()
+_SAME += "arcsin arccos arctan2 arcsinh arccosh arctanh cbrt fmod".split()
+_OTHER = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "neg": np.negative,
+    "abs": np.absolute,
+    "pow": np.power,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "and_": np.bitwise_and,
+    "or_": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "shift_left": np.left_shift,
+    "shift_right": np.right_shift,
+}
+
+
+class NumpyEmitter:
+    """Operands have one dtype: what a body forgets to cast is an error here as in a target."""
+
+    def constant(self, value: Any, dtype: Any) -> Any:
+        return np.dtype(dtype).type(value)
+
+    def cast(self, x: Any, dtype: Any) -> Any:
+        dtype = np.dtype(dtype)
+        return np.asarray(x.real if x.dtype.kind == "c" and dtype.kind not in "cb" else x).astype(dtype)[()]
+
+    def select(self, condition: Any, x: Any, y: Any) -> Any:
+        assert condition.dtype == bool and x.dtype == y.dtype
+        return x if condition else y
+
+    def real(self, x: Any) -> Any:
+        return x.real
+
+    def imag(self, x: Any) -> Any:
+        return x.imag
+
+    def make_complex(self, real: Any, imag: Any) -> Any:
+        result = np.zeros((), np.result_type(real, np.complex64))
+        result.real, result.imag = real, imag
+        return result[()]
+
+    def erf(self, x: Any) -> Any:
+        return x.dtype.type(math.erf(x))
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _SAME and name not in _OTHER:
+            raise AttributeError(name)
+        ufunc = _OTHER.get(name) or getattr(np, name)
+
+        def instruction(*xs: Any) -> Any:
+            assert len({x.dtype for x in xs}) == 1, f"{name} of {[x.dtype for x in xs]}"
+            return ufunc(*xs)
+
+        return instruction
+
+
+def run(op: Operation, *arrays: Any) -> Any:
+    """An operation computed element by element from its body. Reductions run in two interleaved lanes that are combined."""
+    e: Any = NumpyEmitter()
+    with np.errstate(all="ignore"):
+        if isinstance(op, Elementwise):
+            spread = np.broadcast_arrays(*arrays)
+            values = [op.body(e, *(a[i] for a in spread)) for i in np.ndindex(spread[0].shape)]
+            return _array(values, spread[0].shape)
+        if isinstance(op, Generated):
+            shape = plain(op.shape)
+            values = [op.body(e, [np.int64(k) for k in i], *arrays) for i in np.ndindex(shape)]
+            return _array(values, shape)
+        assert isinstance(op, Reduction)
+        (x,) = arrays
+        kept = [n for axis, n in enumerate(x.shape) if axis not in op.axes]
+        moved = np.moveaxis(x, op.axes, range(-len(op.axes), 0)).reshape(*kept, -1)
+        return _array([_reduced(op, e, moved[i]) for i in np.ndindex(*kept)], tuple(kept))
+
+
+def _reduced(op: Reduction, e: Any, row: np.ndarray) -> Any:
+    lanes = [op.start(e, row.dtype), op.start(e, row.dtype)]
+    for index, x in enumerate(row):
+        lanes[index % 2] = op.step(e, lanes[index % 2], op.prepare(e, x), np.int64(index))
+    return op.finish(e, op.combine(e, *lanes), np.int64(len(row)))
+
+
+def _array(values: list[Any], shape: tuple[int, ...]) -> Any:
+    if not values:
+        return None  # a body that never runs tells no dtype
+    assert len({v.dtype for v in values}) == 1
+    result = np.empty(shape, values[0].dtype)
+    for i, v in zip(itertools.product(*map(range, shape)), values, strict=True):
+        result[i] = v
+    return result
