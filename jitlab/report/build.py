@@ -60,6 +60,8 @@ def report_json(recording: Recording) -> Json:
     data["fallbacks"] = _fallbacks(data, recording, plans)
     shown = {plan.title for plan in alike.values()}
     data["verdict"] = verdict(data, recording, shown)
+    if recording.file_name is not None:
+        _rename_files(data, recording.file_name)
     return _plain_text(data)  # type: ignore[no-any-return]
 
 
@@ -185,7 +187,8 @@ def _retrace(event: Any, recording: Recording) -> Json:
         "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
         "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
         "text": wording.retrace_text(cause, event.argument, event.before, event.after),
-        "fix": None if "Nothing to fix" in event.fix else event.fix or None, "first": cause == "first_call", "compiled": _compiled_anew(key, recording),
+        "fix": None if "Nothing to fix" in event.fix else event.fix or None,
+        "first": cause == "first_call", "compiled": _compiled_anew(key, recording),
     }  # fmt: skip
 
 
@@ -334,6 +337,18 @@ def suggestion(data: Json, seconds: float | None) -> Json | None:
 
 def _spans(lines: Iterable[Any]) -> list[list[Any]]:
     return [list(span) for span in sorted(lines)]
+
+
+def _rename_files(data: Json, file_name: Callable[[str], str]) -> None:
+    names: dict[str, str] = {}
+    for key in ("ops", "retraces", "fallbacks", "statements", "frozen"):
+        for entry in data[key]:
+            spans = []
+            for file, *place in entry["lines"]:
+                if file not in names:
+                    names[file] = file_name(file)
+                spans.append([names[file], *place])
+            entry["lines"] = spans
 
 
 def _plain_text(value: Any) -> Any:

@@ -60,8 +60,9 @@ class Span:
 class Recording:
     """Listens to events from any thread. Give `listen` to `events.add_listener`, or use `record()`."""
 
-    def __init__(self, cell: dict[str, Any] | None = None) -> None:
+    def __init__(self, cell: dict[str, Any] | None = None, file_name: Callable[[str], str] | None = None) -> None:
         self.cell = cell
+        self.file_name = file_name  # what the report calls a source file
         self.start_ns = time.perf_counter_ns()
         self.plans: list[events.PlanMade] = []
         self.traces: deque[events.Traced] = deque(maxlen=TRACES)

@@ -168,24 +168,24 @@ class Report:
     """What happened: lists of plain objects, text, pictures, files. It doesn't change after it was made."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        self._data = data
+        self.data = data  # shared, never changed; `to_json()` is a copy
 
     @cached_property
     def ops(self) -> list[Op]:
-        return [_made(Op, entry) for entry in self._data["ops"]]
+        return [_made(Op, entry) for entry in self.data["ops"]]
 
     @cached_property
     def clusters(self) -> list[Cluster]:
-        return [_made(Cluster, entry) for entry in self._data["clusters"]]
+        return [_made(Cluster, entry) for entry in self.data["clusters"]]
 
     @cached_property
     def kernels(self) -> list[Kernel]:
-        return [_made(Kernel, entry) for entry in self._data["kernels"]]
+        return [_made(Kernel, entry) for entry in self.data["kernels"]]
 
     @cached_property
     def traces(self) -> list[Trace]:
         """Every capture, the first of each function too."""
-        return [_made(Trace, entry) for entry in self._data["retraces"]]
+        return [_made(Trace, entry) for entry in self.data["retraces"]]
 
     @cached_property
     def retraces(self) -> list[Trace]:
@@ -194,27 +194,27 @@ class Report:
 
     @cached_property
     def fallbacks(self) -> list[Fallback]:
-        return [_made(Fallback, entry) for entry in self._data["fallbacks"]]
+        return [_made(Fallback, entry) for entry in self.data["fallbacks"]]
 
     @cached_property
     def boundaries(self) -> list[Boundary]:
-        return [_made(Boundary, entry) for entry in self._data["boundaries"]]
+        return [_made(Boundary, entry) for entry in self.data["boundaries"]]
 
     @cached_property
     def statements(self) -> list[Statement]:
         """Statements of a `%%jit` cell that Python ran."""
-        return [_made(Statement, entry) for entry in self._data.get("statements", ())]
+        return [_made(Statement, entry) for entry in self.data.get("statements", ())]
 
     @property
     def verdict(self) -> dict[str, Any]:
         """The lead sentence, the counts, the times, what to do next. Plans that differ in sizes and values only count once."""
-        return dict(self._data["verdict"])
+        return dict(self.data["verdict"])
 
     @cached_property
     def timeline(self) -> Timeline:
         from .chrome import Timeline
 
-        return Timeline(self._data)
+        return Timeline(self.data)
 
     def why(self, a: str, b: str) -> Answer:
         """Why `a` and `b` (operation names or kinds: "exp", "Exp") are together, or what keeps them apart."""
@@ -251,7 +251,7 @@ class Report:
         cluster = next((c for c in self.clusters if c.name == name), None)
         if cluster is None:
             raise OptionError(f"this report has no cluster {name!r}", hint=_close(name, (c.name for c in self.clusters)))
-        plan = next(p for p in self._data["plans"] if p["name"] == cluster.plan)
+        plan = next(p for p in self.data["plans"] if p["name"] == cluster.plan)
         text = known_text(plan["function"], plan["trace"], name, stage)
         if text is None:
             raise OptionError(
@@ -265,23 +265,23 @@ class Report:
         """A graphviz.Digraph of operations in their clusters; where `dot` is absent it displays as jitlab's own SVG."""
         from .dot import report_graph
 
-        return report_graph(self._data)
+        return report_graph(self.data)
 
     def plot(self) -> Any:
         """A plotly Figure: time, bytes and roofline of each kernel."""
         from .plot import report_figure
 
-        return report_figure(self._data)
+        return report_figure(self.data)
 
     def to_json(self) -> dict[str, Any]:
         """A copy of the whole report as docs/report-format.md describes it."""
-        return copy.deepcopy(dict(self._data))
+        return copy.deepcopy(dict(self.data))
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One file that needs nothing else, no script runs in it; returned, and written when a path is given."""
         from .html import report_html
 
-        text = report_html(self._data, self._texts())
+        text = report_html(self.data, self._texts())
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -290,15 +290,15 @@ class Report:
         """The saved picture."""
         from .svg import report_svg
 
-        return report_svg(self._data)
+        return report_svg(self.data)
 
     def __str__(self) -> str:
         from .text import report_text
 
-        return report_text(self._data)
+        return report_text(self.data)
 
     def __repr__(self) -> str:
-        return f"<Report: {wording.clean(self._data['verdict']['lead'])}>"
+        return f"<Report: {wording.clean(self.data['verdict']['lead'])}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
@@ -307,7 +307,7 @@ class Report:
         svg = self.to_svg()
         text = str(self)
         room = BUNDLE_BYTES - len(svg.encode()) - len(text.encode()) - 1000
-        return {MIME: fitted(self._data, room), "text/html": svg, "text/plain": text}
+        return {MIME: fitted(self.data, room), "text/html": svg, "text/plain": text}
 
     def _pair(self, a: str, b: str) -> tuple[Op, Op]:
         """The two operations meant; of several of a kind, the pair that is connected, the first in the program."""
@@ -349,8 +349,8 @@ class Report:
 
     def _texts(self) -> dict[tuple[str, str], str]:
         texts = {}
-        for plan in self._data["plans"]:
-            for cluster in self._data["clusters"]:
+        for plan in self.data["plans"]:
+            for cluster in self.data["clusters"]:
                 if cluster["plan"] == plan["name"]:
                     for stage in STAGES:
                         text = known_text(plan["function"], plan["trace"], cluster["name"], stage)

@@ -1,0 +1,265 @@
+"""Session: which cell runs, what happened under it, and its report on the way to the panel. One a shell."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from jitlab import events
+from jitlab.report import Recording, Report
+
+from .link import Link, running_cell
+
+KEPT_CELLS = 64
+LIVE_SECONDS = 0.25  # between two reports of a cell that still runs
+LIVE_SHARE = 0.05  # of the time at most, goes into reports of a cell that still runs
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class CellRun:
+    """One run of one cell. The recording begins with the first event: a cell without any costs nothing."""
+
+    id: str
+    count: int
+    source: str
+    info: Any = None
+    start_ns: int = field(default_factory=time.perf_counter_ns)
+    recording: Recording | None = None
+    running: bool = True
+    error: str | None = None
+    report: Report | None = None
+    reported: tuple[Any, ...] = ()  # what the report was made of
+    exit: Callable[[], object] = lambda: None
+
+    @property
+    def title(self) -> str:
+        return f"In [{self.count}]"
+
+    def about(self, saved: bool = False) -> dict[str, Any]:
+        """The `cell` of docs/report-format.md; what is saved in the notebook runs no more."""
+        return {
+            "id": self.id, "execution_count": self.count, "title": self.title, "source": self.source.split("\n"),
+            "running": self.running and not saved, "error": self.error,
+        }  # fmt: skip
+
+
+class Session:
+    """Listens to the shell and to events from its start to its stop."""
+
+    def __init__(self, shell: Any) -> None:
+        self.shell = shell
+        self.cells: OrderedDict[str, CellRun] = OrderedDict()  # the newest run of each, latest last
+        self.link: Link | None = None
+        self._stack: list[CellRun] = []  # a cell may run another one
+        self._dirty: set[str] = set()
+        self._live: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._deaf: int | None = None
+
+    def start(self) -> None:
+        """Attach to the shell, the events, and the panel where there is a kernel."""
+        kernel = getattr(self.shell, "kernel", None)
+        if kernel is not None:
+            try:
+                self.link = Link.attach(kernel)
+            except Exception:  # a front end without comms: everything works but the panel
+                logger.warning("jitlab could not open its link to the panel", exc_info=True)
+        self.shell.events.register("pre_run_cell", self.pre_run_cell)
+        self.shell.events.register("post_run_cell", self.post_run_cell)
+        events.add_listener(self.hear)
+
+    def stop(self) -> None:
+        events.remove_listener(self.hear)
+        for name, hook in (("pre_run_cell", self.pre_run_cell), ("post_run_cell", self.post_run_cell)):
+            try:
+                self.shell.events.unregister(name, hook)
+            except ValueError:
+                pass
+
+    @property
+    def running(self) -> CellRun | None:
+        """The cell whose code runs now."""
+        return self._stack[-1] if self._stack else None
+
+    def pre_run_cell(self, info: Any) -> None:
+        """A cell begins. Requests without history come from tools, not from people: they are no cells."""
+        if info.silent or not info.store_history:
+            return
+        with Undisturbed("could not note the start of a cell"):
+            self.begin(info.raw_cell, info, getattr(info, "cell_id", None))
+
+    def post_run_cell(self, result: Any) -> None:
+        """A cell ended: its last report goes to the panel."""
+        with Undisturbed("could not note the end of a cell"):
+            run = next((run for run in self._stack if run.info is result.info), None)
+            if run is not None:
+                error = result.error_before_exec or result.error_in_exec
+                self.end(run, error)
+
+    def begin(self, source: str, info: Any = None, cell_id: str | None = None) -> CellRun:
+        kernel = getattr(self.shell, "kernel", None)
+        known = running_cell(kernel) if kernel is not None else None
+        count = self._count()
+        run = CellRun(known or cell_id or f"cell {count}", count, source, info)
+        inside = events.in_cell(run.id)
+        inside.__enter__()
+        run.exit = lambda: inside.__exit__(None, None, None)
+        self._stack.append(run)
+        started = events.CellStarted(cell=run.id, execution_count=count, source=source, start_ns=run.start_ns)
+        self.emit(run.id, started)
+        return run
+
+    def _count(self) -> int:
+        """The number of the cell that begins. IPython counts on before it tells of the cell, older ones after it ran."""
+        count: int = self.shell.execution_count
+        stored = len(self.shell.history_manager.input_hist_raw) if self.shell.history_manager else count
+        return stored if stored == count - 1 else count
+
+    def end(self, run: CellRun, error: BaseException | None) -> None:
+        try:
+            run.exit()
+        except ValueError:  # begun in another context (a cell with `await`), which is gone by now
+            pass
+        while run in self._stack:
+            self._stack.pop()
+        run.running = False
+        run.error = type(error).__name__ if error is not None else None
+        if run.recording is not None:
+            self.report_of(run)
+            self.push(run)
+        finished = events.CellFinished(
+            cell=run.id, execution_count=run.count, duration_ns=time.perf_counter_ns() - run.start_ns, error=run.error or ""
+        )
+        self.emit(run.id, finished)
+
+    @contextmanager
+    def deaf(self) -> Iterator[None]:
+        """What this thread does inside (a replay) is not the cell's."""
+        self._deaf = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._deaf = None
+
+    def hear(self, event: events.Event) -> None:
+        """An event, from any thread: it belongs to the cell it names, else to the one that runs."""
+        if self._deaf is not None and self._deaf == threading.get_ident():
+            return
+        with Undisturbed("could not take in an event"):
+            run = self.running
+            if event.cell and (run is None or run.id != event.cell):
+                run = self.cells.get(event.cell)
+            if run is None:
+                return
+            if run.recording is None:
+                self._record(run)
+            assert run.recording is not None
+            run.recording.listen(event)
+            self.emit(run.id, event)
+            if self.link is not None:
+                self._dirty.add(run.id)
+                self._keep_live()
+
+    def report_of(self, run: CellRun, saved: bool = False) -> Report | None:
+        """The report of a cell, made anew when something happened since the last one."""
+        recording = run.recording
+        if recording is None:
+            return None
+        about = run.about(saved)
+        state = (recording.count, about["running"], about["error"])
+        if run.report is None or run.reported != state:
+            recording.cell = about
+            run.report, run.reported = recording.report(), state
+        return run.report
+
+    def push(self, run: CellRun) -> None:
+        """Hand the newest report to the panel."""
+        self._dirty.discard(run.id)
+        if self.link is not None and run.report is not None:
+            self.link.report(run.id, dict(run.report.data))
+
+    def emit(self, cell: str, event: events.Event) -> None:
+        """One event for the panel's running light and progress line. A plan is not sent: the report brings it."""
+        if self.link is not None:
+            light = {f.name: getattr(event, f.name) for f in fields(event) if f.name != "plan"}
+            self.link.emit(cell, {"kind": event.kind, **light})
+
+    def clear(self) -> int:
+        """Forget all cells but the running one; returns how many."""
+        with self._lock:
+            running = self.running
+            forgotten = len(self.cells) - (running is not None and running.id in self.cells)
+            self.cells.clear()
+            if running is not None and running.recording is not None:
+                running.recording = None
+                running.report = None
+        return forgotten
+
+    def _record(self, run: CellRun) -> None:
+        with self._lock:
+            if run.recording is None:
+                run.recording = Recording(run.about(), self._file_name)
+                self.cells[run.id] = run
+                self.cells.move_to_end(run.id)
+                while len(self.cells) > KEPT_CELLS:
+                    self.cells.popitem(last=False)
+
+    def _file_name(self, file: str) -> str:
+        """What a report calls a file: `<cell 7>` for a cell, whose real name changes with each process."""
+        found = self.shell.compile.format_code_name(file)
+        number = re.search(r"\d+", found[1]) if found else None
+        return f"<cell {number[0]}>" if number else file
+
+    def _keep_live(self) -> None:
+        """Reports reach the panel while a cell runs, and after it when a thread it left behind goes on."""
+        if self._live is None:
+            with self._lock:
+                if self._live is None:
+                    self._live = threading.Thread(target=self._push_live, name="jitlab-reports", daemon=True)
+                    self._live.start()
+
+    def _push_live(self) -> None:
+        wait = LIVE_SECONDS
+        while True:
+            time.sleep(wait)
+            with self._lock:
+                if not self._dirty and not self._stack:
+                    self._live = None
+                    return
+                ids, self._dirty = self._dirty, set()
+            began = time.perf_counter()
+            with Undisturbed("could not send a report"):
+                for id in ids:
+                    run = self.running if self.running is not None and self.running.id == id else self.cells.get(id)
+                    if run is not None and self.report_of(run) is not None:
+                        self.push(run)
+            wait = max(LIVE_SECONDS, (time.perf_counter() - began) / LIVE_SHARE)
+
+
+class Undisturbed:
+    """Our own mistakes never disturb the user's cell: they are logged once a place."""
+
+    _logged: set[str] = set()
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> bool:
+        if isinstance(error, Exception):
+            if self.what not in self._logged:
+                self._logged.add(self.what)
+                logger.warning("jitlab %s", self.what, exc_info=error)
+            return True
+        return False

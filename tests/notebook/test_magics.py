@@ -1,0 +1,273 @@
+"""The magics in a real shell. Cells run by a stand-in for the compiler, which only tells what it would have done."""
+
+import ast
+import sys
+import types
+
+import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from jitlab import events
+from jitlab.errors import OptionError
+from jitlab.notebook import extension
+from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
+from jitlab.report import MIME, Report
+
+PLAN = {
+    "plans": [{"name": "In [1] #1", "function": "cell", "trace": 1}],
+    "ops": [
+        {
+            "name": "mul", "plan": "In [1] #1", "op": "Mul", "cluster": "cluster_0", "kernel": "k0", "reason": None,
+            "lines": [],
+            "shape": [3], "dtype": "float64", "inputs": [], "scope": None, "seconds": None,
+        }
+    ],
+    "clusters": [
+        {
+            "name": "cluster_0", "plan": "In [1] #1", "ops": ["mul"], "kernels": ["k0"], "lines": [2],
+            "reason": {"code": "auto", "text": "joined by auto-clustering"}, "calls": 0, "seconds": None, "flops": 3,
+            "bytes_read": 24, "bytes_written": 24,
+        }
+    ],
+    "kernels": [
+        {
+            "name": "k0", "cluster": "cluster_0", "ops": ["mul"], "kind": "nest", "lines": [2], "calls": 0, "seconds": None,
+            "bytes_read": 24, "bytes_written": 24, "flops": 3, "bound": None, "of_peak": None,
+        }
+    ],
+    "boundaries": [],
+}  # fmt: skip
+
+
+def happen(file="f", lines=()):
+    """What a compiled piece tells."""
+    cell = events.current_cell()
+    events.send(
+        events.Traced(
+            cell=cell, function="cell", trace=1, causes=("first_call",), argument="", before="", after="", lines=lines, fix="",
+            operations=1, start_ns=0, duration_ns=1000,
+        )
+    )  # fmt: skip
+    events.send(events.PlanMade(cell=cell, function="cell", trace=1, plan=PLAN, start_ns=1000, duration_ns=1000))
+    events.send(events.ClusterRan(cell=cell, function="cell", trace=1, cluster="cluster_0", start_ns=3000, duration_ns=10**6))
+
+
+@pytest.fixture
+def cells(monkeypatch):
+    """Stands for jitlab.capture.cells: runs the cell as Python and tells of one cluster."""
+    seen = []
+
+    def run_cell(source, namespace, filename, *, strict=False, level="O1", executor=None):
+        seen.append({"source": source, "filename": filename, "strict": strict, "level": level})
+        tree = ast.parse(source)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        happen(filename, ((filename, 2, 0, 2, 5),))
+        exec(compile(tree, filename, "exec"), namespace)
+        return eval(compile(ast.Expression(last.value), filename, "eval"), namespace) if last else None
+
+    module = types.ModuleType("jitlab.capture.cells")
+    module.run_cell = run_cell
+    monkeypatch.setitem(sys.modules, "jitlab.capture.cells", module)
+    return seen
+
+
+@pytest.fixture
+def shell(cells):
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    settings.InteractiveShell.colors = "nocolor"
+    ip = InteractiveShell.instance(config=settings)
+    ip.display_pub = CapturingDisplayPublisher(parent=ip)
+    load_ipython_extension(ip)
+    yield ip
+    unload_ipython_extension(ip)
+    InteractiveShell.clear_instance()
+
+
+def run(shell, source, fine=True):
+    shell.display_pub.outputs.clear()
+    result = shell.run_cell(source, store_history=True)
+    if fine:
+        result.raise_error()
+    return result
+
+
+def shown(shell):
+    return [output["data"] for output in shell.display_pub.outputs]
+
+
+def test_a_jit_cell_runs_in_the_namespace_and_shows_its_report(shell, cells):
+    run(shell, "%%jit\nx = 2\ny = x * 21")
+    assert shell.user_ns["y"] == 42
+    (bundle,) = shown(shell)
+    assert list(bundle) == [MIME, "text/html", "text/plain"]
+    report = bundle[MIME]
+    assert report["verdict"]["lead"] == "1 of 1 operation compiled"
+    assert report["cell"]["source"] == ["%%jit", "x = 2", "y = x * 21"] and report["cell"]["running"] is False
+    assert report["retraces"][0]["lines"] == [["<cell 1>", 2, 0, 2, 5]]  # not the process's temporary name
+    assert cells[0]["strict"] is False and cells[0]["level"] == "O1"
+
+
+def test_lines_are_numbered_as_the_person_sees_them(shell, cells):
+    run(shell, "%%jit\n\n\nx = 1")
+    assert cells[0]["source"].split("\n")[3] == "x = 1"
+    run(shell, "\n%%jit --level O0\nx = 1", fine=False)
+    result = run(shell, "%%jit\na = 1\nb = a / 0\n", fine=False)
+    lines = []
+    traceback = result.error_in_exec.__traceback__
+    while traceback:
+        lines.append((traceback.tb_frame.f_code.co_filename, traceback.tb_lineno))
+        traceback = traceback.tb_next
+    assert lines[-1] == (cells[-1]["filename"], 3)
+
+
+def test_options_reach_the_compiler(shell, cells):
+    run(shell, "%%jit --level O0 --strict\nx = 1")
+    assert (cells[0]["level"], cells[0]["strict"]) == ("O0", True)
+
+
+@pytest.mark.parametrize(
+    "line, why",
+    [
+        ("--nope", "--nope"), ("--level O9", "O9"), ("--comp", "--comp"), ("stray", "stray"), ("--level", "--level"),
+        ("-o 3x", "3x"), ("-o 'open", "quot"), ("--help", "--help"),
+    ],
+)  # fmt: skip
+def test_an_unknown_option_runs_nothing_and_says_what_to_do(shell, cells, line, why, capsys):
+    result = run(shell, f"%%jit {line}\nx = 1", fine=False)
+    assert isinstance(result.error_in_exec, OptionError)
+    text = str(result.error_in_exec)
+    assert "x" not in shell.user_ns and not cells and not shown(shell)
+    assert f"where: In [1], line 1: %%jit {line}" in text and "--level O0|O1" in text
+    assert why in text
+    printed = capsys.readouterr()
+    assert "site-packages" not in printed.out + printed.err  # the message stands alone
+
+
+def test_last_expression_is_displayed_and_kept(shell, capsys):
+    run(shell, "%%jit\nx = 3\nx + 1")
+    assert "4" in capsys.readouterr().out
+    assert shell.user_ns["_"] == 4
+    run(shell, "%%jit\nx + 2;")
+    assert "5" not in capsys.readouterr().out
+
+
+def test_o_binds_or_returns_the_report(shell, capsys):
+    run(shell, "%%jit -o rep\nx = 3\nx")
+    assert isinstance(shell.user_ns["rep"], Report) and shell.user_ns["rep"].clusters[0].calls == 1
+    assert len(shown(shell)) == 1
+    run(shell, "%%jit -o\nx = 4\nx")
+    assert isinstance(shell.user_ns["_"], Report)
+    assert "4" in [data.get("text/plain") for data in shown(shell)]
+
+
+def test_an_error_still_gives_the_report_and_points_at_the_cell(shell, capsys):
+    result = run(shell, "%%jit\nx = 5\nraise KeyError('k')", fine=False)
+    assert isinstance(result.error_in_exec, KeyError)
+    assert shell.user_ns["x"] == 5
+    (bundle,) = shown(shell)
+    assert bundle[MIME]["cell"]["error"] == "KeyError"
+    printed = capsys.readouterr().out
+    assert "raise KeyError('k')" in printed and "jitlab/notebook" not in printed and "run_cell_magic" not in printed
+
+
+def test_an_interrupt_is_an_interrupt(shell):
+    result = run(shell, "%%jit\nraise KeyboardInterrupt", fine=False)
+    assert isinstance(result.error_in_exec, KeyboardInterrupt)
+    assert shown(shell)[0][MIME]["cell"]["error"] == "KeyboardInterrupt"
+
+
+def test_a_plain_cell_with_compiled_functions_is_recorded_but_shows_nothing(shell):
+    shell.user_ns["happen"] = happen
+    run(shell, "happen()")
+    assert shown(shell) == []
+    session = session_of(shell)
+    (cell,) = session.cells.values()
+    assert session.report_of(cell).verdict["clusters"] == 1
+
+
+def test_a_cell_without_jitlab_costs_no_recording(shell):
+    run(shell, "x = 1")
+    assert not session_of(shell).cells
+
+
+def test_events_of_the_replaced_run_do_not_count_again(shell):
+    shell.user_ns["happen"] = happen
+    run(shell, "happen(); happen()")
+    run(shell, "happen()")
+    counts = [session_of(shell).report_of(cell).clusters[0].calls for cell in session_of(shell).cells.values()]
+    assert counts == [2, 1]
+
+
+def test_reports_and_events_go_to_the_panel(shell):
+    session = session_of(shell)
+    sent = []
+    session.link = types.SimpleNamespace(
+        attached=True, emit=lambda cell, event: sent.append((cell, event["kind"])), report=lambda c, r: sent.append((c, r))
+    )
+    run(shell, "%%jit\nx = 1")
+    kinds = [what for _, what in sent if isinstance(what, str)]
+    assert kinds == ["cell-started", "traced", "plan-made", "cluster-ran", "cell-finished"]
+    reports = [what for _, what in sent if isinstance(what, dict)]
+    assert reports[-1]["cell"]["running"] is False
+    assert {cell for cell, _ in sent} == {"cell 1"}
+
+
+def test_a_running_cell_reports_now_and_then(shell, monkeypatch):
+    session = session_of(shell)
+    reports = []
+    session.link = types.SimpleNamespace(
+        attached=True, emit=lambda cell, event: None, report=lambda cell, report: reports.append(report["cell"]["running"])
+    )
+    shell.user_ns["happen"] = happen
+    run(shell, "import time\nfor _ in range(7):\n    happen(); time.sleep(0.1)")
+    assert reports.count(True) in (2, 3) and reports[-1] is False
+
+
+def test_status_explain_export_and_clear(shell, capsys, tmp_path):
+    run(shell, "%jitlab")
+    assert "No cell has used it yet" in capsys.readouterr().out
+    run(shell, "%%jit\nx = 1")
+    run(shell, "%jitlab status")
+    printed = capsys.readouterr().out
+    assert "clustering ON" in printed and "In [2]: 1 of 1 operation compiled" in printed
+    run(shell, "%jitlab explain")
+    assert MIME in shown(shell)[0]
+    run(shell, "%jitlab explain 2")
+    assert MIME in shown(shell)[0]
+    for name, start in (
+        ("a.html", "<!doctype"), ("a.svg", "<svg"), ("a.txt", "1 of 1"), ("a.dot", "digraph"), ("a.json", "{"),
+        ("t.ctf.json", '{"traceEvents"'),
+    ):  # fmt: skip
+        run(shell, f"%jitlab export {tmp_path / name}")
+        assert (tmp_path / name).read_text().startswith(start)
+    run(shell, "%jitlab clear")
+    assert "Forgot 1 recorded cells." in capsys.readouterr().out
+    assert isinstance(run(shell, "%jitlab explain", fine=False).error_in_exec, OptionError)
+
+
+@pytest.mark.parametrize("line", ["frobnicate", "export", "export x.pdf", "explain 99", "status now", "export a b"])
+def test_jitlab_refuses_what_it_does_not_know(shell, line):
+    run(shell, "%%jit\nx = 1")
+    error = run(shell, f"%jitlab {line}", fine=False).error_in_exec
+    assert isinstance(error, OptionError) and "try:" in str(error) and "why:" in str(error)
+
+
+def test_loading_twice_hooks_once_and_unloading_removes_all(shell):
+    load_ipython_extension(shell)
+    session = session_of(shell)
+    run(shell, "%%jit\nx = 1")
+    assert len(shown(shell)) == 1
+    unload_ipython_extension(shell)
+    assert session_of(shell) is None and session.hear not in events._listeners
+    result = run(shell, "%%jit\nx = 1", fine=False)
+    assert "jit" not in shell.magics_manager.magics["cell"] and not result.success
+    assert extension.session_of(shell) is None
+
+
+def test_help_names_every_option(shell):
+    text = shell.magics_manager.magics["cell"]["jit"].__doc__
+    for option in ("--level", "--strict", "--compare", "-o"):
+        assert option in text
