@@ -14,7 +14,7 @@ from .build import as_node
 from .joining import array
 from .views import normalize_axis
 
-NoValue: Any = np._NoValue  # type: ignore[attr-defined]
+NoValue: Any = np._NoValue
 
 
 def operand(x: Any) -> Any:
@@ -62,7 +62,7 @@ def as_dtype(dtype: Any) -> np.dtype:
     """The dtype that was asked for. Raises TypeError as NumPy does, Unsupported for those that are not traced."""
     if isinstance(dtype, Node):
         raise Unsupported("a traced dtype")
-    result = np.dtype(dtype)
+    result: np.dtype = np.dtype(dtype)
     _check_dtype(result)
     return result
 

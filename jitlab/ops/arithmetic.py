@@ -347,6 +347,7 @@ class Pow(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.power
     flops_per_element: ClassVar[float] = 40
     differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
@@ -512,6 +513,7 @@ class Hypot(Elementwise):
     ufunc: ClassVar[np.ufunc] = np.hypot
     flops_per_element: ClassVar[float] = 12
     differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         origin = equal(out, 0)
@@ -534,6 +536,7 @@ class Arctan2(Elementwise):
     tf_name: ClassVar[str | None] = "Atan2"
     flops_per_element: ClassVar[float] = 40
     differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         y, x = inputs

@@ -132,7 +132,7 @@ class Eye(Generated):
     flops_per_element: ClassVar[float] = 0
 
     def numpy(self, *arrays: Any) -> Any:
-        return np.eye(*plain(self.shape), int(self.k), BOOL)
+        return np.eye(int(self.shape[0]), int(self.shape[1]), int(self.k), BOOL)
 
     def result(self, *types: ArrayType) -> ArrayType:
         return ArrayType(self.shape, BOOL)
@@ -156,7 +156,7 @@ class Tri(Generated):
     flops_per_element: ClassVar[float] = 0
 
     def numpy(self, *arrays: Any) -> Any:
-        return np.tri(*plain(self.shape), int(self.k), BOOL)
+        return np.tri(int(self.shape[0]), int(self.shape[1]), int(self.k), BOOL)
 
     def result(self, *types: ArrayType) -> ArrayType:
         return ArrayType(self.shape, BOOL)

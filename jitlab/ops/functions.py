@@ -21,6 +21,7 @@ class Function(Unary):
     """A function of floats that a target computes within 3 ULP; complex numbers are left to NumPy."""
 
     flops_per_element: ClassVar[float] = 20
+    exact: ClassVar[bool] = False
 
     def why_not_compiled(self, *types: ArrayType) -> str | None:
         return NO_COMPLEX if types[0].dtype.kind == "c" else None

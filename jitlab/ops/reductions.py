@@ -30,6 +30,7 @@ class Sum(Reduction):
 
     compensated: ClassVar[bool] = True
     differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
 
     def numpy(self, x: Any) -> Any:
         return np.sum(x, axis=self.axes)
@@ -68,6 +69,7 @@ class Mean(Reduction):
 
     compensated: ClassVar[bool] = True
     differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
 
     def numpy(self, x: Any) -> Any:
         return np.mean(x, axis=self.axes)
@@ -112,6 +114,7 @@ class Prod(Reduction):
     """Product of the elements along `axes`; small integers are widened as NumPy does."""
 
     differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
 
     def numpy(self, x: Any) -> Any:
         return np.prod(x, axis=self.axes)
@@ -405,7 +408,8 @@ def count_of(x: ArrayType, axes: Sequence[int]) -> int:
 
 @cache
 def _widened(dtype: np.dtype) -> np.dtype:
-    return np.dtype(np.sum(np.empty(0, dtype)).dtype)
+    result: np.dtype = np.sum(np.empty(0, dtype)).dtype
+    return result
 
 
 def _lowest(dtype: np.dtype) -> Any:

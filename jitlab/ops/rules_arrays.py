@@ -904,7 +904,8 @@ FUNCTIONS: dict[Any, Rule] = {
 def _outer_rule(rule: Rule) -> Rule:
     def outer_of(a: Any, b: Any, /, **options: Any) -> Node:
         x, y = node(a), node(b)
-        return rule(reshape(x, (*x.shape, *(1 for _ in y.shape))), y, **options)
+        result: Node = rule(reshape(x, (*x.shape, *(1 for _ in y.shape))), y, **options)
+        return result
 
     return outer_of
 

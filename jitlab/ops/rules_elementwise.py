@@ -55,7 +55,7 @@ def _in_loop(op: Elementwise, ufunc: np.ufunc, xs: list[Any], dtype: Any) -> Nod
     """The operation in the loop of another ufunc, or in the one whose result has `dtype`."""
     from .build import promotion_dtypes
 
-    options = {} if dtype is None else {"signature": (*(None for _ in xs), as_dtype(dtype))}
+    options: dict[str, Any] = {} if dtype is None else {"signature": (*(None for _ in xs), as_dtype(dtype))}
     loop = ufunc.resolve_dtypes((*promotion_dtypes(xs), None), **options)
     if any(d.kind not in "biufc" for d in loop):
         raise Unsupported("the argument `dtype=`", "dtype")
@@ -415,10 +415,11 @@ def _operators() -> dict[str, Rule]:
     rules["__divmod__"], rules["__rdivmod__"] = divmod_, _turned(divmod_)
     rules["__matmul__"] = lambda x, y: matmul(node(x), node(y))
     rules["__rmatmul__"] = _turned(rules["__matmul__"])
-    for name, ufunc in (
+    others: Any = (
         *(("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal)),
         *(("eq", np.equal), ("ne", np.not_equal), ("neg", np.negative), ("abs", np.absolute), ("invert", np.invert)),
-    ):
+    )
+    for name, ufunc in others:
         rules[f"__{name}__"] = UFUNCS[ufunc]
     rules["__pos__"] = positive
     return rules
@@ -428,7 +429,8 @@ def _power_operator(x: Any, y: Any) -> Node:
     """`x ** y`: the square of bools is their own, int8; `np.power` makes int64 of them first."""
     if type(y) is int and y == 2 and isinstance(x, Node):
         return elementwise(ar.Square(), x)
-    return UFUNCS[np.power](x, y)
+    result: Node = UFUNCS[np.power](x, y)
+    return result
 
 
 def _turned(rule: Rule) -> Rule:

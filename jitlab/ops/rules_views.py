@@ -374,7 +374,7 @@ VIEW_METHODS: dict[str, ViewRule] = {
 }
 
 VIEW_ATTRIBUTES: dict[str, ViewRule] = {
-    "T": lambda x: [transpose_view(x)],
+    "T": transpose,
     "mT": matrix_transpose,
     "real": real,
 }

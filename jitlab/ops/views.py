@@ -245,10 +245,10 @@ def reshape(x: Node, shape: Sequence[int]) -> Node:
 
 def normalize_axis(axis: Any, ndim: int) -> int:
     """A non-negative axis. Raises numpy.exceptions.AxisError outside -ndim..ndim-1."""
-    axis = operator.index(axis)
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(axis, ndim)
-    return axis % ndim
+    position: int = operator.index(axis)
+    if not -ndim <= position < ndim:
+        raise np.exceptions.AxisError(position, ndim)
+    return position % ndim
 
 
 def _map_text(entries: AxisMap) -> str:

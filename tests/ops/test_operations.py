@@ -101,7 +101,7 @@ def test_the_body_computes_what_numpy_computes(op, arrays):
     got = numpy_emitter.run(op, *arrays)
     if got is not None:
         with np.errstate(all="ignore"):
-            same(got, op.numpy(*arrays), exact=not isinstance(op, (Reduction, ops.Abs, ops.Pow)))
+            same(got, op.numpy(*arrays), exact=op.exact and not (isinstance(op, ops.Abs) and arrays[0].dtype.kind == "c"))
 
 
 @each(has_slope)
