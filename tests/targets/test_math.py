@@ -236,6 +236,15 @@ def test_logarithms_of_powers_are_whole():
     assert run(lambda e, v: e.exp2(v), np.arange(-1074.0, 1024)).tolist() == twos.tolist()
 
 
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2"])
+@pytest.mark.parametrize("power", [1, 2, 3, 4, 0.5, -1])
+def test_known_powers(power, dtype):
+    x = specials(dtype)
+    got = run(lambda e, v: e.pow(v, e.constant(power, v.dtype)), x)
+    with np.errstate(all="ignore"):
+        assert close(got, np.power(x.astype("f8"), power).astype(dtype)).all()
+
+
 def test_whole_powers_are_exact():
     x, y = (a.ravel().astype("f8") for a in np.meshgrid(np.arange(-12, 13), np.arange(0, 15)))
     got = run(lambda e, a, b: e.pow(a, b), x, y)

@@ -701,8 +701,20 @@ class VectorEmitter:
 
     def pow(self, x: Val, y: Val) -> Val:
         if x.dtype.kind == "f":
+            power = self.known(y)
+            if power in (1, 2, 3, 4):  # within 2 ULP, and C99's special cases come out right
+                square = self.mul(x, x) if power > 1 else x
+                return self.mul(square, square if power == 4 else x) if power > 2 else square
             return math.pow(self, x, y)
         return self._integer_pow(x, y)
+
+    def known(self, x: Val) -> float | None:
+        """The number a float literal stands for."""
+        if not _is_literal(x.text):
+            return None
+        if x.dtype == F16:
+            return float(np.frombuffer(bytes.fromhex(x.text.removeprefix("0xH"))[::-1], np.float16)[0])
+        return float(struct.unpack(">d", bytes.fromhex(x.text.removeprefix("0x")))[0])
 
     def _integer_pow(self, x: Val, y: Val) -> Val:
         """By squaring, as long as any lane's exponent has bits left."""

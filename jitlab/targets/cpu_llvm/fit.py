@@ -42,6 +42,12 @@ def asin_rest(z: Any) -> Any:
     return (mp.asin(s) - s) / s**3
 
 
+def tan_rest(z: Any) -> Any:
+    """(tan(r) - r) / r**3 for z = r*r."""
+    r = mp.sqrt(z)
+    return (mp.tan(r) - r) / r**3 if r > mp.mpf(2) ** -40 else mp.mpf(1) / 3 + z * 2 / 15
+
+
 def erfc_rest(t: Any) -> Any:
     """exp(x*x) erfc(x) for t = 1 / (x + 3)."""
     x = 1 / t - 3
@@ -49,12 +55,15 @@ def erfc_rest(t: Any) -> Any:
 
 
 FITS: tuple[Fit, ...] = (
-    ("EXP", lambda r: series(lambda k: 1 / mp.factorial(k + 2))(r), -HALF_LN2, HALF_LN2, 10, 5),
+    ("EXP", series(lambda k: 1 / mp.factorial(k + 2)), -HALF_LN2, HALF_LN2, 10, 5),
     ("EXP2", lambda r: mp.log(2) * series(lambda k: mp.log(2) ** k / mp.factorial(k + 1))(r), -0.503, 0.503, 11, 6),
     ("LOG", series(lambda k: mp.mpf(2) / (2 * k + 3)), 0, LOG_SQUARED, 7, 4),
+    ("EXP_SHORT", series(lambda k: 1 / mp.factorial(k + 2)), -HALF_LN2, HALF_LN2, 6, 0),
+    ("LOG_SHORT", series(lambda k: mp.mpf(2) / (2 * k + 3)), 0, LOG_SQUARED, 4, 0),
     ("LOG_TAIL", series(lambda k: mp.mpf(2) / (2 * k + 5)), 0, LOG_SQUARED, 8, 0),
     ("SIN", series(lambda k: (-1) ** (k + 1) / mp.factorial(2 * k + 3)), 0, QUARTER_PI_SQUARED, 6, 3),
     ("COS", series(lambda k: (-1) ** k / mp.factorial(2 * k + 4)), 0, QUARTER_PI_SQUARED, 6, 3),
+    ("TAN", tan_rest, 0, QUARTER_PI_SQUARED, 15, 7),
     ("ATAN", series(lambda k: mp.mpf((-1) ** (k + 1)) / (2 * k + 3), 90), 0, ATAN_SQUARED, 12, 5),
     ("ASIN", asin_rest, 0, 0.2501, 13, 6),
     ("CBRT", lambda z: z ** (-mp.mpf(1) / 3), 0.7071, 1.4143, 6, 5),
@@ -66,9 +75,12 @@ NOTES = {
     "EXP": "(exp(r) - 1 - r) / r**2",
     "EXP2": "(2**r - 1) / r",
     "LOG": "(log((1 + s) / (1 - s)) - 2 s) / s**3 in s**2",
+    "EXP_SHORT": "EXP for float32 in float64",
+    "LOG_SHORT": "LOG for float32 in float64",
     "LOG_TAIL": "(log((1 + s) / (1 - s)) - 2 s - 2/3 s**3) / s**5 in s**2",
     "SIN": "(sin(r) - r) / r**3 in r**2",
     "COS": "(cos(r) - 1 + r**2 / 2) / r**4 in r**2",
+    "TAN": "(tan(r) - r) / r**3 in r**2",
     "ATAN": "(arctan(t) - t) / t**3 in t**2",
     "ASIN": "(arcsin(s) - s) / s**3 in s**2",
     "CBRT": "z ** (-1/3)",
@@ -97,7 +109,7 @@ def head_and_tail(value: Any, head: str, round_to: Callable[[Any], float]) -> li
 
 
 def main() -> None:
-    mp.mp.prec = 200
+    mp.mp.prec = 300
     lines = ['"""Written by fit.py: polynomials, lowest power first, and split constants, by itemsize."""', ""]
     lines += ["from __future__ import annotations", "", "Table = dict[int, tuple[float, ...]]", ""]
     for name, function, low, high, terms64, terms32 in FITS:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .emitter import Val, VectorEmitter
 
 INF, NAN = float("inf"), float("nan")
+LOG_2 = 0.6931471805599453
 
 
 class Format:
@@ -230,18 +231,6 @@ class _Function:
         return e.cast(result, self.half) if half else result
 
 
-def in_double(body: Callable[..., Num]) -> Callable[..., Num]:
-    """Computes float32 in float64, where products of two float32 are exact."""
-
-    def function(*xs: Num) -> Num:
-        if xs[0].format.itemsize == 8:
-            return body(*xs)
-        return body(*(x.cast(np.float64) for x in xs)).cast(np.float32)
-
-    function.__doc__ = body.__doc__
-    return function
-
-
 def rarely(condition: Num, slow: Callable[[], Num], fast: Num) -> Num:
     """`slow()` on the lanes where `condition` holds, behind a branch that is taken only if there are any."""
     e = condition.e
@@ -353,14 +342,14 @@ def tanh(x: Num) -> Num:
 # logarithms
 
 
-def _split_log(x: Num) -> tuple[Num, Num]:
+def _split_log(x: Num, denormals: bool = True) -> tuple[Num, Num]:
     """k and f with x = 2**k (1 + f), 1 + f from sqrt(1/2) to sqrt(2), for a positive finite x."""
     f = x.format
     small = x < f.least_normal
-    bits = where(small, x * 2.0 ** (f.mantissa + 2), x).bits() + (f.one - f.sqrt_half_bits)
+    bits = (where(small, x * 2.0 ** (f.mantissa + 2), x) if denormals else x).bits() + (f.one - f.sqrt_half_bits)
     shifted = ((bits >> f.mantissa) | ((f.bias + f.mantissa) << f.mantissa)).unbits()
     offset = 2.0**f.mantissa + f.bias
-    k = shifted - where(small, shifted.wrap(x.e.constant(offset + f.mantissa + 2, x.v.dtype)), offset)
+    k = shifted - (where(small, x.wrap(x.of(offset + f.mantissa + 2)), offset) if denormals else offset)
     z = ((bits & ((1 << f.mantissa) - 1)) + f.sqrt_half_bits).unbits()
     return k, z - 1.0
 
@@ -562,12 +551,13 @@ def _fast_tan(x: Num) -> Num:
     f = x.format
     r, tail, quadrant = _reduce_angle_twice(abs(x))
     z = r * r
-    sine, cosine = _sin_poly(r, z), _cos_poly(r, z)
-    sine, cosine = fma(tail, cosine, sine), fma(-tail, sine, cosine)
+    rest = fma(z * r, poly(z, x.constants("TAN")), tail)
+    t = r + rest
+    t = r + fma(tail, t * t, rest)
     odd = (quadrant & 1).differs(0)
-    y = where(odd, cosine, sine) / where(odd, sine, cosine)
-    sign = (x.bits() & f.sign) ^ (quadrant << (8 * f.itemsize - 1))
-    return (y.bits() ^ sign).unbits()
+    one = t.wrap(t.of(1.0))
+    y = where(odd, -one, t) / where(odd, t, one)
+    return (y.bits() ^ (x.bits() & f.sign)).unbits()
 
 
 def _atan_of_ratio(a: Num, b: Num) -> Num:
@@ -639,15 +629,16 @@ def arccos(x: Num) -> Num:
 
 
 @_Function
-@in_double
 def hypot(x: Num, y: Num) -> Num:
     x, y = abs(x), abs(y)
     greater = x > y
     a, b = where(greater, x, y), where(greater, y, x)
-    huge, small = a > 2.0**500, a < 2.0**-400
+    # exponents above and below which squares need scaling, and by what
+    high, low, shrink, grow = (500, -400, -600, 600) if x.format.itemsize == 8 else (60, -50, -70, 100)
+    huge, small = a > 2.0**high, a < 2.0**low
     one = a.wrap(a.of(1.0))
-    scale = where(huge, 2.0**-600, where(small, 2.0**600, one))
-    back = where(huge, 2.0**600, where(small, 2.0**-600, one))
+    scale = where(huge, 2.0**shrink, where(small, 2.0**grow, one))
+    back = where(huge, 2.0**-shrink, where(small, 2.0**-grow, one))
     a, b = a * scale, b * scale
     h = sqrt(fma(a, a, b * b)) * back
     return where(x.equals(INF) | y.equals(INF), INF, h)
@@ -655,20 +646,15 @@ def hypot(x: Num, y: Num) -> Num:
 
 @_Function
 def pow(x: Num, y: Num) -> Num:
-    if x.format.itemsize == 4:
-        return _pow(x.cast(np.float64), y.cast(np.float64), _magnitude_for_float32).cast(np.float32)
-    return _pow(x, y, _magnitude)
-
-
-def _pow(x: Num, y: Num, magnitude: Callable[[Num, Num], Num]) -> Num:
     """C99's table of special cases around |x|**y."""
     a = abs(x)
-    result = magnitude(a, clamp(y, -1e22, 1e22))
+    size = _magnitude if x.format.itemsize == 8 else _magnitude_in_double
+    result = size(a, clamp(y, -1e22, 1e22))
     infinite_y = abs(y).equals(INF)
     unusual = a.equals(0.0) | a.equals(INF) | infinite_y
-    grows = (a > 1.0) ^ (y > 0.0)  # if not: they agree, and the result is infinite
+    shrinks = (a > 1.0) ^ (y > 0.0)
     zero = a.wrap(a.of(0.0))
-    result = where(unusual, where(grows, zero, INF), result)
+    result = where(unusual, where(shrinks, zero, INF), result)
     whole = trunc(y).equals(y)
     half = y * 0.5
     odd = whole & trunc(half).differs(half)
@@ -679,11 +665,16 @@ def _pow(x: Num, y: Num, magnitude: Callable[[Num, Num], Num]) -> Num:
     return where(x.equals(1.0) | y.equals(0.0) | (a.equals(1.0) & infinite_y), 1.0, result)
 
 
-def _magnitude_for_float32(a: Num, y: Num) -> Num:
-    k, f = _split_log(a)
-    x = clamp(y * _log_join(k, f), -746.0, 710.0)
+def _magnitude_in_double(a: Num, y: Num) -> Num:
+    """a**y for float32, right to a few thousandths of its ULP."""
+    k, f = _split_log(a.cast(np.float64), denormals=False)
+    s, h = f / (f + 2.0), f * 0.5 * f
+    z = s * s
+    log_a = fma(k, LOG_2, f - (h - s * (h + z * poly(z, f.constants("LOG_SHORT")))))
+    x = clamp(y.cast(np.float64) * log_a, -110.0, 90.0)
     r, ticks = _reduce_exp(x)
-    return _scale(_exp_less_one(r) + 1.0, ticks)
+    e = fma(r * r, poly(r, r.constants("EXP_SHORT")), r)
+    return ((e + 1.0) * _power_of_two(ticks)).cast(np.float32)
 
 
 def _magnitude(a: Num, y: Num) -> Num:
