@@ -1,4 +1,4 @@
-import { ILabShell, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILabShell, ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { Widget } from '@lumino/widgets';
 import { FollowedNotebook } from './follow';
@@ -59,12 +59,22 @@ const plugin: JupyterFrontEndPlugin<void> = {
   description: 'Shows beside the notebook what was compiled, what was not, why, and what it cost',
   autoStart: true,
   requires: [INotebookTracker],
-  optional: [ILabShell],
-  activate: (app: JupyterFrontEnd, tracker: INotebookTracker, labShell: ILabShell | null) => {
+  optional: [ILabShell, ILayoutRestorer],
+  activate: (
+    app: JupyterFrontEnd,
+    tracker: INotebookTracker,
+    labShell: ILabShell | null,
+    restorer: ILayoutRestorer | null
+  ) => {
     const panel = new Panel(() => {
       tracker.currentWidget?.content.activate();
     });
     app.shell.add(panel, 'right', { rank: 400, type: 'jitlab' });
+    restorer?.add(panel, panel.id);
+    const open = (): void => {
+      labShell?.expandRight();
+      app.shell.activateById(panel.id);
+    };
 
     const followed = new Map<string, FollowedNotebook>();
     const follow = (): void => {
@@ -80,6 +90,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
           panel.refresh();
         }
       });
+      one.link.loadedNow.connect(open);
       notebook.disposed.connect(() => {
         followed.delete(notebook.id);
         follow();
@@ -92,9 +103,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
       label: 'Show jitlab',
       caption: 'What was compiled, what was not, why, and what it cost',
       describedBy: { args: {} },
-      execute: () => {
-        app.shell.activateById(panel.id);
-      }
+      execute: open
     });
     app.commands.addCommand('jitlab:debug-state', {
       label: 'jitlab: state of the panel',
@@ -114,9 +123,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
         };
       }
     });
+    // Where the person has put or closed it, it stays; it comes by itself the first time, and when %load_ext jitlab is run.
     void app.restored.then(() => {
-      labShell?.expandRight();
-      app.shell.activateById(panel.id);
+      if (localStorage.getItem(WIDENED) === null) {
+        open();
+      }
     });
   }
 };

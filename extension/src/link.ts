@@ -2,6 +2,7 @@ import type { ISessionContext } from '@jupyterlab/apputils';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { isFromKernel, type ToKernel } from './core/events';
 import { NotebookModel } from './core/model';
+import { Signal } from './core/signal';
 
 const TARGET = 'jitlab';
 const COMM_ID = 'jitlab-v1'; // fixed: live messages reach a reloaded page also while the kernel is busy
@@ -9,6 +10,8 @@ const COMM_ID = 'jitlab-v1'; // fixed: live messages reach a reloaded page also 
 /** Carries messages between the kernel of one notebook and its model; outlives kernels, reloads of the page make a new one. */
 export class KernelLink {
   readonly model: NotebookModel;
+  /** `%load_ext jitlab` has just been run. */
+  readonly loadedNow = new Signal<void>();
 
   constructor(private readonly context: ISessionContext) {
     this.model = new NotebookModel(message => {
@@ -50,6 +53,7 @@ export class KernelLink {
     kernel.registerCommTarget(TARGET, (comm, message) => {
       this.bind(comm);
       this.receive(message.content.data);
+      this.loadedNow.emit();
     });
     if (!kernel.hasComm(COMM_ID)) {
       // Not opened: if it exists the kernel owns it, and if it does not there is nobody to tell.

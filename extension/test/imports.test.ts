@@ -15,6 +15,18 @@ test('what draws knows nothing of Jupyter', () => {
   }
 });
 
+test('values come from shared packages of JupyterLab only; the rest of it are types', () => {
+  const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { jupyterlab: { sharedPackages: object } };
+  const shared = Object.keys(manifest.jupyterlab.sharedPackages);
+  for (const file of readdirSync('extension/src').filter(name => name.endsWith('.ts'))) {
+    const source = readFileSync(join('extension/src', file), 'utf8');
+    for (const [, names = '', from = ''] of source.matchAll(/^import (.*) from '(@jupyterlab\/[^']+)'/gm)) {
+      const types = names.startsWith('type ') || /^\{ (type \w+(, )?)+ \}$/.test(names);
+      assert.ok(types || shared.includes(from), `${file} imports a value of ${from}`);
+    }
+  }
+});
+
 test('layouts are pure: no document, no window, no canvas', () => {
   for (const view of ['verdict', 'clusters', 'retraces', 'timeline']) {
     const source = readFileSync(join(CORE, view, 'layout.ts'), 'utf8');

@@ -3,17 +3,23 @@ import { expect, type Locator, type Page } from '@playwright/test';
 /** The parts of JupyterLab's application that the tests drive; it is exposed by serve.py's settings. */
 interface App {
   commands: { execute(id: string, args?: object): Promise<unknown> };
-  shell: { currentWidget: NotebookWidget };
+  shell: { currentWidget: NotebookWidget; rightCollapsed: boolean };
   started: Promise<void>;
 }
 
 interface NotebookWidget {
   content: { activeCellIndex: number; widgets: { model: { id: string } }[] };
   context: {
+    path: string;
     ready: Promise<void>;
     save(): Promise<void>;
     sessionContext: { ready: Promise<void>; restartKernel(): Promise<void> };
   };
+}
+
+/** What JupyterLab keeps of its layout. */
+interface Workspace {
+  'layout-restorer:data'?: { main: { current: string }; right: { collapsed: boolean } };
 }
 
 declare global {
@@ -57,6 +63,7 @@ export class Lab {
 
   /** `busy`: while a cell runs, when the kernel can't be waited for. */
   async reload(options: { busy?: boolean } = {}): Promise<void> {
+    await this.layoutSaved();
     await this.page.reload();
     await this.page.waitForFunction(() => 'jupyterapp' in window);
     await this.page.evaluate(() => window.jupyterapp.started);
@@ -108,6 +115,21 @@ export class Lab {
     return this.page.evaluate(
       () => window.jupyterapp.commands.execute('jitlab:debug-state') as Promise<Record<string, unknown>>
     );
+  }
+
+  /** JupyterLab keeps its layout a while after a change; what is not kept yet would not be there after a reload. */
+  private async layoutSaved(): Promise<void> {
+    await expect
+      .poll(async () => {
+        const answer = await this.page.request.get('/lab/api/workspaces/default');
+        const kept = ((await answer.json()) as { data: Workspace }).data['layout-restorer:data'];
+        const now = await this.page.evaluate(() => {
+          const { shell } = window.jupyterapp;
+          return { current: `notebook:${shell.currentWidget.context.path}`, collapsed: shell.rightCollapsed };
+        });
+        return kept?.main.current === now.current && kept.right.collapsed === now.collapsed;
+      })
+      .toBe(true);
   }
 
   /** Kernels outlive pages: each test starts without those of the tests before it. */

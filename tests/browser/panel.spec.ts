@@ -103,12 +103,23 @@ test('a kernel that has not loaded jitlab is told how', async ({ page }) => {
   await expect(lab.panel).toContainText('%load_ext jitlab');
 });
 
+test('a panel that was closed stays closed, until jitlab is loaded', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await expect(lab.panel).toBeVisible();
+  await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-right-area'));
+  await expect(lab.panel).toBeHidden();
+  await lab.reload();
+  await expect(lab.panel).toBeHidden();
+  await lab.run('load');
+  await expect(lab.panel).toBeVisible();
+});
+
 test('Notebook 7 shows the panel and the output', async ({ page }) => {
   const lab = new Lab(page);
   await lab.open('live.ipynb', { app: 'notebook' });
   await lab.run('load', 'softmax');
   await expect(page.locator('.jp-OutputArea .jl-output')).toContainText('21 of 22 operations compiled');
-  await page.evaluate(() => window.jupyterapp.commands.execute('jitlab:open'));
   await expect(lab.panel).toBeVisible();
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
 });
@@ -149,6 +160,7 @@ test('no text is small, and nothing scrolls sideways, in any theme and width', a
       expect(await lab.panel.evaluate(smallOrFaint), `${theme}, ${width} pixels`).toEqual([]);
     }
   }
+  await page.evaluate(() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' }));
 });
 
 /** Texts below 11 pixels or below a contrast of 4.5 : 1. */

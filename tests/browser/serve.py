@@ -11,7 +11,11 @@ REPOSITORY = HERE.parent.parent
 
 
 def main(port: str) -> None:
-    root = Path(tempfile.mkdtemp(prefix="jitlab-browser-"))
+    with tempfile.TemporaryDirectory(prefix="jitlab-browser-", ignore_cleanup_errors=True) as root:
+        serve(port, Path(root))
+
+
+def serve(port: str, root: Path) -> None:
     work = root / "work"
     shutil.copytree(HERE / "work", work)
     shutil.copytree(REPOSITORY / "extension" / "test" / "fixtures", work / "fixtures")
@@ -22,12 +26,11 @@ def main(port: str) -> None:
     settings.mkdir(parents=True)
     (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
     os.environ["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), str(work)])
-    os.execv(
-        sys.executable,
+
+    from jupyterlab.labapp import main as run  # reads the variables above when it is imported
+
+    run(
         [
-            sys.executable,
-            "-m",
-            "jupyterlab",
             "--no-browser",
             "--allow-root",
             f"--port={port}",
@@ -41,7 +44,7 @@ def main(port: str) -> None:
             "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.news_url=None",
-        ],
+        ]
     )
 
 

@@ -53,10 +53,15 @@ export function iconButton(name: IconName, label: string, press: () => void): HT
 
 /** A line of code with a button that copies it. */
 export function copyLine(code: string): HTMLElement {
+  const text = h('code', {}, code);
   const word = h('span', {}, 'Copy');
   const button = h('button', { type: 'button', class: 'jl-button', 'aria-label': `Copy ${code}` }, icon('copy'), word);
   on(button, {
     click: () => {
+      if (!window.isSecureContext) {
+        getSelection()?.selectAllChildren(text); // no clipboard over plain http: it is one key away
+        return;
+      }
       void navigator.clipboard.writeText(code).then(() => {
         word.textContent = 'Copied';
         setTimeout(() => {
@@ -65,7 +70,7 @@ export function copyLine(code: string): HTMLElement {
       });
     }
   });
-  return h('div', { class: 'jl-fix' }, h('code', {}, code), button);
+  return h('div', { class: 'jl-fix' }, text, button);
 }
 
 function fill<E extends Element>(element: E, attributes: Record<string, Attribute>, children: Child[]): E {

@@ -1,0 +1,55 @@
+import os
+import sys
+
+import pytest
+
+from jitlab import cli
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """What the process would be replaced by."""
+    commands = []
+    monkeypatch.setattr(os, "execv", lambda path, command: commands.append(command))
+    return commands
+
+
+def test_lab_opens_the_tour_and_hands_its_arguments_on(started, monkeypatch, tmp_path):
+    tour = tmp_path / "tour.ipynb"
+    monkeypatch.setattr(cli, "tour_notebook", lambda: tour)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+    cli.main(["lab", "--no-browser", "--port", "8899"])
+    assert started == [[sys.executable, "-m", "jupyterlab", str(tour), "--no-browser", "--port", "8899"]]
+
+
+def test_lab_says_so_when_it_has_to_allow_root(started, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(cli, "tour_notebook", lambda: tmp_path / "tour.ipynb")
+    monkeypatch.setattr(os, "geteuid", lambda: 0, raising=False)
+    cli.main(["lab"])
+    assert started[0][-1] == "--allow-root"
+    assert "--allow-root" in capsys.readouterr().err
+
+
+def test_help_of_jupyterlab_needs_no_notebook(started, monkeypatch):
+    monkeypatch.setattr(cli, "tour_notebook", lambda: pytest.fail("no notebook is needed"))
+    cli.main(["lab", "--version"])
+    assert started == [[sys.executable, "-m", "jupyterlab", "--version"]]
+
+
+def test_an_installed_jitlab_opens_a_copy_of_its_tour_and_never_overwrites_it(monkeypatch, tmp_path):
+    installed = tmp_path / "prefix" / "share" / "jitlab" / "notebooks"
+    installed.mkdir(parents=True)
+    (installed / cli.TOUR).write_text("new")
+    monkeypatch.setattr(cli.sysconfig, "get_path", lambda name: str(tmp_path / "prefix"))
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "site-packages" / "jitlab" / "cli.py"))
+    monkeypatch.chdir(tmp_path)
+    copy = cli.tour_notebook()
+    assert (copy, copy.read_text()) == (tmp_path / "jitlab-tour" / cli.TOUR, "new")
+    copy.write_text("my notes")
+    assert cli.tour_notebook().read_text() == "my notes"
+
+
+def test_lab_without_jupyterlab_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(cli.importlib.util, "find_spec", lambda name: None)
+    assert cli.main(["lab"]) == 1
+    assert 'pip install "jitlab[lab]"' in capsys.readouterr().err
