@@ -123,6 +123,7 @@ class Function:
 
     def __jitlab_inline__(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Called while another function is recorded: its body is recorded there."""
+        capture.before_inline(self)
         before, capture.strict = capture.strict, capture.strict or bool(self.options.jit_compile)
         attrs = {"_XlaMustCompile": True} if self.options.jit_compile else {}
         try:

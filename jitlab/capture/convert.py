@@ -312,6 +312,15 @@ class Converter(ast.NodeTransformer):
         keywords = [self.visit(k) for k in node.keywords]
         return self.hook("call", node, function, *args, keywords=keywords)
 
+    # ---- containers
+    def _container(self, node: Any) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            return node  # type: ignore[no-any-return]
+        return self.hook("made", node, node)
+
+    visit_List = visit_Dict = visit_Set = _container
+
     # ---- iteration and unpacking
     def visit_For(self, node: ast.For) -> ast.AST:
         node.iter = self.hook("iterate", node.iter, self.visit(node.iter))
@@ -331,7 +340,7 @@ class Converter(ast.NodeTransformer):
         self.scopes.append(names)
         self.generic_visit(node)
         self.scopes.pop()
-        return node  # type: ignore[no-any-return]
+        return node if isinstance(node, ast.GeneratorExp) else self.hook("made", node, node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 

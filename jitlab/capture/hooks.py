@@ -30,17 +30,26 @@ class Hooks:
 
     def name(self, value: Any, name: str) -> Any:
         """A name that is not local was read."""
-        if type(value) in _NEVER_ARRAYS:
-            return value
         capture = current_capture()
         return value if capture is None else capture.load_name(value, name)
 
     def attribute(self, owner: Any, name: str) -> Any:
         value = getattr(owner, name)
-        if type(value) in _NEVER_ARRAYS:
+        if type(value) in _NEVER_ARRAYS and type(owner) is types.ModuleType:
             return value
         capture = current_capture()
         return value if capture is None else capture.load_attribute(value, owner, name)
+
+    def lookup(self, name: str) -> Any:
+        """A name of a cell was read."""
+        capture = current_capture()
+        assert capture is not None, "a statement of a cell runs outside its capture"
+        return capture.lookup(name)
+
+    def made(self, container: Any) -> Any:
+        """A list, dict or set was made."""
+        capture = current_capture()
+        return container if capture is None else capture.made(container)
 
     def item(self, owner: Any, key: Any) -> Any:
         capture = current_capture()
@@ -123,6 +132,10 @@ def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: di
         if not isinstance(function, types.FunctionType):
             return function(*args, **kwargs)
     twin = function if is_converted(function.__code__) else converted(function, HOOKS)
+    if twin is None:
+        capture.effect(function, None)
+    elif twin is not function:
+        capture.before_call(function)
     with capture.inside(function):
         return (twin or function)(*args, **kwargs)
 
@@ -139,6 +152,8 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
     if is_numpy(function):
         return _call_numpy(capture, function, args, kwargs)
     capture.effect(function, owner)
+    if any(map(capture.is_number, args)) and not kwargs:
+        return capture.pure_number(function, args)
     if (getattr(function, "__module__", None) or "").split(".")[0] == "scipy":
         deep_args = [capture.deep_value(x) for x in args]
         if any(map(has_tensor, (*deep_args, *kwargs.values()))):
@@ -149,10 +164,10 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
 def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     deep_args = [capture.deep_value(x) for x in args]
     deep_kwargs = {key: capture.deep_value(x) for key, x in kwargs.items()}
-    if any(map(has_tensor, (*deep_args, *deep_kwargs.values()))) or function in CREATION:
+    if any(map(has_tensor, (*deep_args, *deep_kwargs.values()))) or _in(function, CREATION):
         return capture.call_function(function, deep_args, deep_kwargs)
-    result = function(*args, **kwargs)
-    if function not in FUNCTIONS and function not in VIEWS and has_array(result):
+    result = capture.call_on_values(function, args, kwargs)
+    if not _in(function, FUNCTIONS) and not _in(function, VIEWS) and has_array(result):
         capture.note_frozen(f"np.{function.__name__}")
     return capture.deep_value(result)
 
@@ -162,7 +177,7 @@ def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: 
 
 def _isinstance(capture: Capture, x: Any, classes: Any) -> bool:
     if not isinstance(x, Tensor):
-        return isinstance(x, classes)
+        return isinstance(x.value if capture.is_number(x) else x, classes)
     real = x.dtype.type if x.is_scalar else np.ndarray
     options = classes if isinstance(classes, tuple) else (classes,)
     return any(issubclass(real, c) if isinstance(c, type) else isinstance(x, c) for c in options)
@@ -170,7 +185,7 @@ def _isinstance(capture: Capture, x: Any, classes: Any) -> bool:
 
 def _type(capture: Capture, x: Any, *rest: Any) -> Any:
     if rest or not isinstance(x, Tensor):
-        return type(x, *rest)
+        return type(x.value if capture.is_number(x) else x, *rest)
     return x.dtype.type if x.is_scalar else np.ndarray
 
 
@@ -196,7 +211,8 @@ def _without_effects(builtin: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that works on Tensors as it does on arrays."""
 
     def called(capture: Capture, *args: Any, **kwargs: Any) -> Any:
-        return builtin(*map(capture.deep_value, args), **kwargs)
+        result = builtin(*map(capture.deep_value, args), **kwargs)
+        return capture.made(result) if isinstance(result, (list, dict, set)) else result
 
     return called
 
@@ -240,6 +256,10 @@ def has_array(x: Any) -> bool:
 def _is_user_function(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     return code is not None and (is_converted(code) or is_user_file(code.co_filename))
+
+
+def _in(function: Any, table: Any) -> bool:
+    return _hashable(function) and function in table
 
 
 def _hashable(x: Any) -> bool:

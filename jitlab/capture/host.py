@@ -138,7 +138,7 @@ class Template:
             return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
         if isinstance(x, dict):
             return {key: self.of(item) for key, item in x.items()}
-        return x
+        return self.capture.lower_other(x)
 
 
 def filled(template: Any, real: Sequence[Any]) -> Any:

@@ -274,6 +274,49 @@ class Capture:
         """float(x), int(x), ... in the program."""
         return kind(*args, **kwargs)
 
+    def before_call(self, function: Any) -> None:
+        """A function of the user's comes next, converted."""
+
+    def before_inline(self, function: Any) -> None:
+        """A `jl.function` is called while this is recorded."""
+
+    def made(self, container: Any) -> Any:
+        """The program made a list, dict or set."""
+        return container
+
+    def lookup(self, name: str) -> Any:
+        raise NameError(f"name {name!r} is not defined")
+
+    def lower_other(self, x: Any) -> Any:
+        """An argument that is no array, for a rule or for NumPy."""
+        return x
+
+    def resolved(self, function: Any, args: Sequence[Any]) -> Sequence[Any]:
+        """The operands of a function, before they are lowered."""
+        return args
+
+    def is_operand(self, x: Any) -> bool:
+        return isinstance(x, (Tensor, bool, int, float, complex, np.generic, np.ndarray, list))
+
+    def moving_view(self, x: Tensor, index: Any) -> Tensor | None:
+        """A view whose index is computed at each run (cells)."""
+        return None
+
+    def is_number(self, x: Any) -> bool:
+        """A Python number of a cell."""
+        return False
+
+    def pure_number(self, function: Any, args: Sequence[Any]) -> Any:
+        """A function without effects of such numbers."""
+        return function(*args)
+
+    def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A NumPy function of Python values alone."""
+        return function(*args, **kwargs)
+
+    def is_moving(self, input: Input) -> bool:
+        return False
+
     def unload(self, value: Any) -> Any:
         """What is stored into a Python object for a value of the program: an input's own object for its Tensor."""
         if isinstance(value, Tensor) and value._cell.input is not None and not value._path and value._cell.capture is self:
@@ -331,16 +374,16 @@ class Capture:
             return {key: self.lower(item) for key, item in x.items()}
         if isinstance(x, slice):
             return slice(*(self._slice_bound(bound) for bound in (x.start, x.stop, x.step)))
-        return x
+        return self.lower_other(x)
 
     def _slice_bound(self, bound: Any) -> Any:
-        return bound.__index__() if isinstance(bound, Tensor) else bound
+        return bound.__index__() if isinstance(bound, Tensor) else self.lower_other(bound)
 
     # ---- operators
     def operator(self, name: str, *operands: Any) -> Any:
         """`+`, `-x`, `==`, ... of Tensors; NotImplemented for operands that are no arrays."""
         self.check_open()
-        if not all(_is_operand(x) for x in operands):
+        if not all(map(self.is_operand, operands)):
             return NotImplemented
         rule = OPERATORS.get(name)
         if rule is None:
@@ -420,6 +463,7 @@ class Capture:
     def _apply(self, rule: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         with self.explaining(function, args):
             try:
+                args = self.resolved(function, args)
                 lowered, named = self.lower(list(args)), self.lower(kwargs)
                 result = rule(*lowered, **named)
             except Unsupported as refusal:
@@ -549,6 +593,9 @@ class Capture:
     def get_item(self, x: Tensor, index: Any) -> Any:
         """`x[index]`: an alias for a basic subscript, a copy for arrays of positions."""
         self.check_open()
+        moving = self.moving_view(x, index)
+        if moving is not None:
+            return moving
         index = self._index_value(index)
         if x.is_scalar and not (index == () if isinstance(index, tuple) else index is Ellipsis):
             raise IndexError("invalid index to scalar variable.")
@@ -568,13 +615,17 @@ class Capture:
         self.check_open()
         if x.is_scalar:
             raise TypeError(f"'numpy.{x.dtype.name}' object does not support item assignment")
+        moving = self.moving_view(x, index)
+        if moving is not None:
+            self._check_writable(x)
+            return self.assign(moving, value, "unsafe")
         index, value = self._index_value(index), self.deep_value(value)
         with self.explaining("an assignment to a subscript", (x, value)):
             if is_basic(index):
                 return self.assign(x.along([basic_index(x.type, index)]), value, "unsafe")
             self._check_writable(x)
             try:
-                new = write_index(x.node(), self.lower(index), self._assigned(value))
+                new = write_index(x.node(), self.lower(index), self._assigned(value, x.dtype))
             except Unsupported as refusal:
                 new = self._host(_OnCopy(np.ndarray.__setitem__), (x, index, value), {}, refusal).node()
             x._cell.write(x._path, new)
@@ -585,7 +636,7 @@ class Capture:
             return tuple(self._index_value(part) for part in index)
         if isinstance(index, slice):
             return slice(*(self._slice_bound(b) for b in (index.start, index.stop, index.step)))
-        return self.deep_value(index)
+        return self.lower_other(self.deep_value(index))
 
     def assign(self, x: Tensor, value: Any, casting: str) -> None:
         """Write `value` into everything that `x` sees."""
@@ -608,10 +659,10 @@ class Capture:
             return result.node() if isinstance(result, Tensor) else result
         if isinstance(value, int) and dtype is not None and dtype.kind in "iu" and not isinstance(value, (bool, np.generic)):
             dtype.type(value)  # NumPy's OverflowError
-        return value
+        return self.lower_other(value)
 
     def _check_writable(self, x: Tensor) -> None:
-        if x.readonly:
+        if x.readonly and not (x._cell.input is not None and self.is_moving(x._cell.input)):
             raise ValueError("assignment destination is read-only")
         if x._cell.detached:
             raise errors.CaptureError(
@@ -801,10 +852,6 @@ def _is_at(function: Any) -> bool:
     return isinstance(getattr(function, "__self__", None), np.ufunc) and function.__name__ == "at"
 
 
-def _is_operand(x: Any) -> bool:
-    return isinstance(x, (Tensor, bool, int, float, complex, np.generic, np.ndarray, list))
-
-
 def _has_tensor(x: Any) -> bool:
     return isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and any(_has_tensor(item) for item in x))
 
@@ -849,10 +896,12 @@ def _operator_function(name: str) -> Any:
     stem = name.strip("_")
     if stem in _OPERATOR_FUNCTIONS:
         return _OPERATOR_FUNCTIONS[stem]
-    return _Reflected(_OPERATOR_FUNCTIONS[stem[1:]])
+    return ReflectedUfunc(_OPERATOR_FUNCTIONS[stem[1:]])
 
 
-class _Reflected:
+class ReflectedUfunc:
+    """The ufunc of a reflected operator: its operands come the other way round."""
+
     def __init__(self, ufunc: np.ufunc) -> None:
         self.ufunc = ufunc
         self.__name__ = ufunc.__name__
@@ -861,4 +910,4 @@ class _Reflected:
         return self.ufunc(y, x)
 
 
-__all__ = ["CREATION", "Binding", "Capture", "Input", "Mark", "ValueGuard", "current_capture"]
+__all__ = ["CREATION", "Binding", "Capture", "Input", "Mark", "ReflectedUfunc", "ValueGuard", "current_capture"]
