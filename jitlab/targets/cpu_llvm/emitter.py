@@ -702,11 +702,39 @@ class VectorEmitter:
     def pow(self, x: Val, y: Val) -> Val:
         if x.dtype.kind == "f":
             power = self.known(y)
-            if power in (1, 2, 3, 4):  # within 2 ULP, and C99's special cases come out right
-                square = self.mul(x, x) if power > 1 else x
-                return self.mul(square, square if power == 4 else x) if power > 2 else square
+            if power in (-1, 0.5, 1, 2, 3, 4):
+                return self._easy_pow(x, power)
+            if y.lanes == 0 and power is None:
+                return self._uniform_pow(x, y)
             return math.pow(self, x, y)
         return self._integer_pow(x, y)
+
+    def _easy_pow(self, x: Val, power: float) -> Val:
+        """Within 2 ULP; as NumPy has it for one exponent (0.5 is sqrt: NaN for -inf, not C's inf)."""
+        if power == 0.5:
+            return self.sqrt(x)
+        if power == -1:
+            return self.div(self.constant(1, x.dtype), x)
+        if power == 1:
+            return x
+        square = self.mul(x, x)
+        return square if power == 2 else self.mul(square, x if power == 3 else square)
+
+    def _uniform_pow(self, x: Val, y: Val) -> Val:
+        """One exponent for all lanes: most often 2 or 0.5, so they have their own blocks."""
+        type, done = self.type(x.dtype, x.lanes), self.fn.label("power.done")
+        results: list[tuple[object, str]] = []
+        for power in (2.0, 0.5):
+            easy, other = self.fn.label("power.easy"), self.fn.label("power.other")
+            self.fn.branch_if(self.eq(y, self.constant(power, y.dtype)).text, easy, other)
+            self.fn.block(easy)
+            results.append((self.operand(self._easy_pow(x, power)), self.fn.current))
+            self.fn.branch(done)
+            self.fn.block(other)
+        results.append((self.operand(math.pow(self, x, y)), self.fn.current))
+        self.fn.branch(done)
+        self.fn.block(done)
+        return Val(x.dtype, str(self.fn.phi(type, results)), x.lanes)
 
     def known(self, x: Val) -> float | None:
         """The number a float literal stands for."""
