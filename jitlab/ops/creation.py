@@ -93,6 +93,7 @@ class LinSpace(Generated):
     shape: tuple[int]
     endpoint: bool
     flops_per_element: ClassVar[float] = 3
+    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         first, last, _ = arrays
@@ -101,6 +102,14 @@ class LinSpace(Generated):
     def result(self, *types: ArrayType) -> ArrayType:
         first, _, _ = types
         return ArrayType(self.shape, first.dtype)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        from .arithmetic import divide, equal, multiply, select, subtract, zero_like
+
+        _, _, steps = inputs
+        place = apply(Range(self.shape), constant(0, g.dtype), constant(1, g.dtype))
+        part = select(equal(steps, 0), zero_like(g), divide(place, cast(steps, g.dtype)))
+        return [multiply(g, subtract(1, part)), multiply(g, part), None]
 
     def body(self, e: Emitter, index: Sequence[Any], *scalars: Any) -> Any:
         first, last, steps = scalars

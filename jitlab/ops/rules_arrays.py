@@ -16,7 +16,6 @@ from . import reductions as re
 from .arguments import NoValue, as_axes, as_axis, as_count, as_dtype, as_shape, node, nodes, operand, refuse
 from .base import Reduction, Unsupported, broadcast_shapes
 from .build import apply, as_node, cast, constant, dtype_of, elementwise
-from .comparison import Equal
 from .creation import Eye, LinSpace, Range, Tri, fill, zeros
 from .indexing import Gather, Take, read_index, write_index
 from .rules_elementwise import FUNCTIONS as ELEMENTWISE
@@ -466,6 +465,13 @@ def meshgrid(*xi: Any, copy: Any = True, sparse: Any = False, indexing: Any = "x
     return tuple(parts if sparse else [broadcast_to(x, shape) for x in parts])
 
 
+def broadcast_arrays(*args: Any, subok: Any = False) -> tuple[Node, ...]:
+    refuse(subok=subok or None)
+    arrays = [node(a) for a in args]
+    shape = broadcast_shapes(*(x.shape for x in arrays))
+    return tuple(broadcast_to(x, shape) for x in arrays)
+
+
 def indices(dimensions: Any, dtype: Any = int, sparse: Any = False) -> Any:
     shape, wanted = as_shape(dimensions), as_dtype(dtype)
     parts = [_along(as_node(0), n, axis, len(shape), wanted) for axis, n in enumerate(shape)]
@@ -795,9 +801,9 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
         raise TypeError(f"Cannot cast array data from {dtype_of(value)!r} to {x.dtype!r} according to the rule '{casting}'")
     if type(value) in (int, float, complex):
         refuse(casting=casting)
-        elementwise(Equal(), x, value)  # a Python number has to fit
         if np.dtype(np.result_type(x.dtype, value)) != x.dtype:
             raise Unsupported("copying a number of another kind")
+        value = x.dtype.type(value)  # a Python integer has to fit
     new = broadcast_to(as_node(value, x.dtype), x.shape)
     return new if where is True else choose(broadcast_to(node(where), x.shape), new, x)
 
@@ -872,6 +878,7 @@ FUNCTIONS: dict[Any, Rule] = {
     np.copy: copy,
     np.meshgrid: meshgrid,
     np.indices: indices,
+    np.broadcast_arrays: broadcast_arrays,
     np.concatenate: concatenate,
     np.stack: stack,
     np.vstack: vstack,

@@ -378,6 +378,7 @@ def creation_programs() -> Iterator[Program]:
     for options in ({}, {"indexing": "ij"}, {"sparse": True}):
         yield Program(np.meshgrid, (sample((3,), "f8"), sample((2,), "i4"), sample((4,), "f4")), options)
         yield Program(np.meshgrid, (sample((3,), "f8"), np.float64(1)), options)
+    yield Program(np.broadcast_arrays, (sample((3,), "f8"), sample((2, 1), "i4"), 2.5))
     yield Program(np.indices, ((2, 3),))
     yield Program(np.indices, ((2, 3), float), {"sparse": True})
 
