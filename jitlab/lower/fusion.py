@@ -106,11 +106,11 @@ def _must_be_stored(cluster: Cluster, level: str) -> set[Node]:
     for node in cluster.nodes:
         if isinstance(node.op, (Product, *REGION)):
             stored.add(node)
-            if by_library(node):
-                stored.update(operand_root(source) for source in node.inputs)
+        if isinstance(node.op, Product) and by_library(node):
+            stored.update(operand_root(source) for source in node.inputs)
         elif level == "O0" and not isinstance(node.op, (Constant, View, Reshape, Reduction)):
             stored.add(node)
-    return {node for node in stored if node in inside}
+    return {node for node in stored if node in inside and not isinstance(node.op, Constant)}
 
 
 def by_library(node: Node) -> bool:
@@ -145,7 +145,7 @@ def _stage(node: Node, inside: set[Node], sizes: Sizes, stored: set[Node]) -> St
     leaves: set[Node] = set()
 
     def resolve(read: Node, position: Position) -> Expr | None:
-        if read not in inside:
+        if read not in inside or (isinstance(read.op, Constant) and read.ndim > 0):
             leaves.add(read)
             return Ref(read, position)
         if read in stored or isinstance(read.op, Reduction):
@@ -208,8 +208,8 @@ def contraction(node: Node, reader: Reader, sizes: Sizes) -> tuple[tuple[Poly, .
     a, b = node.inputs
     k = a.shape[-1]
     shape = (*node.shape, k)
-    names = [f"a{axis}" for axis in range(len(shape))]
-    position = [Index() if int(n) == 1 else Index.var(v) for n, v in zip(shape, names, strict=True)]
+    names = iter(f"a{number}" for number in range(len(shape)))
+    position = [Index() if int(n) == 1 else Index.var(next(names)) for n in shape]
     batch = position[: node.ndim - (a.ndim > 1) - (b.ndim > 1)]
     rows = [position[len(batch)]] if a.ndim > 1 else []
     columns = [position[node.ndim - 1]] if b.ndim > 1 else []

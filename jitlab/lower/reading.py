@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from jitlab.ir import Node, Poly, plain
 from jitlab.ir.program import Apply, CheckedIndex, Expr, Index, IndexValue, Load, Scalar, contiguous_strides
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.indexing import Gather, Take
-from jitlab.ops.sources import Constant
+from jitlab.ops.elementwise import Cast
+from jitlab.ops.sources import Constant, Length
 from jitlab.ops.views import Reshape, View
 
 from .sizes import Sizes
@@ -60,6 +63,8 @@ class Reader:
         op = node.op
         if isinstance(op, Constant) and node.ndim == 0:
             return self.scalar(node)
+        if isinstance(op, Length):
+            return Apply(Cast(np.dtype("i8")), (IndexValue(Index(self.sizes.of(op.extent))),), node.dtype, sources=node.sources)
         if isinstance(op, Elementwise):
             args = tuple(self.read(source, broadcast_position(source, node, position)) for source in node.inputs)
             return Apply(op, args, node.dtype, sources=node.sources)

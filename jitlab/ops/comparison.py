@@ -14,6 +14,8 @@ from .arithmetic import BOOLS, I8, J8, NO_COMPLEX, SPECIALS, X, Y, Z
 from .base import Elementwise
 from .emitter import Emitter
 
+BOOL = np.dtype(bool)
+
 
 class Comparison(Elementwise):
     """A bool from two numbers. A signed and an unsigned 64-bit integer are compared as they are, as NumPy does."""
@@ -115,11 +117,12 @@ class NotEqual(Comparison):
 
 
 class Logical(Elementwise):
-    """A bool from the truth of its operands; NumPy casts them to bool."""
+    """A bool from the truth of its operands, of any dtype."""
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), BOOLS, np.roll(BOOLS, 1)
+        yield cls(), X, np.roll(X, 1) * (X > 0)
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class LogicalAnd(Logical):
     ufunc: ClassVar[np.ufunc] = np.logical_and
 
     def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.and_(*xs)
+        return e.and_(*(e.cast(x, BOOL) for x in xs))
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ class LogicalOr(Logical):
     ufunc: ClassVar[np.ufunc] = np.logical_or
 
     def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.or_(*xs)
+        return e.or_(*(e.cast(x, BOOL) for x in xs))
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,7 @@ class LogicalXor(Logical):
     ufunc: ClassVar[np.ufunc] = np.logical_xor
 
     def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.xor(*xs)
+        return e.xor(*(e.cast(x, BOOL) for x in xs))
 
 
 @dataclass(frozen=True)

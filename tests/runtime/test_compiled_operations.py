@@ -7,7 +7,7 @@ import jitlab.ops
 from jitlab.ops import Operation, Reduction
 from jitlab.ops.linear import Product
 
-from .compiling import FUNCTIONS, assert_equal, graph_of, reference, run_compiled
+from .compiling import assert_equal, graph_of, reference, run_compiled
 
 
 def classes(base=Operation):
@@ -51,8 +51,8 @@ def test_compiled_equals_numpy(op, arrays):
 
 
 def is_function(op, arrays):
-    complex_abs = type(op).__name__ == "Abs" and any(np.iscomplexobj(a) for a in arrays)
-    return complex_abs or op.name in FUNCTIONS or type(op).__name__ in FUNCTIONS
+    """Only within the bounds of D14; the absolute value of a complex number is a hypotenuse."""
+    return not op.exact or (type(op).__name__ == "Abs" and any(np.iscomplexobj(a) for a in arrays))
 
 
 def np_type(a):
