@@ -91,7 +91,8 @@ def run(op: Operation, *arrays: Any) -> Any:
         assert isinstance(op, Reduction)
         (x,) = arrays
         kept = [n for axis, n in enumerate(x.shape) if axis not in op.axes]
-        moved = np.moveaxis(x, op.axes, range(-len(op.axes), 0)).reshape(*kept, -1)
+        count = math.prod(x.shape[axis] for axis in op.axes)
+        moved = np.moveaxis(x, op.axes, range(-len(op.axes), 0)).reshape(*kept, count)
         return _array([_reduced(op, e, moved[i]) for i in np.ndindex(*kept)], tuple(kept))
 
 

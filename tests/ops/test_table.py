@@ -7,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jitlab.ir import ArrayType, Extent, Graph, interpret, poly, verify
-from jitlab.ops import Parameter, Unsupported, basic_index, table
-from tests.ops import programs
+from jitlab.ops import Elementwise, Generated, Parameter, Reduction, Unsupported, basic_index, table
+from tests.ops import numpy_emitter, programs
 from tests.ops.programs import Program, same
 
 FAMILIES = {
@@ -229,3 +229,36 @@ def test_traced_positions_out_of_range_raise_numpys_error_when_run():
     np.testing.assert_array_equal(interpret(graph, [x, np.array([-3, 2])])[0], x[:, [-3, 2]])
     with pytest.raises(IndexError, match="index 3 is out of bounds for axis 1 with size 3"):
         interpret(graph, [x, np.array([0, 3])])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("family", ["elementwise functions", "operators", "reductions", "creation"])
+def test_every_loop_body_that_the_table_reaches_computes_what_numpy_computes(family):
+    seen, wrong = set(), []
+
+    def check(node, value):
+        op, types = node.op, tuple(source.type for source in node.inputs)
+        key = (op, *((t.dtype, t.ndim, int(t.size) == 0) for t in types))
+        if key in seen or not isinstance(op, (Elementwise, Generated, Reduction)) or op.why_not_compiled(*types):
+            return
+        seen.add(key)
+        try:
+            got = numpy_emitter.run(op, *(values[source] for source in node.inputs))
+            if got is not None:
+                same(got, value, op.exact and not any(t.dtype.kind == "c" for t in types))
+        except (AssertionError, AttributeError, TypeError, ValueError) as error:
+            wrong.append(f"{program}: {op} of {', '.join(map(str, types))}: {error!r}")
+
+    for program in FAMILIES[family]():
+        try:
+            graph, arrays = program.graph()
+        except (Unsupported, ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError):
+            continue
+        values = dict(zip(graph.parameters, arrays, strict=True))
+        try:
+            interpret(graph, arrays, lambda node, value: values.update({node: value}))
+        except ValueError:
+            continue
+        for node in graph.nodes:
+            check(node, values[node])
+    assert not wrong, f"{len(wrong)} of {len(seen)}:\n" + "\n".join(wrong[:30])
