@@ -256,7 +256,7 @@ def test_every_loop_body_that_the_table_reaches_computes_what_numpy_computes(fam
             continue
         values = dict(zip(graph.parameters, arrays, strict=True))
         try:
-            interpret(graph, arrays, lambda node, value: values.update({node: value}))
+            interpret(graph, arrays, values.__setitem__)
         except ValueError:
             continue
         for node in graph.nodes:
