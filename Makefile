@@ -20,7 +20,7 @@ lab: $(VENV)/.extension
 # Every stage runs, also after a failure of an earlier one; pytest comes last, so that its closing line is near the end.
 test: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
 	@failed=; \
-	for stage in lint test-extension test-browser test-python; do \
+	for stage in lint-python lint-extension test-extension test-browser test-python; do \
 	  echo "== $$stage"; $(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
 	done; \
 	if [ -n "$$failed" ]; then echo "make test: failed in:$$failed"; exit 1; fi
