@@ -356,6 +356,7 @@ class _Printer:
 
     def __init__(self) -> None:
         self.names: dict[int, str] = {}
+        self.count = 0
         self.keep: list[Expr] = []
 
     def statement(self, s: Statement) -> list[str]:
@@ -366,8 +367,10 @@ class _Printer:
             with_ = f" with {', '.join(start)}" if start else ""
             left = "" if s.finish else " left partial"
             lines = [f"{kind}for {s.var} in 0..{extent}{with_}{left}:"]
+            outside = dict(self.names)  # what is computed in a loop has no name after it
             for inner in s.body:
                 lines.extend("  " + line for line in self.statement(inner))
+            self.names = outside
             return lines
         lines = []
         if isinstance(s, Store):
@@ -409,7 +412,8 @@ class _Printer:
         else:
             assert isinstance(e, Apply)
             arguments = ", ".join(self.expr(part, lines) for part in e.parts)
-            name = f"v{len(self.names)}"
+            name = f"v{self.count}"
+            self.count += 1
             lines.append(f"{name} = {e.op} {arguments}".rstrip())
             self.names[id(e)] = name
             return name

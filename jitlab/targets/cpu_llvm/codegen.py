@@ -7,6 +7,7 @@ call needs stands in its context, an array of 8-byte slots (`ContextLayout`).
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -125,7 +126,7 @@ def _entry(layout: ContextLayout) -> FunctionText:
     """run(ctx): each phase in chunks; DONE, PAUSED (call again), or FAILED + code."""
     fn = FunctionText("run", [("ptr", "ctx")], returns="i64")
     slot = _slots(fn)
-    counter = "llvm.readcyclecounter" if machine.platform.machine().lower() in ("x86_64", "amd64") else "llvm.readsteadycounter"
+    counter = "llvm.readcyclecounter" if platform.machine().lower() in ("x86_64", "amd64") else "llvm.readsteadycounter"
     fn.declare(f"declare i64 @{counter}()")
     started = fn.instr(f"call i64 @{counter}()")
     budget = slot(layout.BUDGET)

@@ -1,0 +1,160 @@
+"""Gradients of functions and, inside a traced function, of values: `grad`, `value_and_grad`, `gradients`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitlab.api import Function
+from jitlab.capture import HOOKS, Capture, Tensor, current_capture, describe
+from jitlab.capture.positions import here
+from jitlab.capture.state import Cell
+from jitlab.errors import CaptureError
+from jitlab.passes import gradients as append_gradients
+
+
+class Gradient:
+    """The derivative of `function` with respect to some of its positional arguments, itself traced and compiled."""
+
+    def __init__(self, function: Callable[..., Any], argnums: int | tuple[int, ...], *, with_value: bool) -> None:
+        if not callable(function):
+            raise TypeError(f"{function!r} is not a callable object")
+        numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+        if not numbers or any(not isinstance(n, int) or isinstance(n, bool) for n in numbers):
+            raise TypeError(f"argnums is {argnums!r}; it is the position of an argument, or a tuple of positions")
+        self.function = function
+        self.argnums = argnums
+        self.with_value = with_value
+        functools.update_wrapper(self, function)
+        self._compiled = Function(self._record, name=f"grad of {getattr(function, '__name__', 'a function')}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        capture = current_capture()
+        if capture is not None:
+            return self.__jitlab_inline__(capture, args, kwargs)
+        return self._compiled(*args, **kwargs)
+
+    def _record(self, *args: Any, **kwargs: Any) -> Any:
+        capture = current_capture()
+        assert capture is not None
+        return self.__jitlab_inline__(capture, args, kwargs)
+
+    def __jitlab_inline__(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Recorded where it is called: the function, then the derivative of its value."""
+        args = tuple(capture.value(x) for x in args)
+        numbers = self.argnums if isinstance(self.argnums, tuple) else (self.argnums,)
+        xs: list[Tensor] = []
+        own = list(args)
+        for n in numbers:
+            if not -len(args) <= n < len(args):
+                raise TypeError(f"argnums names argument {n}, the call has {len(args)} positional arguments")
+            own[n] = _map(capture, args[n], xs)
+        value = HOOKS.call(self.function, *own, **kwargs)
+        y = value[0] if isinstance(value, tuple) and value and isinstance(value[0], Tensor) and value[0].ndim == 0 else value
+        if not isinstance(y, Tensor) or y.ndim != 0 or y.dtype.kind != "f":
+            what = f"an array of shape {tuple(map(int, y.shape))}, {y.dtype}" if isinstance(y, Tensor) else type(y).__name__
+            raise CaptureError(
+                f"the derivative of {self.__name__} is asked for, and it gives {what}.",  # type: ignore[attr-defined]
+                where=describe(here()),
+                why="reverse mode starts from one real number: a 0-d float (the first of a tuple counts as the value)",
+                hint="sum or average it to one number, e.g. loss.mean()",
+            )
+        for x in xs:
+            if x.dtype.kind not in "fc":
+                raise CaptureError(
+                    f"the derivative with respect to an argument of dtype {x.dtype} is asked for.",
+                    where=describe(here()),
+                    why="only float and complex arguments have one",
+                    hint="leave the argument out of argnums, or pass it as float64",
+                )
+        nodes = append_gradients(capture.graph, [y.node()], [x.node() for x in xs], unconnected="zero")
+        found = iter([_fresh(capture, node, x.is_scalar) for x, node in zip(xs, nodes, strict=True)])
+        parts = tuple(_fill(args[n], found) for n in numbers)
+        result = parts if isinstance(self.argnums, tuple) else parts[0]
+        return (value, result) if self.with_value else result
+
+
+def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Gradient:
+    """The gradient of a function that gives a 0-d float: arrays of the arguments' shapes; argnums a tuple: a tuple of them.
+
+    An argument may be a list, tuple or dict of arrays; its gradient has the same form.
+    """
+    return Gradient(function, argnums, with_value=False)
+
+
+def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Gradient:
+    """Like `grad`, with the function's value before it: (value, gradient)."""
+    return Gradient(function, argnums, with_value=True)
+
+
+def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") -> list[Any]:
+    """Inside a traced function: the derivatives of the sum of `ys` with respect to each of `xs`, None where none flows.
+
+    Operations of a `jit_scope` give theirs the same scope, or one of their own with `separate_compiled_gradients`.
+    """
+    capture = current_capture()
+    if capture is None:
+        raise CaptureError(
+            "jl.gradients works on values that are being traced.",
+            why="outside a traced function there are only numbers, not how they were computed",
+            hint="call it inside a function under @jl.function, or use jl.grad(f)",
+        )
+    many = [list(v) if isinstance(v, (list, tuple)) else [v] for v in (ys, xs)]
+    weights = None if grad_ys is None else list(grad_ys) if isinstance(grad_ys, (list, tuple)) else [grad_ys]
+    tensors = [[_tensor(capture, v) for v in values] for values in many]
+    nodes = append_gradients(
+        capture.graph,
+        [t.node() for t in tensors[0]],
+        [t.node() for t in tensors[1]],
+        None if weights is None else [None if w is None else _tensor(capture, w).node() for w in weights],
+        name,
+    )
+    return [None if node is None else _fresh(capture, node, x.is_scalar) for node, x in zip(nodes, tensors[1], strict=True)]
+
+
+def _tensor(capture: Capture, value: Any) -> Tensor:
+    found = capture.value(value)
+    if not isinstance(found, Tensor):
+        raise CaptureError(
+            f"jl.gradients got a {type(value).__name__}, not a traced array.", where=describe(here()), hint="np.asarray(x)"
+        )
+    return found
+
+
+def _fresh(capture: Capture, node: Any, is_scalar: bool) -> Tensor:
+    return Tensor(Cell(capture, node), is_scalar=is_scalar and node.ndim == 0)
+
+
+def _map(capture: Capture, value: Any, xs: list[Tensor]) -> Any:
+    """The argument with each array standing alone, so that the function's writes into it do not hide it; `xs` collects them."""
+    value = capture.value(value)
+    if isinstance(value, (float, np.floating)):
+        value = capture.value(np.asarray(value))
+    if isinstance(value, Tensor):
+        alone = _fresh(capture, value.node(), value.is_scalar)
+        xs.append(alone)
+        return Tensor(Cell(capture, alone.node()), is_scalar=alone.is_scalar)
+    if isinstance(value, dict):
+        return {key: _map(capture, item, xs) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items: Sequence[Any] = [_map(capture, item, xs) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    raise CaptureError(
+        f"the derivative with respect to a {type(value).__name__} is asked for.",
+        where=describe(here()),
+        why="only arrays (and lists, tuples and dicts of them) have one",
+        hint="choose other argnums, or pass an array",
+    )
+
+
+def _fill(value: Any, found: Any) -> Any:
+    """The gradients in the form of the argument."""
+    if isinstance(value, dict):
+        return {key: _fill(item, found) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [_fill(item, found) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return next(found)

@@ -1,0 +1,142 @@
+"""Variable: the one holder of state (design D1). It reads and writes the same array inside traced functions and outside."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitlab.capture import Tensor, current_capture
+from jitlab.capture.state import Cell
+from jitlab.errors import ShapeError
+from jitlab.ir import plain
+
+
+class Variable:
+    """An array of fixed shape and dtype that is assigned to.
+
+    A traced function reads its value at each call and writes what it assigns when the call ends. Arithmetic works on the
+    value; a value that was read does not change when the variable does.
+    """
+
+    __array_priority__ = 900.0
+
+    def __init__(self, initial_value: Any, *, dtype: Any = None, name: str = "Variable", trainable: bool = True) -> None:
+        if isinstance(initial_value, Variable):
+            initial_value = initial_value.numpy()
+        self._array = np.array(initial_value, dtype)
+        self.name = name
+        self.trainable = trainable
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._array.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    @property
+    def size(self) -> int:
+        return self._array.size
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the value. Outside traced functions only."""
+        return self._array.copy()
+
+    def read_value(self) -> Any:
+        """The value now: an array (a scalar of a 0-d variable), or a tensor inside a traced function."""
+        capture = current_capture()
+        if capture is None:
+            return self._array.copy()[()]
+        tensor = capture.value(self._array, self.name)
+        return Tensor(Cell(capture, tensor.node()), is_scalar=tensor.ndim == 0)
+
+    value = read_value
+
+    def assign(self, value: Any) -> Any:
+        """Replace the value (cast to the variable's dtype). The shape has to be the variable's. Gives the new value."""
+        value = value.read_value() if isinstance(value, Variable) else value
+        shape = plain(value.shape) if isinstance(value, Tensor) else np.shape(value)
+        if shape != self.shape:
+            raise ShapeError(
+                f"{self.name} has shape {self.shape} and is assigned a value of shape {shape}.",
+                why="a variable keeps its shape for life",
+                hint="reshape the value, or make another Variable",
+            )
+        capture = current_capture()
+        if capture is None:
+            self._array[...] = value
+        else:
+            capture.value(self._array, self.name)[...] = value
+        return self.read_value()
+
+    def assign_add(self, delta: Any) -> Any:
+        """value += delta; gives the new value."""
+        return self.assign(self.read_value() + delta)
+
+    def assign_sub(self, delta: Any) -> Any:
+        """value -= delta; gives the new value."""
+        return self.assign(self.read_value() - delta)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self._array, dtype)
+
+    def __jitlab_tensor__(self) -> Any:
+        return self.read_value()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.read_value()[index]
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __bool__(self) -> bool:
+        return bool(self.read_value())
+
+    def __float__(self) -> float:
+        return float(self.read_value())
+
+    def __int__(self) -> int:
+        return int(self.read_value())
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name!r}, shape={self.shape}, dtype={self.dtype}, value={self._array!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"a Variable has no attribute {name!r}")
+        return getattr(self.read_value(), name)
+
+    __hash__ = object.__hash__
+
+
+def _binary(method: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], Any]:
+    def apply(self: Variable, other: Any) -> Any:
+        return method(self.read_value(), other.read_value() if isinstance(other, Variable) else other)
+
+    return apply
+
+
+def _reflected(method: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], Any]:
+    return lambda self, other: method(other, self.read_value())
+
+
+def _unary(method: Callable[[Any], Any]) -> Callable[[Variable], Any]:
+    return lambda self: method(self.read_value())
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift"):
+    _bare = _name.rstrip("_")
+    setattr(Variable, f"__{_bare}__", _binary(getattr(operator, _name)))
+    setattr(Variable, f"__r{_bare}__", _reflected(getattr(operator, _name)))
+for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
+    setattr(Variable, f"__{_name}__", _binary(getattr(operator, _name)))
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Variable, f"__{_name}__", _unary(getattr(operator, _name)))
