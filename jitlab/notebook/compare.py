@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from jitlab import events
 from jitlab.config import config
-from jitlab.ir import Graph, Node, interpret
-from jitlab.report import wording
+from jitlab.ir import Graph, Node, is_operation
+from jitlab.report import Recording, wording
 from jitlab.runtime import Executable
 
 
@@ -33,7 +34,7 @@ class Comparison:
         self.calls: list[Call] = []
         self.copied_bytes = 0
         self.refused = ""
-        self._copies: dict[int, tuple[Any, np.ndarray[Any, Any]]] = {}
+        self._copies: dict[int, tuple[weakref.ref[Any], np.ndarray[Any, Any]]] = {}
         self._lock = threading.Lock()
 
     @contextmanager
@@ -66,31 +67,41 @@ class Comparison:
             if not self.refused:
                 self.calls.append(Call(executable, arguments))
 
-    def replay(self, recording: Any) -> str:
-        """Run everything op by op and tell the times to `recording`; the reason when there is nothing to compare with."""
+    def replay(self, recording: Recording) -> str:
+        """Run everything once more, op by op and compiled in turn, and tell the times to `recording`: both sides are measured
+        alike, warm, with the code that later runs use. Returns the reason when there is nothing to compare."""
         if self.refused:
             return self.refused
         if not self.calls:
             return "nothing was compiled in this cell"
-        compiled_ns = sum(tally.ns for tally in (*recording.clusters.values(), *recording.host.values()))
-        total, largest = 0, 0.0
+        for call in {id(call.executable): call for call in self.calls}.values():
+            settle(call.executable)
+            warm_up(call)
+        recording.forget_runs()
+        start = time.perf_counter_ns()
+        numpy_ns, compiled_ns, largest = 0, 0, 0.0
         state = np.random.get_state()
         try:
-            for call in self.calls:
-                outputs, spent = replay_call(call, recording)
-                total += spent
-                largest = max(largest, largest_error(outputs, call.executable.run(call.arguments)))
+            for n, call in enumerate(self.calls):
+                if n % 2:
+                    found, compiled = run_compiled(call, recording, start + compiled_ns)
+                    expected, spent = run_op_by_op(call, recording, start + numpy_ns)
+                else:
+                    expected, spent = run_op_by_op(call, recording, start + numpy_ns)
+                    found, compiled = run_compiled(call, recording, start + compiled_ns)
+                numpy_ns, compiled_ns = numpy_ns + spent, compiled_ns + compiled
+                largest = max(largest, largest_error(expected, found))
         finally:
             np.random.set_state(state)
         cell = events.current_cell()
-        recording.listen(events.Compared(cell=cell, numpy_ns=total, compiled_ns=compiled_ns, largest_error=largest))
+        recording.listen(events.Compared(cell=cell, numpy_ns=numpy_ns, compiled_ns=compiled_ns, largest_error=largest))
         return ""
 
     def _copy(self, argument: Any) -> Any:
         if not isinstance(argument, np.ndarray) or self.refused:
             return argument  # NumPy scalars and Python numbers do not change
         known = self._copies.get(id(argument))
-        if known is not None and known[0] is argument and same_bits(known[1], argument):
+        if known is not None and known[0]() is argument and same_bits(known[1], np.asarray(argument)):
             return known[1]
         needed = self.copied_bytes + argument.nbytes
         if needed > config.copy_limit_bytes:
@@ -101,7 +112,7 @@ class Comparison:
             return argument
         self.copied_bytes = needed
         copy = argument.copy(order="K")
-        self._copies[id(argument)] = (argument, copy)
+        self._copies[id(argument)] = (weakref.ref(argument), copy)
         return copy
 
     def _refuse(self, why: str) -> None:
@@ -110,28 +121,72 @@ class Comparison:
         self._copies.clear()
 
 
-def replay_call(call: Call, recording: Any) -> tuple[list[Any], int]:
-    """One call op by op, each operation told to the recording; its outputs and the nanoseconds of all operations."""
+def run_op_by_op(call: Call, recording: Recording, start_ns: int) -> tuple[list[Any], int]:
+    """The outputs of a call run op by op on NumPy, and the nanoseconds of all operations, which are told to the recording as
+    one after the other from `start_ns` on."""
     executable = call.executable
-    spans: list[tuple[Node, int, int]] = []
-    last = time.perf_counter_ns()
-
-    def observe(node: Node, value: Any) -> None:
-        nonlocal last
-        now = time.perf_counter_ns()
-        spans.append((node, last, now - last))
-        last = time.perf_counter_ns()
-
-    outputs = interpret(executable.graph, call.arguments, observe)
-    for node, start, spent in spans:
-        if node.op.name != "Const":
+    outputs, spans = op_by_op(executable.graph, call.arguments)
+    total = 0
+    for node, spent in spans:
+        if is_operation(node):
             recording.listen(
                 events.OperationRan(
                     cell=events.current_cell(), function=executable.function, trace=executable.trace, operation=node.name,
-                    op=node.op.name, start_ns=start, duration_ns=spent,
+                    op=node.op.name, start_ns=start_ns + total, duration_ns=spent,
                 )
             )  # fmt: skip
-    return outputs, sum(spent for _, _, spent in spans)
+            total += spent
+    return outputs, total
+
+
+def op_by_op(graph: Graph, arguments: Sequence[Any]) -> tuple[list[Any], list[tuple[Node, int]]]:
+    """The graph's outputs, and how long each operation took. A value is let go after its last use, as in
+    the program it came from: keeping all would make NumPy slower than it is."""
+    last_use: dict[Node, Node] = {source: node for node in graph.nodes for source in node.inputs}
+    kept = {*graph.outputs, *graph.parameters}
+    done: dict[Node, list[Node]] = {}
+    for source, node in last_use.items():
+        if source not in kept:
+            done.setdefault(node, []).append(source)
+    values: dict[Node, Any] = dict(zip(graph.parameters, arguments, strict=True))
+    spans = []
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            inputs = [values[source] for source in node.inputs]
+            start = time.perf_counter_ns()
+            values[node] = node.op.numpy(*inputs)
+            spans.append((node, time.perf_counter_ns() - start))
+            del inputs
+            for source in done.get(node, ()):
+                del values[source]
+    return [values[node] for node in graph.outputs], spans
+
+
+def run_compiled(call: Call, recording: Recording, start_ns: int) -> tuple[list[Any], int]:
+    """The same compiled: what this thread runs for it is told to the recording."""
+    here, total = threading.get_ident(), 0
+
+    def hear(event: events.Event) -> None:
+        nonlocal total
+        if threading.get_ident() == here and isinstance(event, (events.ClusterRan, events.HostOperationRan)):
+            recording.listen(replace(event, start_ns=start_ns + total))
+            total += event.duration_ns
+
+    with events.listen(hear):
+        outputs = call.executable.run(call.arguments)
+    return outputs, total
+
+
+def warm_up(call: Call) -> None:
+    """Run both sides once untimed, so that neither pays for the first touch of its memory."""
+    op_by_op(call.executable.graph, call.arguments)
+    call.executable.run(call.arguments)
+
+
+def settle(executable: Any) -> None:
+    """Wait until the code that later runs will use is there."""
+    for variant in list(executable._variants.values()):
+        variant.code.wait()
 
 
 def first_effect(graph: Graph) -> Node | None:
@@ -140,7 +195,11 @@ def first_effect(graph: Graph) -> Node | None:
 
 
 def same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
-    return a.shape == b.shape and a.dtype == b.dtype and bool(np.array_equal(a, b, equal_nan=a.dtype.kind in "fc"))
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.flags.c_contiguous and b.flags.c_contiguous:
+        return bool(np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)))
+    return bool(np.array_equal(a, b))  # a NaN is copied again
 
 
 def largest_error(expected: Sequence[Any], found: Sequence[Any]) -> float:

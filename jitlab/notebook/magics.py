@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import traceback
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -19,6 +21,9 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 import jitlab
+from jitlab.api import Options, compile_trace
+from jitlab.capture import cells
+from jitlab.capture.positions import cell_names
 from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.report import Recording, Report
@@ -126,19 +131,27 @@ class JitMagics(Magics):
         frames = _of_user(error.__traceback__)
         if frames is not None:
             kind, formatter = type(error), self.ip.InteractiveTB
-            error._render_traceback_ = lambda: formatter.structured_traceback(kind, error, frames, tb_offset=0)  # type: ignore[attr-defined]
+
+            def render() -> list[str]:
+                try:
+                    return list(formatter.structured_traceback(kind, error, frames, tb_offset=0))
+                except Exception:  # a frame whose names IPython can't read: Python's own form will do
+                    return traceback.format_exception(kind, error, frames)
+
+            error._render_traceback_ = render  # type: ignore[attr-defined]
 
     def _run(self, run: CellRun, cell: str, options: Any, comparison: Comparison | None) -> Any:
         """The cell's statements in the user's namespace; the value of a last expression."""
-        from jitlab.capture.cells import run_cell
-
         source = _in_place(run.source, cell, self.ip.transform_cell(cell))
         filename = self.ip.compile.cache(source, run.count, raw_code=run.source)
-        settings = {"strict": options.strict, "level": options.level}
-        if comparison is None:
-            return run_cell(source, self.ip.user_ns, filename, **settings)
-        with comparison.watching():
-            return run_cell(source, self.ip.user_ns, filename, **settings)
+        cell_names[filename] = run.title
+        settings = Options(jit_compile=True if options.strict else None, level=options.level)
+        with comparison.watching() if comparison is not None else nullcontext():
+            result = cells.run_cell(
+                source, self.ip.user_ns, filename, strict=options.strict, title=run.title,
+                executor=lambda trace: compile_trace(trace, settings),
+            )  # fmt: skip
+        return result.value if result.has_value else None
 
     def _compare(self, run: CellRun, comparison: Comparison) -> None:
         """Replay on NumPy; the events of the replay's own compiled runs are not the cell's."""
@@ -243,13 +256,13 @@ def _line_of(command: str, source: str) -> int:
     return next((n for n, line in enumerate(source.split("\n"), 1) if line.split()[:1] == words[:1]), 1)
 
 
-def _of_user(traceback: TracebackType | None) -> TracebackType | None:
+def _of_user(whole: TracebackType | None) -> TracebackType | None:
     """A traceback without jitlab's own frames: the user's lines, and those of libraries they called."""
     frames = []
-    while traceback is not None:
-        if not os.path.abspath(traceback.tb_frame.f_code.co_filename).startswith(PACKAGE):
-            frames.append(traceback)
-        traceback = traceback.tb_next
+    while whole is not None:
+        if not os.path.abspath(whole.tb_frame.f_code.co_filename).startswith(PACKAGE):
+            frames.append(whole)
+        whole = whole.tb_next
     result: TracebackType | None = None
     for frame in reversed(frames):
         result = TracebackType(result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from jitlab import events
+from jitlab.capture.positions import cell_names
 from jitlab.report import Recording, Report
 
 from .link import Link, running_cell
@@ -110,6 +111,9 @@ class Session:
         known = running_cell(kernel) if kernel is not None else None
         count = self._count()
         run = CellRun(known or cell_id or f"cell {count}", count, source, info)
+        if info is not None:
+            transformed = getattr(info, "transformed_cell", None) or source
+            cell_names[self.shell.compile.get_code_name(source, transformed, count)] = run.title
         inside = events.in_cell(run.id)
         inside.__enter__()
         run.exit = lambda: inside.__exit__(None, None, None)

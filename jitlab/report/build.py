@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +47,7 @@ def report_json(recording: Recording) -> Json:
         "ops": [op for plan in plans for op in _ops(plan, recording)],
         "clusters": [cluster for plan in plans for cluster in _clusters(plan, recording)],
         "kernels": [kernel for plan in plans for kernel in _kernels(plan, recording, peaks)],
-        "boundaries": [{**edge, "plan": plan.title} for plan in plans for edge in plan.json["boundaries"]],
+        "boundaries": [_boundary(edge, plan) for plan in plans for edge in plan.json["boundaries"]],
         "retraces": [_retrace(event, recording) for event in recording.traces],
         "fallbacks": [],
         "statements": _statements(recording),
@@ -177,6 +178,12 @@ def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, f
     return "memory" if moving >= computing else "compute", least / seconds if seconds else None
 
 
+def _boundary(edge: Json, plan: _Plan) -> Json:
+    """The reason is a clause: who shows it says "Not fused" himself."""
+    reason = {**edge["reason"], "text": edge["reason"]["text"].removeprefix("Not fused: ").removesuffix(".")}
+    return {**edge, "plan": plan.title, "reason": reason}
+
+
 def _retrace(event: Any, recording: Recording) -> Json:
     cause = event.causes[0] if event.causes else "first_call"
     key = event.function, event.trace
@@ -232,10 +239,19 @@ def _fallbacks(data: Json, recording: Recording, plans: list[_Plan]) -> list[Jso
 
 
 def _statements(recording: Recording) -> list[Json]:
+    """What Python ran of a `%%jit` cell; a statement that calls a compiled function is no loss and is not listed."""
     return [
-        {"text": text, "reason": reason, "lines": _spans(lines), "seconds": tally.ns / 1e9, "calls": tally.calls}
-        for (reason, text, lines), tally in recording.statements.items()
-    ]
+        {
+            "text": _source_line(lines) or why, "reason": {"code": code, "text": why or code}, "lines": _spans(lines),
+            "seconds": tally.ns / 1e9, "calls": tally.calls,
+        }
+        for (code, why, lines), tally in recording.statements.items()
+        if code != "compiled_function"
+    ]  # fmt: skip
+
+
+def _source_line(lines: Iterable[Any]) -> str:
+    return next((text for file, line, *_ in sorted(lines) if (text := linecache.getline(file, line).strip())), "")
 
 
 def _lanes(recording: Recording) -> list[Json]:

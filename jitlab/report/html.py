@@ -117,7 +117,7 @@ def _fallbacks(data: Mapping[str, Any]) -> tuple[str, str]:
         for f in data["fallbacks"]
     ]
     rows += [
-        (s["text"].split("\n", 1)[0], _lines(s), s["reason"], s["calls"], wording.duration(s["seconds"]))
+        (s["text"].split("\n", 1)[0], _lines(s), s["reason"]["text"], s["calls"], wording.duration(s["seconds"]))
         for s in data.get("statements", ())
     ]
     return "On the host", _table(("what", "lines", "why", "calls", "time"), rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import wording
@@ -14,9 +14,10 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cut:
-    """An edge that was not fused: what, and what would change it."""
+    """An edge that was not fused: what, why more closely, and what would change it."""
 
     head: str
+    why: str
     flip: str | None
 
 
@@ -45,6 +46,7 @@ class Box:
     kernels: tuple[KernelRow, ...] = ()
     count: int = 1  # of equal host operations in a row
     edge: str = ""  # what goes to the next box
+    heading: str = ""  # of the first box of a plan, where there are several
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,8 @@ class Outline:
 def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6) -> Outline:
     """The outline of a report; of more boxes than `most_boxes`, the slowest ones stay, in order."""
     verdict = data["verdict"]
-    boxes = [box for plan in data["plans"] if plan["like"] == plan["name"] for box in _plan_boxes(data, plan)]
+    parts = [_plan_boxes(data, plan) for plan in data["plans"] if plan["like"] == plan["name"]]
+    boxes = [box if len(parts) > 1 else replace(box, heading="") for part in parts for box in part]
     boxes += [_statement(statement) for statement in data.get("statements", ())]
     kept = set(heapq.nlargest(most_boxes, range(len(boxes)), key=lambda i: (boxes[i].seconds or 0.0, -i)))
     rows, more, warm_up = _retraces(data, most_retraces)
@@ -137,14 +140,23 @@ def _plan_boxes(data: Json, plan: Json) -> list[Box]:
         if moved:
             name, count = max(moved.items(), key=lambda item: item[1])
             more = f" +{len(moved) - 1}" if len(moved) > 1 else ""
-            box = _replace(box, edge=f"{wording.clean(name)}{more} {wording.size(sum(moved.values()))}")
+            box = replace(box, edge=f"{wording.clean(name)}{more} {wording.size(sum(moved.values()))}")
         last = result[-1] if result else None
         if last and box.kind == last.kind == "host" and (box.name, box.why, box.lines) == (last.name, last.why, last.lines):
             total = (last.seconds or 0) + (box.seconds or 0) if last.seconds or box.seconds else None
-            result[-1] = _replace(last, count=last.count + 1, seconds=total, edge=box.edge)
+            result[-1] = replace(last, count=last.count + 1, seconds=total, edge=box.edge)
         else:
             result.append(box)
+    if result:
+        result[0] = replace(result[0], heading=_heading(data, plan, alike))
     return result
+
+
+def _heading(data: Json, plan: Json, alike: Sequence[str]) -> str:
+    if len(alike) == 1:
+        return wording.clean(plan["name"])
+    traces = [p["trace"] for p in data["plans"] if p["name"] in alike]
+    return f"{wording.clean(plan['function'])}, traces {min(traces)}–{max(traces)}: the same plan"
 
 
 def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Json]) -> Box:
@@ -193,17 +205,17 @@ def _statement(statement: Json) -> Box:
     return Box(
         kind="statement", name=text if len(text) <= 40 else text[:39] + "…",
         lines=wording.line_text(wording.numbers_of(statement["lines"])), seconds=statement["seconds"],
-        calls=statement["calls"], why=f"Run by Python: {wording.clean(statement['reason'])}",
+        calls=statement["calls"], why=f"Run by Python: {wording.clean(statement['reason']['text'])}",
     )  # fmt: skip
 
 
 def _cut(edge: Json) -> Cut:
-    text = wording.clean(edge["reason"]["text"])
-    moved = wording.size(edge["bytes"]) if edge["bytes"] else ""
-    if moved and moved not in text:
-        text = f"{text}, {moved}"
+    head, why = wording.first_sentence(wording.clean(edge["reason"]["text"]))
+    if edge["bytes"] and not wording.names_size(head):
+        head = f"{head}, {wording.size(edge['bytes'])}"
     flip = edge["would_fuse_if"]
-    return Cut(f"Not fused: {text}", wording.clean(wording.flip_text(flip)) if flip else None)
+    why = f"{why[0].upper()}{why[1:].removesuffix('.')}." if why else ""
+    return Cut(f"Not fused: {head}", why, wording.clean(wording.flip_text(flip)) if flip else None)
 
 
 def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
@@ -286,9 +298,3 @@ def _bytes(op: Json) -> int:
         return count * np.dtype(op["dtype"]).itemsize
     except TypeError:
         return 0
-
-
-def _replace(box: Box, **changes: Any) -> Box:
-    from dataclasses import replace
-
-    return replace(box, **changes)

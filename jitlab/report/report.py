@@ -144,7 +144,7 @@ class Statement:
     """A statement of a cell that was not captured and that Python ran."""
 
     text: str
-    reason: str
+    reason: Reason
     lines: tuple[int, ...]
     spans: tuple[tuple[Any, ...], ...]
     seconds: float

@@ -74,11 +74,15 @@ def _boxes(draw: Drawing, o: Outline, y: float) -> float:
         draw.text(MARGIN, y + 16, "No NumPy operation was captured here.", fill=MUTED)
         return y + 24
     for i, box in enumerate(o.boxes):
+        if box.heading:
+            draw.text(MARGIN, y + 12, box.heading, size=11, fill=MUTED, room=MIDDLE - 40)
+            y += 18
         y = _box(draw, box, y)
         if i + 1 < len(o.boxes):
-            draw.path(f"M36 {y + 1}v14m-3 -4l3 4l3 -4", LINE)
-            draw.text(46, y + 13, box.edge, size=11, fill=MUTED, room=MIDDLE - 80)
-            y += 18
+            if box.edge:
+                draw.path(f"M36 {y + 1}v14m-3 -4l3 4l3 -4", LINE)
+                draw.text(46, y + 13, box.edge, size=11, fill=MUTED, room=MIDDLE - 80)
+            y += 18 if box.edge else 8
     if o.hidden:
         draw.text(MARGIN, y + 18, f"… and {o.hidden} more, each faster than these", size=11, fill=MUTED)
         y += 24

@@ -20,7 +20,10 @@ def report_text(data: Mapping[str, Any]) -> str:
     lines = [*_head(o), *_next(o)]
     if o.boxes:
         lines.append("")
-    for box in o.boxes:
+    for n, box in enumerate(o.boxes):
+        if box.heading:
+            lines += [""] if n else []
+            lines += _folded("", box.heading)
         lines += _box(box)
     if o.hidden:
         lines.append(f"… and {o.hidden} more, each faster than these")
@@ -58,6 +61,7 @@ def _box(box: Box) -> list[str]:
         for kernel in box.kernels:
             for cut in kernel.cuts:
                 lines += _folded("  // ", cut.head, indent="     ")
+                lines += _folded("     ", cut.why)
                 if cut.flip:
                     lines += _folded("     ", cut.flip)
             lines += _timed(f"  {kernel.name} {' '.join(kernel.ops)}", kernel.seconds, kernel.note)

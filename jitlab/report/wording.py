@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -43,6 +44,17 @@ def size(count: int) -> str:
             value = count / least
             return f"{value:.{0 if value >= 100 else 1}f} {unit}"
     return f"{count} B"
+
+
+def names_size(text: str) -> bool:
+    """The text says a number of bytes."""
+    return re.search(r"\d (B|kB|MB|GB)\b", text) is not None
+
+
+def first_sentence(text: str) -> tuple[str, str]:
+    """The first sentence or clause, and what follows it."""
+    end = re.search(r"[.:;] (?=[A-Za-z`])", text)
+    return (text[: end.start()], text[end.end() :]) if end else (text.removesuffix("."), "")
 
 
 def ratio(numpy_seconds: float | None, seconds: float | None) -> str:

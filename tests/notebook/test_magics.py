@@ -1,7 +1,6 @@
 """The magics in a real shell. Cells run by a stand-in for the compiler, which only tells what it would have done."""
 
 import ast
-import sys
 import types
 
 import pytest
@@ -10,8 +9,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from jitlab import events
+from jitlab.capture import cells as capture_cells
 from jitlab.errors import OptionError
-from jitlab.notebook import extension
+from jitlab.notebook import extension, magics
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
 from jitlab.report import MIME, Report
 
@@ -59,17 +59,16 @@ def cells(monkeypatch):
     """Stands for jitlab.capture.cells: runs the cell as Python and tells of one cluster."""
     seen = []
 
-    def run_cell(source, namespace, filename, *, strict=False, level="O1", executor=None):
-        seen.append({"source": source, "filename": filename, "strict": strict, "level": level})
+    def run_cell(source, namespace, filename, *, strict, executor, title):
+        seen.append({"source": source, "filename": filename, "strict": strict, "executor": executor, "title": title})
         tree = ast.parse(source)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         happen(filename, ((filename, 2, 0, 2, 5),))
         exec(compile(tree, filename, "exec"), namespace)
-        return eval(compile(ast.Expression(last.value), filename, "eval"), namespace) if last else None
+        value = eval(compile(ast.Expression(last.value), filename, "eval"), namespace) if last else None
+        return types.SimpleNamespace(value=value, has_value=last is not None)
 
-    module = types.ModuleType("jitlab.capture.cells")
-    module.run_cell = run_cell
-    monkeypatch.setitem(sys.modules, "jitlab.capture.cells", module)
+    monkeypatch.setattr(capture_cells, "run_cell", run_cell)
     return seen
 
 
@@ -107,7 +106,7 @@ def test_a_jit_cell_runs_in_the_namespace_and_shows_its_report(shell, cells):
     assert report["verdict"]["lead"] == "1 of 1 operation compiled"
     assert report["cell"]["source"] == ["%%jit", "x = 2", "y = x * 21"] and report["cell"]["running"] is False
     assert report["retraces"][0]["lines"] == [["<cell 1>", 2, 0, 2, 5]]  # not the process's temporary name
-    assert cells[0]["strict"] is False and cells[0]["level"] == "O1"
+    assert cells[0]["strict"] is False and cells[0]["title"] == "In [1]"
 
 
 def test_lines_are_numbered_as_the_person_sees_them(shell, cells):
@@ -123,9 +122,12 @@ def test_lines_are_numbered_as_the_person_sees_them(shell, cells):
     assert lines[-1] == (cells[-1]["filename"], 3)
 
 
-def test_options_reach_the_compiler(shell, cells):
+def test_options_reach_the_compiler(shell, cells, monkeypatch):
+    asked = []
+    monkeypatch.setattr(magics, "compile_trace", lambda trace, options: asked.append(options))
     run(shell, "%%jit --level O0 --strict\nx = 1")
-    assert (cells[0]["level"], cells[0]["strict"]) == ("O0", True)
+    cells[0]["executor"]("a trace")
+    assert cells[0]["strict"] and (asked[0].level, asked[0].jit_compile) == ("O0", True)
 
 
 @pytest.mark.parametrize(

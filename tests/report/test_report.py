@@ -212,16 +212,18 @@ def test_an_empty_recording_reports_that():
     assert repr(report) == "<Report: Nothing to compile>"
 
 
-def test_statements_python_ran_are_named():
+def test_statements_python_ran_are_named(tmp_path):
+    file = tmp_path / "cell.py"
+    file.write_text("x = 1\nimport scipy\n")
     rec = samples.recorded([])
     for _ in range(3):
         rec.listen(
             events.StatementRan(
-                reason="an import", text="import scipy\n", lines=(("<cell 7>", 2, 0, 2, 12),), start_ns=5, duration_ns=1000
+                reason="statement", text="an import", lines=((str(file), 2, 0, 2, 12),), start_ns=5, duration_ns=1000
             )
         )
     report = rec.report()
-    assert [(s.text, s.lines, s.calls) for s in report.statements] == [("import scipy\n", (2,), 3)]
+    assert [(s.text, s.lines, s.calls) for s in report.statements] == [("import scipy", (2,), 3)]
     assert "◇ import scipy, Python, line 2" in str(report)
     assert "Run by Python: an import" in str(report)
 
