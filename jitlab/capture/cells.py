@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.config import config
 from jitlab.errors import CaptureError, InvalidArgumentError, JitlabError
 from jitlab.ir import TRACED_DTYPES, Extent, Source, interpret, is_operation
 
@@ -40,6 +39,8 @@ Namespace = dict[str, Any]
 
 #: Traces of one piece after which it runs as Python: it changes more often than it repeats.
 MOST_TRACES = 16
+#: Cells whose traces are kept for the next time they are run.
+MOST_PROGRAMS = 256
 _MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<nothing>"})()
 _RESULT = "__jl_result__"
 
@@ -409,7 +410,10 @@ class CellCapture(Capture):
                     assert known._cell.input is not None
                     self.computed[id(known._cell.input)] = result
                 return known
-        return function(*self._known(args), **self._known(kwargs))
+        result = function(*self._known(args), **self._known(kwargs))
+        if not isinstance(result, (np.ndarray, np.generic, bool, int, float, complex, str, tuple, list, np.dtype, type(None))):
+            raise EndPiece("effect", f"{function.__name__} makes a {type(result).__name__}")
+        return result
 
     def _known(self, x: Any) -> Any:
         if isinstance(x, (list, tuple)):
@@ -811,7 +815,8 @@ class CellResult:
 class CellProgram:
     """A cell, ready to be run any number of times; its traces stay with it."""
 
-    def __init__(self, source: str, filename: str, first_line: int = 1) -> None:
+    def __init__(self, source: str, filename: str, namespace: Namespace, first_line: int = 1) -> None:
+        self.namespace = namespace  # what its traces read names from
         tree = ast.parse(source, filename)
         ast.increment_lineno(tree, first_line - 1)
         self.source, self.filename = source, filename
@@ -1195,10 +1200,11 @@ def run_cell(
     """
     key = (source, filename, first_line)
     program = _programs.get(key)
-    if program is None:
-        program = _programs[key] = CellProgram(source, filename, first_line)
-        while len(_programs) > config.max_traces:
+    if program is None or program.namespace is not namespace:
+        program = _programs[key] = CellProgram(source, filename, namespace, first_line)
+        while len(_programs) > MOST_PROGRAMS:
             _programs.popitem(last=False)
+    _programs.move_to_end(key)
     result = result if result is not None else CellResult()
     run = _Run(program, namespace, executor, strict=strict, title=title or display_name(filename), result=result)
     namespace.setdefault("__builtins__", builtins)

@@ -118,7 +118,7 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
     inline = getattr(type(function), "__jitlab_inline__", None)
     if inline is not None:
         return inline(function, capture, args, kwargs)
-    if isinstance(function, (types.FunctionType, types.MethodType)) and _is_user_function(function):
+    if _is_user_function(function):
         return call_user(capture, function, args, kwargs)
     return call_library(capture, function, args, kwargs, owner)
 
@@ -129,8 +129,6 @@ def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: di
     kwargs = {key: capture.value(x) for key, x in kwargs.items()}
     if isinstance(function, types.MethodType):
         args, function = (function.__self__, *args), function.__func__
-        if not isinstance(function, types.FunctionType):
-            return function(*args, **kwargs)
     twin = function if is_converted(function.__code__) else converted(function, HOOKS)
     if twin is None:
         capture.effect(function, None)
@@ -254,8 +252,11 @@ def has_array(x: Any) -> bool:
 
 
 def _is_user_function(function: Any) -> bool:
-    code = getattr(function, "__code__", None)
-    return code is not None and (is_converted(code) or is_user_file(code.co_filename))
+    if isinstance(function, types.MethodType):
+        function = function.__func__
+    if not isinstance(function, types.FunctionType):  # compiled code may look like a function: Cython's does
+        return False
+    return is_converted(function.__code__) or is_user_file(function.__code__.co_filename)
 
 
 def _in(function: Any, table: Any) -> bool:

@@ -1,0 +1,17 @@
+"""Lets the tests here import their programs, and run graphs op by op instead of compiling them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture
+def op_by_op(monkeypatch):
+    """Functions run their graphs on NumPy: what is tested is the capture alone, and results are NumPy's bits."""
+    from jitlab import api
+    from jitlab.capture.cells import interpreted
+
+    monkeypatch.setattr(api, "compile_trace", lambda trace, options: interpreted(trace))

@@ -1,0 +1,174 @@
+"""A cell leaves the namespace that plain Python leaves."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import linecache
+import traceback
+import types
+
+import numpy as np
+import pytest
+from cell_programs import CELLS, ERRORS, namespace
+from same import assert_same, assert_same_sharing
+
+from jitlab import events
+from jitlab.capture.cells import CellResult, run_cell
+from jitlab.errors import CaptureError, InvalidArgumentError
+
+
+def run_both(source: str, times: int = 1):
+    """(namespace, result, output, error) of both ways, on equal inputs."""
+    mine, theirs = namespace(), namespace()
+    outputs, errors = [], []
+    result = CellResult()
+    plain = compile(source, "<cell>", "exec", dont_inherit=True)
+    for run in (lambda: run_cell(source, mine, "<cell>", result=result), lambda: exec(plain, theirs)):
+        np.random.seed(5)
+        out = io.StringIO()
+        error = None
+        with contextlib.redirect_stdout(out):
+            try:
+                for _ in range(times):
+                    run()
+            except Exception as raised:
+                error = raised
+        outputs.append(out.getvalue())
+        errors.append(error)
+    assert outputs[0] == outputs[1]
+    return mine, theirs, result, errors
+
+
+def assert_same_namespace(mine, theirs):
+    mine.pop("__builtins__", None), theirs.pop("__builtins__", None)
+    assert list(mine) == list(theirs)
+    arrays = []
+    for name, value in theirs.items():
+        if isinstance(value, (types.FunctionType, types.ModuleType, type, types.GeneratorType)) or hasattr(value, "__next__"):
+            assert type(mine[name]) is type(value)
+        elif type(value) in (np.ndarray, np.matrix) or isinstance(value, (np.generic, int, float, str, list, tuple, dict, set)):
+            assert_same(mine[name], value)
+            if isinstance(value, np.ndarray):
+                arrays.append((mine[name], value))
+    assert_same_sharing([x for x, _ in arrays], [y for _, y in arrays])
+
+
+@pytest.mark.parametrize("name", CELLS)
+@pytest.mark.parametrize("times", [1, 2])
+def test_cell_leaves_what_python_leaves(name, times):
+    mine, theirs, _, errors = run_both(CELLS[name], times)
+    assert type(errors[0]) is type(errors[1]), errors
+    assert_same_namespace(mine, theirs)
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_cell_that_raises_leaves_what_python_leaves(name):
+    mine, theirs, _, (mine_error, error) = run_both(ERRORS[name])
+    assert type(mine_error) is type(error) and str(mine_error).split("\n")[0] == str(error).split("\n")[0]
+    assert _line(mine_error) == _line(error)
+    assert_same_namespace(mine, theirs)
+
+
+def _line(error):
+    return [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<cell>"]
+
+
+@pytest.mark.parametrize("name", ["assign", "comprehension", "shape arithmetic", "np.where and clip", "method of an array", "mask"])
+def test_captured_whole(name):
+    *_, result, _ = run_both(CELLS[name])
+    assert not result.statements and len(result.traces) == 1
+
+
+@pytest.mark.parametrize("name", ["stencil", "window", "gradient descent", "recurrence", "rows by index"])
+def test_body_of_a_loop_is_traced_once(name):
+    *_, result, _ = run_both(CELLS[name])
+    bodies = [trace for trace in result.traces if min(s.line for n in trace.graph.nodes for s in n.sources) >= 2]
+    assert len(bodies) == 1 and result.runs >= 3
+
+
+def test_two_pieces_around_a_print():
+    *_, result, _ = run_both(CELLS["print between"])
+    assert [trace.length for trace in result.traces] == [1, 1]
+    assert [code for code, _, _ in result.statements] == ["effect"]
+
+
+def test_a_cell_run_again_is_not_traced_again():
+    source = "w = x @ x.T\nw = w * r"
+    names = namespace()
+    assert len(run_cell(source, names, "<again>").traces) == 1
+    names["r"] = 0.25
+    again = run_cell(source, names, "<again>")
+    assert not again.traces and again.runs == 1
+    assert_same(names["w"], names["x"] @ names["x"].T * 0.25)
+
+
+def test_another_shape_is_another_trace_with_its_cause():
+    heard = []
+    names = namespace()
+    with events.listen(heard.append):
+        run_cell("w = v * 2", names, "<shapes>")
+        names["v"] = np.arange(7.0)
+        run_cell("w = v * 2", names, "<shapes>")
+    traced = [e for e in heard if isinstance(e, events.Traced)]
+    assert [e.causes for e in traced] == [("first_call",), ("shape",)]
+    assert (traced[1].argument, traced[1].before, traced[1].after) == ("v", "float64[5]", "float64[7]")
+
+
+def test_value_to_display():
+    names = namespace()
+    result = run_cell("a = v + 1\na.sum()", names, "<display>")
+    assert result.has_value and result.value == 15.0 and isinstance(result.value, np.float64)
+    assert not run_cell("a = v + 1", names, "<display>").has_value
+    assert run_cell("print(end='')\nnone", names, "<display>").value is None
+
+
+def test_lines_are_those_of_the_cell():
+    names = namespace()
+    source = "a = v * 2\nb = (a +\n     1)\n"
+    result = run_cell(source, names, "<lines>", first_line=2)
+    spans = {node.op.name: sorted(node.sources) for node in result.traces[0].graph.nodes}
+    assert [(s.line, s.column, s.end_line, s.end_column) for s in spans["Mul"]] == [(2, 4, 2, 9)]
+    assert [(s.line, s.column, s.end_line, s.end_column) for s in spans["AddV2"]] == [(3, 5, 4, 6)]
+
+
+def test_strict_cell_refuses_what_it_cannot_compile():
+    names = namespace()
+    source = "a = v * 2\nb = np.median(a)\nc = 1"
+    linecache.cache["<strict>"] = (len(source), None, source.splitlines(True), "<strict>")
+    with pytest.raises(InvalidArgumentError) as error:
+        run_cell(source, names, "<strict>", strict=True)
+    text = str(error.value)
+    assert "Detected unsupported operations when trying to compile graph" in text and "median" in text
+    assert "where: <strict>, line 2: b = np.median(a)" in text
+    assert "c" not in names and "a" in names
+    with pytest.raises(CaptureError, match="--strict"):
+        run_cell("a = float(v.sum())", names, "<strict2>", strict=True)
+
+
+def test_statement_that_python_ran_says_why():
+    heard = []
+    names = namespace()
+    with events.listen(heard.append):
+        run_cell("a = matrix * 2\nb = v * 2\nc = float(b.sum())", names, "<why>")
+    ran = [e for e in heard if isinstance(e, events.StatementRan)]
+    assert [e.reason for e in ran] == ["foreign_type", "value"]
+    assert ran[0].text == "matrix is a numpy.matrix" and ran[0].lines[0][:2] == ("<why>", 1)
+
+
+def test_piece_that_never_fits_is_given_up():
+    names = namespace()
+    result = run_cell("for n in range(1, 40):\n    a = np.ones(n) * 2", names, "<growing>")
+    assert len(result.traces) <= 17
+    assert_same(names["a"], np.ones(39) * 2)
+
+
+def test_overlapping_arrays_are_left_to_python():
+    names = namespace()
+    names["u"], names["w"] = names["v"][1:], names["v"][:-1]
+    result = run_cell("u += w\nu += w", names, "<overlap>")
+    expected = np.arange(5.0)
+    expected[1:] += expected[:-1]
+    expected[1:] += expected[:-1]
+    assert_same(names["v"], expected)
+    assert [code for code, _, _ in result.statements] == ["aliasing", "aliasing"]
