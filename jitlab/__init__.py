@@ -1,12 +1,53 @@
-"""Compiles the NumPy of a notebook cell and shows what happened."""
+"""Compiles the NumPy of a notebook cell or a function, and shows what happened."""
+
+from __future__ import annotations
+
+from typing import Any
 
 from . import errors
 from .api import Function, function
+from .capture import Tensor
+from .cluster import jit_scope
 from .config import config
+from .differentiation import grad, gradients, value_and_grad
+from .ir import Graph
+from .report import Report, explain, record
+from .runtime import trim
+from .variable import Variable
 
 __version__ = "0.1.0"
 
-__all__ = ["Function", "config", "errors", "function"]
+__all__ = [
+    "Function",
+    "Graph",
+    "Report",
+    "Tensor",
+    "Variable",
+    "config",
+    "errors",
+    "explain",
+    "function",
+    "grad",
+    "gradients",
+    "jit_scope",
+    "record",
+    "trim",
+    "value_and_grad",
+]
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext jitlab`."""
+    from .notebook.extension import load_ipython_extension as load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """`%unload_ext jitlab`."""
+    from .notebook.extension import unload_ipython_extension as unload
+
+    unload(shell)
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:

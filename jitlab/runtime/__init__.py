@@ -4,4 +4,6 @@ from .buffers import pool
 from .compiled import Compiled, Origin, compiled, forget_compiled
 from .executable import Executable, layout_of
 
-__all__ = ["Compiled", "Executable", "Origin", "compiled", "forget_compiled", "layout_of", "pool"]
+trim = pool.trim
+
+__all__ = ["Compiled", "Executable", "Origin", "compiled", "forget_compiled", "layout_of", "pool", "trim"]
