@@ -22,16 +22,16 @@ export class FollowedNotebook {
     if (this.pinned !== null) {
       return this.pinned;
     }
-    return active !== null && model.cell(active)
-      ? active
-      : (this.shownBefore(model.latest) ?? model.known().at(-1) ?? active);
+    const reported = model.reported();
+    const last = model.latest ?? reported.at(-1) ?? null;
+    return active !== null && (reported.includes(active) || last === null) ? active : last;
   }
 
   state(): PanelState {
     const { model } = this.link;
     const id = this.shownCell();
     const cell = id === null ? undefined : model.cell(id);
-    const other = model.known().findLast(known => known !== id && model.cell(known)?.report);
+    const other = model.reported().findLast(known => known !== id && model.cell(known)?.report);
     const report = other === undefined ? undefined : model.cell(other)?.report;
     return {
       notebook: this.notebook.context.path.split('/').at(-1) ?? '',
@@ -67,10 +67,6 @@ export class FollowedNotebook {
       }
     }
     this.link.model.setSaved(reports);
-  }
-
-  private shownBefore(id: string | null): string | null {
-    return id !== null && this.link.model.cell(id) ? id : null;
   }
 
   private sourceOf(id: string): string[] | null {

@@ -114,7 +114,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
         return {
           notebook: panel.notebook?.notebook.context.path,
           cell: panel.notebook?.shownCell(),
-          cells: model?.known(),
+          cells: model?.reported(),
           loaded: model?.loaded,
           epoch: model?.epoch,
           last: model?.last,

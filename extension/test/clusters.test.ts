@@ -95,11 +95,50 @@ test('every box, kernel, operation and unfused edge can be reached by keyboard',
 
 test('traces that came to the same plan are one part', () => {
   const json = structuredClone(line) as { ops: { plan: string }[]; plans: object[] };
-  json.plans.push({ name: 'In [2] #2', function: 'In [2]', trace: 2 });
+  json.plans.push({ name: 'In [2] #2', function: 'In [2]', trace: 2, like: 'In [2] #1' });
   json.ops.push(...json.ops.map(op => ({ ...op, plan: 'In [2] #2' })));
   const flow = flowOf(report(json));
   assert.equal(flow.parts.length, 1);
   assert.equal(flow.parts[0]?.title, 'In [2], traces 1–2: the same plan');
+});
+
+test('a box comes after what it reads, also where its first operation comes before', () => {
+  const op = (name: string, cluster: string | null, inputs: string[]) => ({
+    name,
+    plan: 'p',
+    op: name,
+    cluster,
+    inputs,
+    lines: []
+  });
+  const json = {
+    version: 1,
+    ops: [op('a', 'cluster_0', []), op('b', 'cluster_1', []), op('c', 'cluster_0', ['b']), op('d', null, ['c'])],
+    plans: [{ name: 'p', function: 'f', trace: 1 }]
+  };
+  const [part] = flowOf(report(json)).parts;
+  assert.ok(part);
+  assert.deepEqual(
+    part.nodes.map(node => node.name),
+    ['cluster_1', 'cluster_0', 'd']
+  );
+  assert.deepEqual(
+    part.edges.map(edge => [edge.from, edge.to]),
+    [
+      [0, 1],
+      [1, 2]
+    ]
+  );
+});
+
+test('what Python ran stands below, with its reason', () => {
+  const statements = [
+    { text: 'print(loss)', reason: { code: 'effect', text: 'print writes to the screen' }, lines: [['<cell 1>', 4]] }
+  ];
+  const picture = layout(report({ ...line, statements }), 368);
+  const last = picture.items.at(-1);
+  assert.equal(last?.label, 'print(loss). Run by Python, line 4: print writes to the screen.');
+  assert.deepEqual(misplaced(picture), []);
 });
 
 test('of very many boxes the slowest are shown', () => {

@@ -56,7 +56,7 @@ test('a hundred thousand spans cost what a pixel column can show', () => {
     duration: 9,
     cluster: null
   }));
-  const many: Lane[] = [{ name: 'op by op', spans }];
+  const many: Lane[] = [{ name: 'op by op', dropped: 0, spans }];
   const prepared = prepareLanes(many, []);
   const start = performance.now();
   const { shapes } = layoutTimeline(prepared, { ...still, window: wholeWindow(prepared), width: 380 });

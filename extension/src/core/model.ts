@@ -25,7 +25,7 @@ export class NotebookModel {
   last = 0;
   eventCount = 0;
   resumes = 0;
-  /** The cell that ran or reported last. */
+  /** The cell that reported last. */
   latest: string | null = null;
 
   constructor(private readonly send: (message: ToKernel) => void) {}
@@ -34,9 +34,9 @@ export class NotebookModel {
     return this.cells.get(id);
   }
 
-  /** Cells with something to show, in the order they came. */
-  known(): string[] {
-    return [...this.cells.keys()];
+  /** Cells with a report, in the order they came. */
+  reported(): string[] {
+    return [...this.cells].filter(([, state]) => state.report ?? state.refusal).map(([id]) => id);
   }
 
   receive(message: FromKernel): void {
@@ -76,7 +76,7 @@ export class NotebookModel {
   setSaved(reports: ReadonlyMap<string, unknown>): void {
     let fresh = false;
     for (const [cell, value] of reports) {
-      if (!this.cells.has(cell)) {
+      if (!this.cells.get(cell)?.report) {
         this.store(cell, value, 'saved');
         fresh = true;
       }
@@ -164,10 +164,7 @@ export class NotebookModel {
         state.running = false;
       }
     }
-    if (state.report || state.running || this.cells.has(id)) {
-      this.cells.set(id, state);
-      this.latest = id;
-    }
+    this.cells.set(id, state);
     this.changed.emit(id);
   }
 

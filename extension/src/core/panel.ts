@@ -145,7 +145,7 @@ export class PanelView {
     this.renderNotice(state, report);
     this.renderMessage(state, report);
     const showReport = report !== null && report.cell.error === null;
-    const hasFigures = report !== null && (showReport || report.ops.length > 0);
+    const hasFigures = report !== null && (showReport || report.ops.length + report.statements.length > 0);
     this.verdict.element.hidden = !hasFigures;
     for (const section of this.sections) {
       section.element.hidden = !hasFigures;
@@ -371,6 +371,9 @@ function differ(edited: readonly number[]): string {
 
 /** jitlab's errors say what, where, why and what to try, each on a line of its own. */
 function errorElements(error: string): HTMLElement[] {
+  if (/^\w+$/.test(error)) {
+    return [h('b', { class: 'jl-error' }, icon('no'), `The cell raised ${error}`)];
+  }
   const [what = '', ...rest] = error.split('\n');
   const elements: HTMLElement[] = [h('b', { class: 'jl-error' }, icon('no'), what)];
   for (const line of rest) {

@@ -13,6 +13,8 @@ export interface Report {
   boundaries: Boundary[];
   retraces: Retrace[];
   fallbacks: Fallback[];
+  statements: Statement[];
+  frozen: Frozen[];
   lanes: Lane[];
 }
 
@@ -48,6 +50,8 @@ export interface Plan {
   name: string;
   function: string;
   trace: number;
+  /** The plan that stands for this one: it differs in sizes and values only. */
+  like: string;
 }
 
 export interface Reason {
@@ -96,6 +100,7 @@ export interface Cluster extends Traffic {
 
 export interface Kernel extends Traffic {
   name: string;
+  plan: string;
   cluster: string;
   ops: string[];
   kind: string;
@@ -105,6 +110,7 @@ export interface Kernel extends Traffic {
 }
 
 export interface Boundary {
+  plan: string;
   producer: string;
   consumer: string;
   reason: Reason | null;
@@ -127,6 +133,7 @@ export interface Retrace {
 }
 
 export interface Fallback {
+  plan: string;
   op: string;
   name: string;
   lines: Position[];
@@ -135,8 +142,26 @@ export interface Fallback {
   calls: number;
 }
 
+/** A statement of a cell that Python ran. */
+export interface Statement {
+  text: string;
+  reason: Reason | null;
+  lines: Position[];
+  seconds: number | null;
+  calls: number;
+}
+
+/** NumPy work on no tensor: it ran once, while the function was captured. */
+export interface Frozen {
+  function: string;
+  what: string;
+  lines: Position[];
+}
+
 export interface Lane {
   name: string;
+  /** Spans that were not kept. */
+  dropped: number;
   spans: Span[];
 }
 
@@ -171,12 +196,14 @@ export function readReport(value: unknown): Report | string {
     plans: records(value.plans).map(plan => ({
       name: text(plan.name),
       function: text(plan.function),
-      trace: number(plan.trace) ?? 0
+      trace: number(plan.trace) ?? 0,
+      like: text(plan.like)
     })),
     ops: records(value.ops).map(readOperation),
     clusters: records(value.clusters).map(readCluster),
     kernels: records(value.kernels).map(readKernel),
     boundaries: records(value.boundaries).map(boundary => ({
+      plan: text(boundary.plan),
       producer: text(boundary.producer),
       consumer: text(boundary.consumer),
       reason: readReason(boundary.reason),
@@ -185,6 +212,7 @@ export function readReport(value: unknown): Report | string {
     })),
     retraces: records(value.retraces).map(readRetrace),
     fallbacks: records(value.fallbacks).map(fallback => ({
+      plan: text(fallback.plan),
       op: text(fallback.op),
       name: text(fallback.name),
       lines: readPositions(fallback.lines),
@@ -192,8 +220,21 @@ export function readReport(value: unknown): Report | string {
       seconds: number(fallback.seconds),
       calls: number(fallback.calls) ?? 0
     })),
+    statements: records(value.statements).map(statement => ({
+      text: text(statement.text),
+      reason: readReason(statement.reason),
+      lines: readPositions(statement.lines),
+      seconds: number(statement.seconds),
+      calls: number(statement.calls) ?? 0
+    })),
+    frozen: records(value.frozen).map(frozen => ({
+      function: text(frozen.function),
+      what: text(frozen.what),
+      lines: readPositions(frozen.lines)
+    })),
     lanes: records(record(value.timeline).lanes).map(lane => ({
       name: text(lane.name),
+      dropped: number(lane.dropped) ?? 0,
       spans: records(lane.spans).map(readSpan)
     }))
   };
@@ -249,6 +290,7 @@ function readKernel(kernel: Record<string, unknown>): Kernel {
   return {
     ...readTraffic(kernel),
     name: text(kernel.name),
+    plan: text(kernel.plan),
     cluster: text(kernel.cluster),
     ops: list(kernel.ops).map(text),
     kind: text(kernel.kind),

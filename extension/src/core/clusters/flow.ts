@@ -1,9 +1,11 @@
 import { arrayBytes } from '../format';
-import type { Boundary, Cluster, Kernel, Operation, Report } from '../report';
+import type { Boundary, Cluster, Fallback, Kernel, Operation, Report, Statement } from '../report';
 
 /** A report as a spine: boxes in program order, and the values that pass between them. */
 export interface Flow {
   parts: FlowPart[];
+  /** What Python ran of the cell, after the plans: it has no place among their operations. */
+  statements: Statement[];
   /** Seconds of all boxes together; null when none was measured. */
   seconds: number | null;
 }
@@ -56,33 +58,29 @@ export function flowOf(report: Report): Flow {
     opsOfPlan.set(op.plan, ops);
   }
   const boundariesOfPlan = shareOut(report.boundaries, opsOfPlan);
-  const parts: { shape: string; plans: string[]; part: FlowPart }[] = [];
+  const parts: { plans: string[]; part: FlowPart }[] = [];
   for (const [plan, ops] of opsOfPlan) {
     const nodes = nodesOf(report, ops, boundariesOfPlan.get(plan) ?? []);
-    const shape = nodes
-      .map(node => [
-        node.cluster?.color,
-        ...node.kernels.map(kernel => kernel.ops.length),
-        ...node.ops.map(op => op.op)
-      ])
-      .join(';');
-    const same = parts.find(
-      part => part.shape === shape && functionOf(report, part.plans[0]) === functionOf(report, plan)
-    );
+    const like = report.plans.find(({ name }) => name === plan)?.like ?? '';
+    const same = parts.find(part => like !== '' && like !== plan && part.plans[0] === like);
     if (same) {
       same.plans.push(plan);
       same.part.nodes.forEach((node, index) => {
         addTimes(node, nodes[index]);
       });
     } else {
-      parts.push({ shape, plans: [plan], part: { title: plan, nodes, edges: edgesOf(nodes) } });
+      parts.push({ plans: [plan], part: { title: plan, nodes, edges: edgesOf(nodes) } });
     }
   }
   for (const { plans, part } of parts) {
     part.title = titleOf(report, plans);
   }
   const nodes = parts.flatMap(({ part }) => part.nodes);
-  return { parts: parts.map(({ part }) => part), seconds: total(nodes.map(node => node.seconds)) };
+  return {
+    parts: parts.map(({ part }) => part),
+    statements: report.statements,
+    seconds: total(nodes.map(node => node.seconds))
+  };
 }
 
 /** Only what takes most of the time: the slowest boxes that make 95 % of it, at least `least` of them. */
@@ -104,7 +102,7 @@ export function slowest(flow: Flow, least: number): { flow: Flow; shown: number;
     return { ...part, nodes, edges: edgesOf(nodes) };
   });
   return {
-    flow: { parts: parts.filter(part => part.nodes.length > 0), seconds: flow.seconds },
+    flow: { ...flow, parts: parts.filter(part => part.nodes.length > 0) },
     shown: kept.size,
     of: all.length,
     share: whole > 0 ? sum / whole : 1
@@ -112,10 +110,12 @@ export function slowest(flow: Flow, least: number): { flow: Flow; shown: number;
 }
 
 function nodesOf(report: Report, ops: readonly Operation[], boundaries: readonly Boundary[]): FlowNode[] {
+  const clusters = byName(report.clusters);
+  const fallbacks = byName(report.fallbacks);
   const nodes: FlowNode[] = [];
   const byCluster = new Map<string, FlowNode>();
   for (const op of ops) {
-    const cluster = op.cluster === null ? undefined : report.clusters.find(({ name }) => name === op.cluster);
+    const cluster = op.cluster === null ? undefined : lookup(clusters, op.cluster, op.plan);
     const open = op.cluster === null ? undefined : byCluster.get(op.cluster);
     if (open) {
       open.ops.push(op);
@@ -128,20 +128,40 @@ function nodesOf(report: Report, ops: readonly Operation[], boundaries: readonly
       byCluster.set(op.cluster, node);
       nodes.push(node);
     } else {
-      nodes.push(hostNode(report, op));
+      nodes.push(hostNode(op, lookup(fallbacks, op.name, op.plan)));
     }
   }
   for (const node of byCluster.values()) {
     node.kernels = kernelsOf(report, node);
     node.lines = node.lines.length ? node.lines : node.ops.flatMap(linesOf);
   }
-  const joined = joinHostRows(nodes);
+  const joined = joinHostRows(inOrder(nodes));
   placeBoundaries(joined, boundaries);
   return joined;
 }
 
-function hostNode(report: Report, op: Operation): FlowNode {
-  const fallback = report.fallbacks.find(({ name }) => name === op.name);
+/** Each box after those it reads from, else by the first of its operations. */
+function inOrder(nodes: readonly FlowNode[]): FlowNode[] {
+  const home = new Map(nodes.flatMap(node => node.ops.map((op): [string, FlowNode] => [op.name, node])));
+  const done = new Set<FlowNode>();
+  const ordered: FlowNode[] = [];
+  const visit = (node: FlowNode): void => {
+    if (done.has(node)) {
+      return;
+    }
+    done.add(node);
+    for (const before of node.ops.flatMap(op => op.inputs.map(input => home.get(input)))) {
+      if (before) {
+        visit(before);
+      }
+    }
+    ordered.push(node);
+  };
+  nodes.forEach(visit);
+  return ordered;
+}
+
+function hostNode(op: Operation, fallback: Fallback | undefined): FlowNode {
   const node = emptyNode(`host:${op.plan}:${op.name}`, op.op, [op]);
   node.lines = linesOf(op);
   node.seconds = fallback?.seconds ?? op.seconds;
@@ -177,7 +197,8 @@ function joinHostRows(nodes: readonly FlowNode[]): FlowNode[] {
 
 function kernelsOf(report: Report, node: FlowNode): FlowKernel[] {
   const names = new Set(node.cluster?.kernels ?? []);
-  const kernels = report.kernels.filter(kernel => names.has(kernel.name));
+  const plan = node.ops[0]?.plan ?? '';
+  const kernels = report.kernels.filter(kernel => names.has(kernel.name) && ofPlan(kernel.plan, plan));
   return kernels.map(kernel => {
     const members = new Set(kernel.ops);
     return { kernel, ops: node.ops.filter(op => members.has(op.name) || op.kernel === kernel.name), boundaries: [] };
@@ -224,7 +245,7 @@ function edgesOf(nodes: readonly FlowNode[]): FlowEdge[] {
   return [...edges.values()];
 }
 
-/** A boundary names its two operations but not their plan: each goes to a plan that has both, one plan after the other. */
+/** Each boundary to its plan; one that names none goes to a plan that has both of its operations. */
 function shareOut(
   boundaries: readonly Boundary[],
   opsOfPlan: ReadonlyMap<string, readonly Operation[]>
@@ -232,13 +253,11 @@ function shareOut(
   const shared = new Map<string, Boundary[]>();
   const names = new Map([...opsOfPlan].map(([plan, ops]) => [plan, new Set(ops.map(op => op.name))]));
   for (const boundary of boundaries) {
-    const fitting = [...names].filter(([, has]) => has.has(boundary.producer) && has.has(boundary.consumer));
-    const plans = fitting.map(([plan]) => plan);
-    const isNew = (plan: string): boolean =>
-      !shared.get(plan)?.some(b => b.producer === boundary.producer && b.consumer === boundary.consumer);
-    const plan = plans.find(isNew) ?? plans[0];
-    if (plan !== undefined) {
-      shared.set(plan, [...(shared.get(plan) ?? []), boundary]);
+    const fitting = [...names].find(
+      ([plan, has]) => ofPlan(boundary.plan, plan) && has.has(boundary.producer) && has.has(boundary.consumer)
+    );
+    if (fitting) {
+      shared.set(fitting[0], [...(shared.get(fitting[0]) ?? []), boundary]);
     }
   }
   return shared;
@@ -266,6 +285,25 @@ function titleOf(report: Report, plans: readonly string[]): string {
   return plans.length === 1
     ? (plans[0] ?? '')
     : `${functionOf(report, plans[0])}, traces ${Math.min(...traces)}–${Math.max(...traces)}: the same plan`;
+}
+
+type Named = { name: string; plan: string };
+
+function byName<T extends Named>(things: readonly T[]): Map<string, T[]> {
+  const named = new Map<string, T[]>();
+  for (const thing of things) {
+    named.set(thing.name, [...(named.get(thing.name) ?? []), thing]);
+  }
+  return named;
+}
+
+function lookup<T extends Named>(named: ReadonlyMap<string, T[]>, name: string, plan: string): T | undefined {
+  return named.get(name)?.find(thing => ofPlan(thing.plan, plan));
+}
+
+/** Names are only unique within a plan; what says no plan belongs to any. */
+function ofPlan(said: string, plan: string): boolean {
+  return said === '' || said === plan;
 }
 
 function linesOf(op: Operation): number[] {

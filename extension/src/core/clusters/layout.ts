@@ -1,5 +1,5 @@
 import { arrayType, bytes, duration, firstSentence, lineRanges, lines, percent, sentence, some } from '../format';
-import type { Boundary, Operation } from '../report';
+import type { Boundary, Operation, Statement } from '../report';
 import {
   clip,
   clusterMark,
@@ -32,6 +32,7 @@ export function layoutClusters(flow: Flow, options: ClustersOptions): Picture {
   for (const part of flow.parts) {
     spine.addPart(part.nodes, part.edges, flow.parts.length > 1 ? part.title : '', flow.seconds);
   }
+  spine.addStatements(flow.statements);
   return { width: options.width, height: spine.y + 4, shapes: spine.shapes, items: spine.items };
 }
 
@@ -87,6 +88,56 @@ class Spine {
     long.forEach((edge, lane) => {
       this.addLongEdge(edge, Math.min(lane, 2), places);
     });
+  }
+
+  /** Statements that Python ran: dashed, because nothing of them is in a plan. */
+  addStatements(statements: readonly Statement[]): void {
+    const { measure } = this.options;
+    this.gutter = 2;
+    statements.slice(0, MOST_ROWS).forEach((statement, index) => {
+      this.y += 10;
+      const top = this.y;
+      const where = lines(statement.lines.map(position => position.line));
+      const time = statement.seconds === null ? '' : duration(statement.seconds);
+      const frame: Shape = {
+        shape: 'box',
+        x: this.left + 0.5,
+        y: top + 0.5,
+        width: this.boxWidth,
+        height: 0,
+        stroke: 'line2',
+        dash: [3, 2]
+      };
+      this.shapes.push(frame);
+      const room = this.boxWidth - 24 - (time ? measure(time, 'name') : 0);
+      this.words(this.left + 10, top + 17, clip(firstLine(statement.text), room, 'name', measure), 'name', 'text');
+      this.words(this.left + this.boxWidth - 8, top + 17, time, 'name', 'text', 'right');
+      const why = sentence(`Run by Python, ${where}: ${statement.reason?.text ?? 'it is no array work'}`);
+      const end = this.addLines(why, this.left + 10, top + 32, this.boxWidth - 20, 'note', 'muted') - 6;
+      frame.height = end - top;
+      this.item(
+        `statement:${index}`,
+        'statement',
+        `${firstLine(statement.text)}. ${why}`,
+        1,
+        this.left,
+        top,
+        this.boxWidth,
+        end - top
+      );
+      this.y = end;
+    });
+    if (statements.length > MOST_ROWS) {
+      this.y =
+        this.addLines(
+          `and ${some(statements.length - MOST_ROWS, 'more statement')}`,
+          this.left + 10,
+          this.y + 16,
+          this.boxWidth,
+          'note',
+          'muted'
+        ) - 8;
+    }
   }
 
   private addShortEdge(edge: FlowEdge | undefined): void {
@@ -578,6 +629,10 @@ function kernelLabel(part: FlowKernel): string {
 function edgeLabel(edge: FlowEdge): string {
   const size = edge.bytes === null ? '' : `  ${bytes(edge.bytes)}`;
   return `${edge.name}${size}${edge.more ? `, ${edge.more} more` : ''}`;
+}
+
+function firstLine(code: string): string {
+  return code.split('\n', 1)[0] ?? '';
 }
 
 function scopeOf(ops: readonly Operation[]): string {

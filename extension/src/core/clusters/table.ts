@@ -45,6 +45,17 @@ export function clustersTable(flow: Flow): HTMLTableElement {
       }
     }
   }
+  for (const { text, reason, lines, seconds } of flow.statements) {
+    rows.push(
+      row(
+        [swatch('statement'), ' ', h('code', {}, text)],
+        lines.map(position => position.line),
+        0,
+        seconds,
+        `Run by Python: ${reason?.text ?? ''}`
+      )
+    );
+  }
   const head = ['name', 'lines', 'ops', 'time', 'kernels, reason'].map((name, index) =>
     h('th', { scope: 'col', class: index === 2 || index === 3 ? 'jl-number' : null }, name)
   );

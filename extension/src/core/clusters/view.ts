@@ -69,7 +69,7 @@ export class ClustersView {
     }
     const { body } = this.section;
     const all = this.nodes().length;
-    if (all === 0) {
+    if (all + this.flow.statements.length === 0) {
       body.replaceChildren(h('p', { class: 'jl-muted' }, 'Nothing was captured.'));
       return;
     }

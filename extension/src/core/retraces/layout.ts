@@ -27,9 +27,11 @@ export interface Ledger {
 const CAUSES: Record<string, string> = {
   python_value: 'a Python value',
   shape: 'a shape',
+  rank: 'a number of axes',
   dtype: 'a dtype',
-  rank: 'a number of dimensions',
+  layout: 'a memory layout',
   structure: 'a structure',
+  argument_type: 'another type',
   global: 'a global name',
   closure: 'a closure variable',
   aliasing: 'two arguments that share memory',

@@ -26,6 +26,7 @@ export interface SpanPlace {
 /** A lane whose spans are sorted, and stacked where one lies within another. */
 export interface PreparedLane {
   name: string;
+  dropped: number;
   spans: Span[];
   depths: number[];
   depth: number;
@@ -62,6 +63,7 @@ export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[
     });
     return {
       name: lane.name,
+      dropped: lane.dropped,
       spans,
       depths,
       depth: Math.max(0, ...depths.slice(0, 100_000)) + 1,

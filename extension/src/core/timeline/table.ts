@@ -1,5 +1,5 @@
 import { h } from '../dom';
-import { duration } from '../format';
+import { duration, some } from '../format';
 import { swatch } from '../marks';
 import type { PreparedLane } from './layout';
 
@@ -11,7 +11,8 @@ export function timelineTable(lanes: readonly PreparedLane[]): HTMLTableElement 
     const all = lane.spans.map((span, index) => ({ span, mark: lane.marks[index] ?? 'op' }));
     const kept = new Set([...all].sort((a, b) => b.span.duration - a.span.duration).slice(0, MOST_ROWS));
     const left = all.length - kept.size;
-    const note = left > 0 ? `, the ${MOST_ROWS} longest of ${all.length} spans` : '';
+    const longest = left > 0 ? `, the ${MOST_ROWS} longest of ${all.length} spans` : '';
+    const note = longest + (lane.dropped ? `; ${some(lane.dropped, 'earlier span')} not kept` : '');
     return h(
       'tbody',
       {},
