@@ -243,7 +243,8 @@ class Partial:
 
 @dataclass
 class For:
-    """`for var in 0..min(extent)`: serial, or over vector lanes. Its accumulators start before and finish after it."""
+    """`for var in 0..min(extent)`: serial, or over vector lanes, `tile` vectors at a time. Its accumulators start before and
+    finish after it."""
 
     var: str
     extent: tuple[Index, ...]  # the least of these
@@ -251,6 +252,7 @@ class For:
     vector: bool = False
     accumulators: list[Accumulator] = field(default_factory=list)
     finish: bool = True  # False: the accumulators are left as partial results
+    tile: int = 1
 
 
 @dataclass
@@ -361,7 +363,7 @@ class _Printer:
 
     def statement(self, s: Statement) -> list[str]:
         if isinstance(s, For):
-            kind = "vector " if s.vector else ""
+            kind = "" if not s.vector else "vector " if s.tile == 1 else f"vector x {s.tile} "
             extent = str(s.extent[0]) if len(s.extent) == 1 else f"min({', '.join(map(str, s.extent))})"
             start = [f"{a.name} = {a.op} of {short_dtype(a.dtype)}" for a in s.accumulators]
             with_ = f" with {', '.join(start)}" if start else ""

@@ -43,6 +43,10 @@ BLOCK = 1 << 16
 SHORT = 8
 
 
+#: Columns from which on a reduction over rows takes TILE vectors of columns at a time.
+WIDE, TILE = 256, 4
+
+
 @dataclass
 class Pass:
     """One loop over the inner axes of a row (or one scalar step), with what it stores and accumulates."""
@@ -188,7 +192,14 @@ class Nest:
             # A map over the kept axes counts them from 0: its a<position> is the nest's a<axis>.
             body.extend(substitute([self._store(stage)], rename))
         outer = [(f"a{axis}", first.space[axis]) for axis in kept]
-        return self._loops(outer, body, vector=len(outer) - 1 if last_kept else None)
+        nest = self._loops(outer, body, vector=len(outer) - 1 if last_kept else None)
+        if last_kept and self._value(outer[-1][1]) >= WIDE:
+            loop = nest[0]
+            while isinstance(loop, For) and not loop.vector:
+                loop = loop.body[0]
+            assert isinstance(loop, For)
+            loop.tile = TILE  # a row of the tile is several cache lines: fewer pages are touched for each of them
+        return nest
 
     # -- passes
 
@@ -445,7 +456,7 @@ def substitute(statements: Sequence[Statement], values: dict[str, Index], *, onl
         else:
             assert isinstance(s, For)
             extent = tuple(i.substitute(values) for i in s.extent)
-            out.append(For(s.var, extent, substitute(s.body, values), s.vector, s.accumulators, s.finish))
+            out.append(For(s.var, extent, substitute(s.body, values), s.vector, s.accumulators, s.finish, s.tile))
     return out
 
 

@@ -395,7 +395,7 @@ class _Phase:
                 widest = max(widest, _part_size(inner.buffer.dtype))
             for root in expressions(inner):
                 widest = max(widest, _widest(root, set()))
-        return max(2 * machine.vector_bytes() // widest, 2)
+        return max(2 * machine.vector_bytes() // widest, 2) * s.tile
 
     # -- reductions
 
