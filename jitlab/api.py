@@ -229,7 +229,7 @@ class Function:
         trace = self._record(values, leaves, described)
         trace.run = compile_trace(trace, self.options)
         self._count += 1
-        self._send_traced(described, trace, started)
+        self._send_traced(described, leaves, trace, started)
         self._traces.setdefault(key, []).append(trace)
         self._history.append((described, trace))
         while len(self._history) > config.max_traces:
@@ -285,10 +285,10 @@ class Function:
                 if not traces:
                     del self._traces[key]
 
-    def _send_traced(self, described: tuple[Leaf, ...], trace: Trace, started: int) -> None:
+    def _send_traced(self, described: tuple[Leaf, ...], leaves: Sequence[Any], trace: Trace, started: int) -> None:
         if not events.active():
             return
-        found, nearest = self._why(described)
+        found, nearest = self._why(described, leaves)
         first = found[0]
         events.send(
             events.Traced(
@@ -300,7 +300,7 @@ class Function:
             )
         )  # fmt: skip
 
-    def _why(self, described: tuple[Leaf, ...]) -> tuple[list[Change], Trace | None]:
+    def _why(self, described: tuple[Leaf, ...], leaves: Sequence[Any]) -> tuple[list[Change], Trace | None]:
         """What differs from the nearest existing trace; the first trace differs from nothing."""
         if not self._history:
             return [Change("first_call")], None
@@ -308,6 +308,10 @@ class Function:
         found, nearest = min(candidates, key=lambda candidate: len(candidate[0]))
         if found:
             return found, nearest
+        layouts = [] if nearest is None else [nearest.inputs[n].path for n, _ in nearest.layouts]
+        if layouts and len(set(map(id, leaves))) == len(leaves):
+            fix = f"{layouts[0]} = np.ascontiguousarray({layouts[0]})"
+            return [Change("layout", layouts[0], "one memory layout", "another memory layout", fix)], nearest
         fix = "Pass x.copy() where one array is passed twice, or where a global array is passed."
         return [Change("aliasing", before="other arguments share memory", after="these arguments share memory", fix=fix)], nearest
 

@@ -32,7 +32,7 @@ from .positions import describe, display_name, is_converted, register
 from .signature import Change, Leaf, changes
 from .state import Capture, Input, Mark, ReflectedUfunc
 from .tensor import Cell, Tensor
-from .trace import Build, NotReplayable, Structure, Trace, shared_outputs
+from .trace import Build, NotReplayable, Structure, Trace, depends_on_layout, shared_outputs
 
 Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
 Namespace = dict[str, Any]
@@ -134,6 +134,8 @@ class PieceTrace(Trace):
                 inputs[number] = np.array(view)[()] if copied else view
             for number, value_of in self.computed.items():
                 inputs[number] = value_of(numbers)
+            if any(inputs[number].strides != strides for number, strides in self.layouts):
+                return None
         except Exception:
             return None
         return inputs, numbers
@@ -1117,6 +1119,8 @@ class _Run:
         trace.leaf_list = tuple(read.leaf for read in trace.reads) + tuple(
             Leaf(n.text.split("#")[0], "value", repr(n.value), value=n.value) for n in capture.number_guards.values()
         )
+        if depends_on_layout(capture, structure):
+            trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
         found = {read.input for read in trace.reads} | set(trace.computed) | {number for number, _, _, _ in moving}
         trace.fixed = {n: input.value for n, input in enumerate(capture.inputs) if n not in found}
         for input in capture.inputs:

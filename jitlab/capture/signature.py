@@ -14,7 +14,7 @@ import numpy as np
 
 from jitlab.ir import TRACED_DTYPES
 
-CAUSES = ("first_call", "dtype", "rank", "shape", "python_value", "structure", "argument_type", "aliasing", "global", "closure")
+CAUSES = ("first_call", "dtype", "rank", "shape", "python_value", "structure", "argument_type", "aliasing", "layout", "global", "closure")
 
 
 class Foreign(Exception):

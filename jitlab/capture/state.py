@@ -33,7 +33,7 @@ from jitlab.ops.views import Reshape, View, broadcast_to, reshape
 
 from .host import Template, add_host_call, evaluate, filled, host_operation, must_compile, no_array
 from .positions import describe, here, source_text
-from .tensor import Cell, Tensor, no_value, out_of_scope
+from .tensor import Cell, Tensor, kept_strides, no_value, out_of_scope
 
 #: Functions whose 0-d results stay arrays; every other 0-d result is a NumPy scalar.
 KEEPS_ZERO_D = frozenset(
@@ -141,6 +141,7 @@ class Capture:
         self.generators: dict[int, tuple[Any, Any]] = {}  # id of a random generator -> itself, the copy that capture draws from
         self.met_again: list[Input] = []  # arguments that a name gave, too
         self.functions: list[Any] = []  # whose converted bodies run, innermost last
+        self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
         self.is_open = True
         self._symbols = 0
 
@@ -471,7 +472,13 @@ class Capture:
                 if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
                     return self._apply(rule, function, *counted)
                 return self._host(function, args, kwargs, refusal)
-            return result if result is NotImplemented else self.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
+            if result is NotImplemented:
+                return result
+            wrapped = self.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
+            if isinstance(wrapped, Tensor) and wrapped.ndim > 1 and _keeps_order(function):
+                operands = [x for x in args if isinstance(x, Tensor) and x.ndim]
+                wrapped._cell.strides = kept_strides(operands, wrapped.shape)
+            return wrapped
 
     def _counted(self, x: Any) -> Any:
         """An argument in which integer inputs became Python integers (and the trace holds for their values only)."""
@@ -850,6 +857,19 @@ def _same_items(before: Any, after: Any) -> bool:
 
 def _is_at(function: Any) -> bool:
     return isinstance(getattr(function, "__self__", None), np.ufunc) and function.__name__ == "at"
+
+
+def _keeps_order(function: Any) -> bool:
+    """The result's axes lie in memory as those of the arguments."""
+    return isinstance(function, (np.ufunc, ReflectedUfunc)) or function in _KEEP_ORDER
+
+
+_KEEP_ORDER = frozenset(
+    {
+        np.where, np.clip, np.copy, np.array, np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.ndarray.astype,
+        np.ndarray.clip, np.nan_to_num, np.round, np.ndarray.round,
+    }
+)  # fmt: skip
 
 
 def _has_tensor(x: Any) -> bool:

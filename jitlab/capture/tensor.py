@@ -27,7 +27,7 @@ Path = tuple[View | Reshape, ...]
 class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
-    __slots__ = ("capture", "detached", "input", "layout_read", "node", "readonly", "reads", "strides", "written")
+    __slots__ = ("capture", "detached", "input", "node", "readonly", "reads", "strides", "written")
 
     def __init__(self, capture: Capture, node: Node, input: Input | None = None) -> None:
         self.capture = capture
@@ -35,7 +35,6 @@ class Cell:
         self.input = input  # the argument or captured array whose memory this is
         self.reads: dict[Path, Node] = {}
         self.strides: tuple[int, ...] | None = None  # in elements; None: C order
-        self.layout_read = False  # a reshape was taken for a view because of the strides
         self.readonly = False
         self.detached = False  # a copy of what NumPy would show as a view: only to be read
         self.written = False
@@ -78,7 +77,7 @@ class Cell:
 class Tensor:
     """A traced array (or NumPy scalar: `is_scalar`). It has an array's operators, methods and attributes, but no values."""
 
-    __slots__ = ("__weakref__", "_cell", "_path", "_shape", "is_scalar")
+    __slots__ = ("__weakref__", "_cell", "_locked", "_path", "_shape", "is_scalar")
     __array_priority__ = 1000.0
     _cell: Cell
     _path: Path
@@ -89,6 +88,7 @@ class Tensor:
         self._path = path
         self._shape = path[-1].shape if path else cell.node.shape
         self.is_scalar = is_scalar
+        self._locked = False  # a view that NumPy makes read-only, or a view of one
 
     # ---- what it is
     @property
@@ -136,7 +136,7 @@ class Tensor:
     @property
     def readonly(self) -> bool:
         """NumPy would refuse to write into it."""
-        return self.is_scalar or self._cell.readonly or any(_repeats(step) for step in self._path)
+        return self.is_scalar or self._cell.readonly or self._locked
 
     def __repr__(self) -> str:
         kind = "scalar" if self.is_scalar else "array"
@@ -148,19 +148,21 @@ class Tensor:
     # ---- views
     def along(self, steps: Sequence[View | Reshape]) -> Tensor:
         """The view that `steps` lead to. A reshape that NumPy could not do without a copy starts a new cell."""
-        tensor = self
+        tensor, locked = self, self._locked
         for step in steps:
+            locked = locked or _repeats(step)
             tensor = tensor._one_step(step)
+        tensor._locked = locked and tensor._cell is self._cell
         return tensor
 
     def _one_step(self, step: View | Reshape) -> Tensor:
         if isinstance(step, Reshape):
             if plain(step.shape) == plain(self._shape):
                 return Tensor(self._cell, self._path)
-            strides = _reshaped_strides(plain(self._shape), self.element_strides(), plain(step.shape))
+            strides = reshaped_strides(plain(self._shape), self.element_strides(), plain(step.shape))
+            self.capture.layout_read = self.capture.layout_read or len(self._shape) > 1
             if strides is None:
                 return self.capture.fresh(self.capture.graph.add(step, self.node()))
-            self._cell.layout_read = True
             return Tensor(self._cell, (*self._path, step))
         if self._path and isinstance(self._path[-1], View):
             step = compose(step, self._path[-1])
@@ -179,7 +181,7 @@ class Tensor:
         shape = plain(base)
         for step in self._path:
             if isinstance(step, Reshape):
-                reshaped = _reshaped_strides(shape, strides, plain(step.shape))
+                reshaped = reshaped_strides(shape, strides, plain(step.shape))
                 assert reshaped is not None
                 strides = reshaped
             else:
@@ -351,10 +353,33 @@ def c_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def kept_strides(operands: Sequence[Tensor], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides of an elementwise result, which keeps the axis order of its operands; None: C order. Asks NumPy, on small arrays."""
+    if all(x.ndim < 2 or x.element_strides() == c_strides(plain(x.shape)) for x in operands):
+        return None
+    small = [_small(x) for x in operands]
+    flags = [["readonly"]] * len(small)
+    iterator = np.nditer([*small, None], ["zerosize_ok"], [*flags, ["writeonly", "allocate"]], order="K")
+    order = sorted(range(len(shape)), key=lambda axis: -iterator.operands[-1].strides[axis])
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= max(int(shape[axis]), 1)
+    return tuple(strides)
+
+
+def _small(x: Tensor) -> np.ndarray[Any, Any]:
+    """An array of at most two elements an axis whose axes lie in memory as x's do."""
+    strides = x.element_strides()
+    order = sorted(range(x.ndim), key=lambda axis: -abs(strides[axis]))
+    shape = [min(int(n), 2) for n in x.shape]
+    return np.empty([shape[axis] for axis in order], np.int8).transpose(sorted(range(x.ndim), key=order.__getitem__))
+
+
 _ONE_BYTE = np.empty(1, np.int8)
 
 
-def _reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
+def reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
     """Strides after a reshape without copy, None when NumPy would copy. Asks NumPy, about memory nobody touches."""
     if 0 in shape:
         return c_strides(new)

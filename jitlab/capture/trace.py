@@ -39,6 +39,7 @@ class Trace:
     slots: int = 0
     uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
+    layouts: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (input, strides) that views depend on
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
     run: Callable[[Sequence[Any]], list[Any]] | None = None
     executable: Any = None  # what the pipeline made, for reports and replays
@@ -65,6 +66,8 @@ class Trace:
             value = leaves[self.leaves[position]] if position < len(self.leaves) else input.value
             if int(value) != guard.value:
                 return False
+        if any(leaves[self.leaves[n]].strides != strides for n, strides in self.layouts):
+            return False
         return all(leaves[n] is found for n, found in self.same)
 
     def collect(self, leaves: Sequence[Any]) -> list[Any]:
@@ -115,7 +118,12 @@ def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars
     shared = shared_outputs(graph.outputs)
     trimmed = graph.without_dead()
     uses = {input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used}
-    return Trace(capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses)
+    trace = Trace(
+        capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses
+    )
+    if depends_on_layout(capture, structure):
+        trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if not x.captured and x.node.ndim > 1]
+    return trace
 
 
 def shared_outputs(outputs: Sequence[Node]) -> list[int]:
@@ -283,3 +291,11 @@ def _mapping(x: dict[Any, Any], items: dict[Any, Build]) -> Build:
         return result
 
     return build
+
+
+def depends_on_layout(capture: Capture, structure: Structure) -> bool:
+    """How the inputs lie in memory decided what shares memory with what, and that can be seen."""
+    if not capture.layout_read:
+        return False
+    returned = any(tensor._cell.input is not None and tensor._path for tensor, _ in structure.leaves)
+    return bool(capture.journal) or returned

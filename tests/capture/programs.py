@@ -64,6 +64,18 @@ def reshape_of_transpose_is_a_copy(x):
     return x, y
 
 
+def results_keep_the_order_of_axes(x):
+    y = x.T * 2
+    z = y.reshape(-1)
+    z[0] = 9
+    u = (x.T + x.T.copy()).reshape(-1)
+    v = np.zeros_like(x.T)
+    v.reshape(-1)[1] = 5
+    w = x.T.copy()
+    w.reshape(-1)[1] = 5
+    return y, z, u, v, w
+
+
 def reshape_of_a_slice(x):
     y = x[1:].reshape(-1, 1)
     y[2, 0] = 9
@@ -394,6 +406,7 @@ PROGRAMS = [
     )),
     *((f, TWO) for f in (
         view_of_view, transpose_is_a_view, swapaxes_is_a_view, reshape_is_a_view, reshape_of_transpose_is_a_copy,
+        results_keep_the_order_of_axes,
         reshape_of_a_slice, ravel_and_flatten, out_of_method, mask_store_scalar, mask_read, integer_array_read, swap_rows,
         swap_views_aliased, chained_assignment, unrolled_rows, broadcast_store, accumulate_into_columns, roll_by_hand,
         integer_array_store_through_view, squeeze_store, sort_in_place, augmented_flip,
