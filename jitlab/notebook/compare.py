@@ -77,24 +77,25 @@ class Comparison:
         for call in {id(call.executable): call for call in self.calls}.values():
             settle(call.executable)
             warm_up(call)
-        recording.forget_runs()
+        replay = Recording()
         start = time.perf_counter_ns()
         numpy_ns, compiled_ns, largest = 0, 0, 0.0
         state = np.random.get_state()
         try:
             for n, call in enumerate(self.calls):
                 if n % 2:
-                    found, compiled = run_compiled(call, recording, start + compiled_ns)
-                    expected, spent = run_op_by_op(call, recording, start + numpy_ns)
+                    found, compiled = run_compiled(call, replay, start + compiled_ns)
+                    expected, spent = run_op_by_op(call, replay, start + numpy_ns)
                 else:
-                    expected, spent = run_op_by_op(call, recording, start + numpy_ns)
-                    found, compiled = run_compiled(call, recording, start + compiled_ns)
+                    expected, spent = run_op_by_op(call, replay, start + numpy_ns)
+                    found, compiled = run_compiled(call, replay, start + compiled_ns)
                 numpy_ns, compiled_ns = numpy_ns + spent, compiled_ns + compiled
                 largest = max(largest, largest_error(expected, found))
         finally:
             np.random.set_state(state)
         cell = events.current_cell()
-        recording.listen(events.Compared(cell=cell, numpy_ns=numpy_ns, compiled_ns=compiled_ns, largest_error=largest))
+        replay.listen(events.Compared(cell=cell, numpy_ns=numpy_ns, compiled_ns=compiled_ns, largest_error=largest))
+        recording.adopt_runs(replay)
         return ""
 
     def _copy(self, argument: Any) -> Any:

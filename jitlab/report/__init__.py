@@ -2,7 +2,8 @@
 
 from .build import Peaks
 from .dumps import dump_cluster
+from .expect import expect
 from .recording import Recording, explain, record
 from .report import MIME, Report
 
-__all__ = ["MIME", "Peaks", "Recording", "Report", "dump_cluster", "explain", "record"]
+__all__ = ["MIME", "Peaks", "Recording", "Report", "dump_cluster", "expect", "explain", "record"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections import OrderedDict, defaultdict, deque
@@ -16,9 +17,21 @@ from jitlab.ir import Plan
 if TYPE_CHECKING:
     from .report import Report
 
+
+def plan_in_use(function: str, trace: int, cluster: str | None) -> Plan | None:
+    """The plan of code that can still run. Nobody keeps a list of it, and it is asked for rarely: the collector knows it."""
+    from jitlab.runtime import Executable
+
+    for thing in gc.get_objects():
+        if type(thing) is Executable and (thing.function, thing.trace) == (function, trace):
+            if cluster is None or any(c.name == cluster for c in thing.clustering.clusters):
+                return thing.plan
+    return None
+
+
 #: Tell the plan of a function's trace, the one with that cluster when a cluster is given: for work that was planned before
 #: anybody listened, and for the texts of `report.ir`.
-plan_sources: list[Callable[[str, int, str | None], Plan | None]] = []
+plan_sources: list[Callable[[str, int, str | None], Plan | None]] = [plan_in_use]
 
 SPANS = 2000  # kept of each lane
 TRACES = 1000  # kept of each recording
@@ -105,13 +118,14 @@ class Recording:
                 self.count += 1
                 take(event)
 
-    def forget_runs(self) -> None:
-        """Drop the times of what ran compiled: a comparison measures them again, as it measures NumPy."""
+    def adopt_runs(self, replay: Recording) -> None:
+        """Take over a comparison's times: it measured again what ran compiled, as it measured NumPy."""
         with self._lock:
-            self.clusters.clear()
-            self.host.clear()
-            self.lanes["compiled"].clear()
-            self.dropped["compiled"] = 0
+            self.clusters, self.host, self.numpy = replay.clusters, replay.host, replay.numpy
+            self.compared = replay.compared
+            for name in ("compiled", "op by op"):
+                self.lanes[name], self.dropped[name] = replay.lanes[name], replay.dropped[name]
+            self.count += replay.count
 
     def report(self) -> Report:
         """The report of what was recorded so far."""

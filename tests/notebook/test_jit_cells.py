@@ -1,0 +1,183 @@
+"""`%%jit` with the real compiler, in a real shell."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from jitlab import errors
+from jitlab.config import config
+from jitlab.notebook.compare import Comparison, largest_error, op_by_op
+from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
+from jitlab.report import MIME
+
+SOFTMAX = """\
+z = x - x.max(axis=1, keepdims=True)
+e = np.exp(z)
+p = e / e.sum(axis=1, keepdims=True)
+"""
+
+
+@pytest.fixture
+def shell():
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    settings.InteractiveShell.colors = "nocolor"
+    ip = InteractiveShell.instance(config=settings)
+    ip.display_pub = CapturingDisplayPublisher(parent=ip)
+    load_ipython_extension(ip)
+    ip.user_ns.update(np=np, x=np.random.default_rng(0).normal(size=(300, 40)))
+    yield ip
+    unload_ipython_extension(ip)
+    InteractiveShell.clear_instance()
+
+
+def run(shell, source, fine=True):
+    shell.display_pub.outputs.clear()
+    result = shell.run_cell(source, store_history=True)
+    if fine:
+        result.raise_error()
+    return result
+
+
+def report_of(shell):
+    return shell.display_pub.outputs[-1]["data"][MIME]
+
+
+def test_softmax_is_compiled_and_shown_with_the_cells_lines(shell):
+    run(shell, "%%jit\n" + SOFTMAX)
+    report = report_of(shell)
+    assert report["verdict"]["compiled"] == report["verdict"]["operations"] > 0
+    assert report["verdict"]["clusters"] == 1 and report["verdict"]["numpy_seconds"] is None
+    assert report["clusters"][0]["lines"] == [2, 3, 4]
+    assert {file for op in report["ops"] for file, *_ in op["lines"]} == {"<cell 1>"}
+    x = shell.user_ns["x"]
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(shell.user_ns["p"], e / e.sum(axis=1, keepdims=True), rtol=1e-12)
+
+
+def test_compare_measures_numpy_on_copies_and_changes_nothing(shell):
+    run(shell, "before = x.copy()\nw = np.zeros(40)")
+    run(shell, "%%jit --compare\nfor i in range(30):\n    w += 0.5 * x[i]\nx[0] = 7.0\nt = np.tanh(x)")
+    report = report_of(shell)
+    verdict = report["verdict"]
+    assert verdict["seconds"] > 0 and verdict["numpy_seconds"] > 0 and verdict["largest_error"] < 1e-12
+    before = shell.user_ns["before"]
+    np.testing.assert_allclose(shell.user_ns["w"], 0.5 * before[:30].sum(axis=0))
+    np.testing.assert_array_equal(shell.user_ns["x"][0], 7.0)
+    lanes = {lane["name"]: lane["spans"] for lane in report["timeline"]["lanes"]}
+    assert {"op by op", "compiled", "first call"} <= set(lanes)
+    assert "Tanh" in {span["label"] for span in lanes["op by op"]}
+    assert {span["label"] for span in lanes["compiled"]} == {"_XlaLaunch"}
+    starts = [span["start"] for span in lanes["op by op"]]
+    assert starts == sorted(starts) and starts[0] == 0
+
+
+def test_compare_covers_compiled_functions_that_the_cell_calls(shell):
+    run(shell, "import jitlab as jl\n@jl.function\ndef f(a):\n    return np.tanh(a).sum()")
+    run(shell, "%%jit --compare\nfor i in range(3):\n    s = f(x)")
+    report = report_of(shell)
+    assert report["verdict"]["numpy_seconds"] > 0
+    assert report["clusters"][0]["calls"] == 3
+
+
+def test_compare_refuses_too_many_bytes_and_says_how_many(shell, capsys, monkeypatch):
+    monkeypatch.setattr(config, "copy_limit_bytes", 50_000)
+    run(shell, "%%jit --compare\ny = x + 1\n")
+    assert report_of(shell)["verdict"]["numpy_seconds"] is None
+    printed = capsys.readouterr().err
+    assert "more than 50.0 kB (96.0 kB so far)" in printed and "jl.config.copy_limit_bytes = 192000" in printed
+    np.testing.assert_array_equal(shell.user_ns["y"], shell.user_ns["x"] + 1)
+
+
+def test_an_array_that_does_not_change_is_copied_once():
+    class Fake:
+        graph = type("G", (), {"nodes": []})()
+
+    comparison, x, w = Comparison(), np.zeros(1000), np.zeros(10)
+    for _ in range(5):
+        comparison.note(Fake(), [x, w, 3.0])
+        w += 1
+    assert comparison.copied_bytes == x.nbytes + 5 * w.nbytes
+    assert [call.arguments[1][0] for call in comparison.calls] == [0, 1, 2, 3, 4]
+
+
+def test_largest_error_is_relative_to_the_arrays_scale():
+    assert largest_error([np.array([1.0, 100.0])], [np.array([2.0, 100.0])]) == 0.01
+    assert largest_error([np.array([np.nan, np.inf])], [np.array([np.nan, np.inf])]) == 0
+    assert largest_error([np.int64(3), np.float64(0)], [np.int64(3), np.float64(0)]) == 0
+
+
+def test_strict_names_what_is_not_compiled(shell, capsys):
+    result = run(shell, "%%jit --strict\nq = np.argpartition(x, 3)", fine=False)
+    assert isinstance(result.error_in_exec, errors.JitlabError)
+    assert "q" not in shell.user_ns
+    printed = capsys.readouterr().out
+    assert "argpartition" in printed and "line 2" in printed and "try:" in printed
+    assert "jitlab/notebook" not in printed and "jitlab/capture" not in printed
+
+
+def test_host_operation_stands_in_the_report_with_its_reason(shell):
+    run(shell, "%%jit\nq = np.tanh(x)\nr = np.argpartition(q, 3)")
+    (fallback,) = report_of(shell)["fallbacks"]
+    assert fallback["lines"][0][1] == 3 and fallback["reason"]["text"] and fallback["seconds"] > 0
+
+
+def test_an_error_half_way_leaves_what_numpy_would_have_left(shell, capsys):
+    result = run(shell, "%%jit\na = x + 1\nb = a[:, 0] / np.zeros(7)\nc = 3", fine=False)
+    assert isinstance(result.error_in_exec, ValueError)
+    assert "a" in shell.user_ns and "b" not in shell.user_ns and "c" not in shell.user_ns
+    assert report_of(shell)["cell"]["error"] == "ValueError"
+    printed = capsys.readouterr().out
+    assert "----> 3 b = a[:, 0] / np.zeros(7)" in printed
+
+
+def test_level_o0_fuses_nothing(shell):
+    run(shell, "%%jit --level O0\n" + SOFTMAX)
+    several = report_of(shell)["verdict"]["kernels"]
+    run(shell, "%%jit\n" + SOFTMAX)
+    assert report_of(shell)["verdict"]["kernels"] < several
+
+
+def test_an_interrupt_stops_the_cell_and_keeps_the_report(shell):
+    timer = threading.Timer(0.5, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    started = time.perf_counter()
+    result = run(shell, "%%jit\ni = 0\nwhile True:\n    x = np.tanh(x)\n    i += 1", fine=False)
+    assert isinstance(result.error_in_exec, KeyboardInterrupt)
+    assert time.perf_counter() - started < 5 and shell.user_ns["i"] > 0
+    assert report_of(shell)["cell"]["error"] == "KeyboardInterrupt"
+
+
+def test_recording_of_a_plain_cell_names_the_line_that_retraced(shell):
+    run(shell, "import jitlab as jl\n@jl.function\ndef f(a, k):\n    return np.tanh(a) * k")
+    run(shell, "for k in (2.0, 3.0, 4.0):\n    f(x, k)")
+    assert not shell.display_pub.outputs
+    session = session_of(shell)
+    report = session.report_of(session.cells[next(reversed(session.cells))])
+    assert [r.argument for r in report.retraces] == ["k", "k"]
+    assert report.to_json()["retraces"][1]["lines"][0][0] == "<cell 1>"
+
+
+def test_op_by_op_lets_values_go(monkeypatch):
+    class Op:
+        name = "Add"
+
+        def numpy(self, a):
+            return a + 1
+
+    from jitlab.ir import ArrayType, Graph, Node
+
+    kind = ArrayType((2,), np.dtype("f8"))
+    first = Node(None, (), kind, name="x")
+    chain = [first]
+    for n in range(3):
+        chain.append(Node(Op(), (chain[-1],), kind, name=f"n{n}"))
+    graph = Graph("g", [first], chain[1:], [chain[-1]])
+    outputs, spans = op_by_op(graph, [np.zeros(2)])
+    assert outputs[0].tolist() == [3, 3] and len(spans) == 3

@@ -1,0 +1,90 @@
+"""The whole way in a real kernel: a cell, its saved output, and what the panel hears."""
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+
+from jitlab.notebook.link import COMM_ID
+from jitlab.report import MIME
+
+LOAD = """\
+import numpy as np
+%load_ext jitlab
+x = np.arange(12.0).reshape(3, 4)
+"""
+
+
+class Notebook:
+    """Runs cells as JupyterLab does: each with its id."""
+
+    def __init__(self, client):
+        self.client = client
+
+    def run(self, code, cell_id):
+        message = self.client.session.msg(
+            "execute_request",
+            {"code": code, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False},
+            metadata={"cellId": cell_id},
+        )
+        self.client.shell_channel.send(message)
+        heard = []
+        while True:
+            reply = self.client.get_iopub_msg(timeout=30)
+            if reply["parent_header"].get("msg_id") != message["header"]["msg_id"]:
+                if reply["msg_type"].startswith("comm_"):
+                    heard.append(reply)
+                continue
+            heard.append(reply)
+            if reply["msg_type"] == "status" and reply["content"]["execution_state"] == "idle":
+                return heard
+
+    def send(self, data):
+        self.client.shell_channel.send(self.client.session.msg("comm_msg", {"comm_id": COMM_ID, "data": data}))
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    manager, client = start_new_kernel()
+    try:
+        yield Notebook(client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def outputs(heard):
+    return [m["content"]["data"] for m in heard if m["msg_type"] in ("display_data", "execute_result")]
+
+
+def panel(heard, op):
+    return [m["content"]["data"] for m in heard if m["msg_type"] == "comm_msg" and m["content"]["data"].get("op") == op]
+
+
+def test_a_cell_in_a_real_kernel(notebook):
+    heard = notebook.run(LOAD, "load")
+    assert not [m for m in heard if m["msg_type"] == "error"], heard
+    notebook.send({"op": "resume", "epoch": "", "since": 0})
+
+    heard = notebook.run("%%jit\ny = np.tanh(x).sum()\ny", "cell-a")
+    value, report = outputs(heard)
+    assert "np.float64" in value["text/plain"]
+    assert report[MIME]["cell"]["id"] == "cell-a" and report[MIME]["cell"]["execution_count"] == 2
+    assert report["text/html"].startswith("<svg") and "compiled" in report["text/plain"]
+    assert report[MIME]["ops"][0]["lines"][0][0] == "<cell 2>"
+
+    heard = notebook.run("%%jit\na = 1\nb = x / np.zeros(9)", "cell-b")
+    (error,) = [m["content"] for m in heard if m["msg_type"] == "error"]
+    assert error["ename"] == "ValueError"
+    text = "\n".join(error["traceback"])
+    assert "Cell" in text and "In[3]" in text and "run_cell_magic" not in text
+
+    heard = notebook.run("%%jit --nope\nnever = 1", "cell-c")
+    (error,) = [m["content"] for m in heard if m["msg_type"] == "error"]
+    assert error["ename"] == "OptionError" and "--compare" in "\n".join(error["traceback"])
+    heard = notebook.run("import time; time.sleep(0.5); 'never' in globals()", "cell-d")
+    assert outputs(heard)[0]["text/plain"] == "False"
+
+    heard += notebook.run("1", "cell-e")
+    reports = {message["cell"]: message["report"] for message in panel(heard, "report")}
+    events = [event for message in panel(heard, "batch") for event in message["events"]]
+    assert {"cell-started", "cell-finished"} <= {event["kind"] for event in events}
+    assert set(reports) <= {"cell-a", "cell-b", "cell-c"}
