@@ -146,7 +146,7 @@ class PieceTrace(Trace):
         if self.writes:
             self.check_piece(inputs)
         outputs = self.run(inputs)
-        if self.shared:
+        if self.shared or self.orders:
             self.separate(outputs, inputs)
         places = {number: (base, index) for number, base, index, _ in self.moving}
         for number, output in self.writes:
@@ -547,14 +547,14 @@ def _is_pure(function: Any, owner: Any) -> bool:
     return isinstance(owner, types.ModuleType) and owner.__name__ in _PURE_MODULES
 
 
-_outside: dict[types.CodeType, str] = {}
+_outside: dict[int, tuple[types.CodeType, str]] = {}
 
 
 def _assigns_outside(code: types.CodeType) -> str:
     """The first global or outer name that a function assigns, "" for none."""
-    if code not in _outside:
+    if id(code) not in _outside:
         free = set(code.co_freevars)
-        _outside[code] = next(
+        _outside[id(code)] = code, next(
             (
                 str(step.argval)
                 for step in dis.get_instructions(code)
@@ -562,7 +562,7 @@ def _assigns_outside(code: types.CodeType) -> str:
             ),
             "",
         )
-    return _outside[code]
+    return _outside[id(code)][1]
 
 
 def _item_of(fetch: Callable[[], Any], name: Any) -> Callable[[], Any]:
@@ -1119,6 +1119,7 @@ class _Run:
         trace.leaf_list = tuple(read.leaf for read in trace.reads) + tuple(
             Leaf(n.text.split("#")[0], "value", repr(n.value), value=n.value) for n in capture.number_guards.values()
         )
+        trace.orders = structure.orders
         if depends_on_layout(capture, structure):
             trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
         found = {read.input for read in trace.reads} | set(trace.computed) | {number for number, _, _, _ in moving}

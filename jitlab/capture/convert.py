@@ -27,7 +27,8 @@ _BUILTIN_NAMES = frozenset(dir(builtins))
 #: Calls that look at the frame they stand in; they stay as they are.
 _FRAME_CALLS = frozenset({"super", "locals", "vars", "dir", "globals", "eval", "exec", "__import__"})
 
-_codes: dict[types.CodeType, types.CodeType | None] = {}
+#: The code of functions by id -> itself and its converted copy. (Equal code may stand in two files.)
+_codes: dict[int, tuple[types.CodeType, types.CodeType | None]] = {}
 _trees: dict[tuple[str, int, int], ast.Module | None] = {}
 _lock = threading.RLock()
 
@@ -36,9 +37,9 @@ def converted(function: types.FunctionType, hooks: Any) -> types.FunctionType | 
     """The converted copy of a function, with its own globals, closure and defaults; None when it has no source to convert."""
     code = function.__code__
     with _lock:
-        if code not in _codes:
-            _codes[code] = _convert_code(function)
-        new = _codes[code]
+        if id(code) not in _codes:
+            _codes[id(code)] = code, _convert_code(function)
+        new = _codes[id(code)][1]
     if new is None:
         return None
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))

@@ -19,21 +19,22 @@ _LIBRARY = tuple(
     | {os.path.dirname(os.path.abspath(np.__file__)) + os.sep, _PACKAGE}
 )
 
-_converted: set[CodeType] = set()
-_spans: dict[tuple[CodeType, int], Source] = {}
+#: Converted code by id: code objects of two files may be equal, and hashing one is slow.
+_converted: dict[int, CodeType] = {}
+_spans: dict[tuple[int, int], Source] = {}
 _user: dict[str, bool] = {}
 
 
 def register(code: CodeType) -> None:
     """Frames of this code (and of the functions inside it) are the user's program."""
-    _converted.add(code)
+    _converted[id(code)] = code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             register(constant)
 
 
 def is_converted(code: CodeType) -> bool:
-    return code in _converted
+    return id(code) in _converted
 
 
 def is_user_file(filename: str) -> bool:
@@ -57,7 +58,7 @@ def user_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     first_user = None
     while frame is not None:
-        if frame.f_code in _converted:
+        if id(frame.f_code) in _converted:
             return frame
         if first_user is None and is_user_file(frame.f_code.co_filename):
             first_user = frame
@@ -67,11 +68,12 @@ def user_frame() -> FrameType | None:
 
 def span(frame: FrameType) -> Source:
     """The span of the instruction that a frame is at."""
-    key = (frame.f_code, frame.f_lasti)
+    key = (id(frame.f_code), frame.f_lasti)
     source = _spans.get(key)
     if source is None:
-        position = _position(frame)
-        source = _spans[key] = Source(frame.f_code.co_filename, *position)
+        source = Source(frame.f_code.co_filename, *_position(frame))
+        if is_converted(frame.f_code):  # the id of other code may be another's later
+            _spans[key] = source
     return source
 
 

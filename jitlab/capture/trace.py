@@ -38,6 +38,7 @@ class Trace:
     guards: list[Any]
     slots: int = 0
     uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
+    orders: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (output, its axes as they lie in memory)
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
     layouts: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (input, strides) that views depend on
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
@@ -50,7 +51,7 @@ class Trace:
         if self.writes:
             self.check_writable(inputs)
         outputs = self.run(inputs)
-        if self.shared:
+        if self.shared or self.orders:
             self.separate(outputs, inputs)
         for number, output in self.writes:
             np.copyto(inputs[number], outputs[output])
@@ -92,7 +93,11 @@ class Trace:
             if isinstance(value, np.ndarray) and (
                 not value.flags.writeable or any(isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in others)
             ):
-                outputs[n] = np.array(value)
+                outputs[n] = np.array(value, order="C")
+        for n, axes in self.orders:
+            ordered = np.empty([outputs[n].shape[axis] for axis in axes], outputs[n].dtype).transpose(np.argsort(axes))
+            ordered[...] = outputs[n]
+            outputs[n] = ordered
 
 
 def _overlap(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
@@ -121,6 +126,7 @@ def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars
     trace = Trace(
         capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses
     )
+    trace.orders = structure.orders
     if depends_on_layout(capture, structure):
         trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if not x.captured and x.node.ndim > 1]
     return trace
@@ -151,6 +157,7 @@ class Structure:
         self.nodes: list[Node] = []
         self.leaves: list[tuple[Tensor, _Leaf]] = []
         self.by_tensor: dict[int, _Leaf] = {}
+        self.orders: list[tuple[int, tuple[int, ...]]] = []
         self.slots = 0  # room behind the outputs for objects that stand at several places
 
     def output(self, node: Node) -> int:
@@ -203,6 +210,9 @@ class Structure:
                 leaf.is_another = cell in bases
                 if cell not in bases:
                     bases[cell] = self.output(cell.node)
+                    if cell.strides is not None:
+                        axes = sorted(range(len(cell.strides)), key=lambda axis: -cell.strides[axis])  # type: ignore[index]
+                        self.orders.append((bases[cell], tuple(axes)))
                 leaf.output, leaf.path = bases[cell], tensor._path
             else:
                 leaf.output = self.output(tensor.node())

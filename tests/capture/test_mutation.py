@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from programs import ONE, PROGRAMS, a
 from same import assert_same, assert_same_sharing, leaves
@@ -243,6 +243,8 @@ def run_steps(x, steps):
 
 @settings(max_examples=150, deadline=None)
 @given(steps=st.lists(STEPS, min_size=2, max_size=9), fortran=st.booleans())
+@example(steps=[("transpose", 0, None), ("copy", 0, None), ("ravel", 2, None)], fortran=True)
+@example(steps=[("transpose", 0, None), ("double", 1, None), ("transpose", 2, None), ("ravel", 3, None)], fortran=False)
 def test_random_programs_of_views(steps, fortran):
     from jitlab import api
     from jitlab.capture.cells import interpreted
