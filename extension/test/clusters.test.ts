@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { flowOf, slowest } from '../src/core/clusters/flow';
-import { boundaryTexts, layoutClusters } from '../src/core/clusters/layout';
+import { layoutClusters } from '../src/core/clusters/layout';
+import { boundaryTexts } from '../src/core/clusters/words';
 import type { Report } from '../src/core/report';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { arrayBytes, arrayType, bytes, duration, firstSentence, lines, percent, ratio, some } from '../src/core/format';
+import { wrap } from '../src/core/shapes';
+import { measure } from './helpers';
 
 test('a time has a unit and no digit that says nothing', () => {
   assert.deepEqual([0, 1.2e-6, 45e-6, 0.0002, 0.0096, 0.12, 2.345, 41.26].map(duration), [
@@ -43,6 +45,10 @@ test('a count has the right number of things', () => {
   assert.equal(some(1, 'cluster'), '1 cluster');
   assert.equal(some(1200, 'kernel'), '1,200 kernels');
   assert.equal(percent(0.0003), '< 1 %');
+});
+
+test('a line never breaks between a number and its unit', () => {
+  assert.deepEqual(wrap('93 % of peak and 191 MB', 60, 'note', measure), ['93 % of', 'peak and', '191 MB']);
 });
 
 test('the first sentence is the head', () => {

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Lane } from '../src/core/report';
-import { laneTop, layoutTimeline, prepareLanes, spanAt, totals, wholeWindow } from '../src/core/timeline/layout';
+import {
+  homeWindow,
+  laneTop,
+  layoutTimeline,
+  prepareLanes,
+  spanAt,
+  totals,
+  wholeWindow
+} from '../src/core/timeline/layout';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
 
@@ -17,6 +25,23 @@ test('all lanes stand on one axis', () => {
   const scale = (560 - 72 - 58) / window.end;
   assert.ok(Math.abs(end('op') - (72 + 47_915 * scale)) < 3);
   assert.ok(Math.abs(end('c1') - (72 + (7100 + (5480 + 3340) * 1.4 + 940) * scale)) < 3);
+});
+
+test('the axis starts with what is to be compared, however long the first call took', () => {
+  assert.deepEqual(homeWindow(lanes), window);
+  const slow = prepareLanes(
+    json.lanes.map(lane => ({
+      ...lane,
+      spans:
+        lane.name === 'first call' ? lane.spans.map(span => ({ ...span, duration: span.duration * 100 })) : lane.spans
+    })),
+    json.clusters
+  );
+  assert.ok(homeWindow(slow).end < 50_000);
+  const picture = layoutTimeline(slow, { ...still, window: homeWindow(slow), width: 380 });
+  assert.deepEqual(misplaced(picture), []);
+  const goesOn = picture.shapes.filter(shape => shape.shape === 'words' && shape.text.startsWith('→ '));
+  assert.equal(goesOn.length, 1, 'the lane that goes on says so');
 });
 
 test('a kernel lies within its launch', () => {

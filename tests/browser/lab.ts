@@ -8,7 +8,7 @@ interface App {
 }
 
 interface NotebookWidget {
-  content: { activeCellIndex: number; widgets: { model: { id: string } }[] };
+  content: { activeCellIndex: number; widgets: { model: { id: string; type: string } }[] };
   context: {
     path: string;
     ready: Promise<void>;
@@ -82,6 +82,16 @@ export class Lab {
   async start(cell: string): Promise<void> {
     await this.select(cell);
     await this.page.evaluate(() => void window.jupyterapp.commands.execute('notebook:run-cell'));
+  }
+
+  /** Runs the first code cells of the notebook, whatever their ids. */
+  async runFirst(count: number): Promise<void> {
+    const cells = await this.page.evaluate(() =>
+      window.jupyterapp.shell.currentWidget.content.widgets
+        .filter(widget => widget.model.type === 'code')
+        .map(widget => widget.model.id)
+    );
+    await this.run(...cells.slice(0, count));
   }
 
   async select(cell: string): Promise<void> {

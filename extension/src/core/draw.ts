@@ -92,7 +92,7 @@ function drawStroke(context: CanvasRenderingContext2D, stroke: Stroke, theme: Th
 
 const CLUSTERS: Partial<Record<Mark, Ink>> = { c0: 'c0', c1: 'c1', c2: 'c2', c3: 'c3', c4: 'c4', c5: 'c5' };
 
-/** Fills the current path. Compile time is one grey; its stage is the pattern: capture open, passes lined, codegen full, load half. */
+/** Fills the current path. Compile time is one grey; its stage is the pattern: capture open, passes lined, quick tier half full, good tier full. */
 function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme: Theme): void {
   const grey = theme.inks.compile;
   if (CLUSTERS[mark] || mark === 'host' || mark === 'passes') {
@@ -105,14 +105,14 @@ function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme
     context.fillStyle = mark === 'op' || mark === 'statement' ? theme.inks.sunk : theme.inks.bg;
     context.fill();
   }
-  if (mark === 'load') {
+  if (mark === 'quick') {
     context.fillStyle = grey;
     context.fillRect(box.x, box.y + box.height / 2, box.width, box.height / 2);
   }
   if (!CLUSTERS[mark] && mark !== 'codegen' && !box.stroke && box.width > 2) {
     context.strokeStyle = mark === 'host' ? theme.inks.host : mark === 'op' ? theme.inks.line2 : grey;
     context.lineWidth = 1;
-    context.setLineDash(mark === 'statement' ? [2, 2] : []);
+    context.setLineDash(mark === 'statement' || mark === 'load' ? [2, 2] : []);
     context.strokeRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1);
   } else if (!CLUSTERS[mark] && box.width <= 2) {
     context.fillStyle = mark === 'host' ? theme.inks.host : mark === 'op' ? theme.inks.line2 : grey;

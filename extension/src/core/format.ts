@@ -85,7 +85,12 @@ export function arrayBytes(dtype: string, shape: readonly number[]): number | nu
 /** The first sentence, and what follows it. */
 export function firstSentence(text: string): [string, string] {
   const end = /[.:;] (?=[A-Za-z`])/.exec(text);
-  return end ? [text.slice(0, end.index), text.slice(end.index + 2)] : [text.replace(/\.$/, ''), ''];
+  if (!end) {
+    return [text.replace(/\.$/, ''), ''];
+  }
+  const rest = text.slice(end.index + 2);
+  const isClause = end[0].startsWith(';'); // goes on with a name, maybe: names keep their case
+  return [text.slice(0, end.index), isClause ? rest : rest.charAt(0).toUpperCase() + rest.slice(1)];
 }
 
 export function sentence(text: string): string {

@@ -8,7 +8,20 @@ export type Ink = (typeof INKS)[number];
 
 /** A fill that says what a thing is by colour and pattern at once. */
 export type Mark =
-  'c0' | 'c1' | 'c2' | 'c3' | 'c4' | 'c5' | 'host' | 'op' | 'statement' | 'capture' | 'passes' | 'codegen' | 'load';
+  | 'c0'
+  | 'c1'
+  | 'c2'
+  | 'c3'
+  | 'c4'
+  | 'c5'
+  | 'host'
+  | 'op'
+  | 'statement'
+  | 'capture'
+  | 'passes'
+  | 'quick'
+  | 'codegen'
+  | 'load';
 
 export type Shape = Box | Diamond | Words | Stroke;
 
@@ -89,11 +102,14 @@ export function clusterMark(color: number): Mark & Ink {
   return (['c0', 'c1', 'c2', 'c3', 'c4', 'c5'] as const)[color % 6] ?? 'c0';
 }
 
+/** A space, except between a number and its unit. */
+const BREAK = /(?<!\d) | (?!(?:%|×|[kMG]?B\b|[µm]?s\b))/;
+
 /** Breaks at spaces; a word wider than the room stands alone. */
 export function wrap(text: string, room: number, type: Type, measure: Measure): string[] {
   const rows: string[] = [];
   let row = '';
-  for (const word of text.split(' ')) {
+  for (const word of text.split(BREAK)) {
     const longer = row ? `${row} ${word}` : word;
     if (row && measure(longer, type) > room) {
       rows.push(row);

@@ -205,12 +205,22 @@ function kernelsOf(report: Report, node: FlowNode): FlowKernel[] {
   });
 }
 
+/** Between kernels of a cluster, before the reading one; between boxes, at the box that the reason does not name itself. */
 function placeBoundaries(nodes: readonly FlowNode[], boundaries: readonly Boundary[]): void {
+  const home = new Map(nodes.flatMap(node => node.ops.map((op): [string, FlowNode] => [op.name, node])));
   for (const boundary of boundaries) {
-    const node = nodes.find(({ ops }) => ops.some(op => op.name === boundary.consumer));
-    const kernel = node?.kernels.find(({ ops }) => ops.some(op => op.name === boundary.consumer));
-    const inside = node?.ops.some(op => op.name === boundary.producer);
-    (inside && kernel ? kernel : node)?.boundaries.push(boundary);
+    const from = home.get(boundary.producer);
+    const to = home.get(boundary.consumer);
+    if (!from || !to || boundary.reason?.code === 'not_compiled') {
+      continue; // the host's own box says why
+    }
+    const kernel = to.kernels.find(({ ops }) => ops.some(op => op.name === boundary.consumer));
+    if (from === to) {
+      (kernel ?? to).boundaries.push(boundary);
+    } else {
+      const said = boundary.reason?.text ?? '';
+      (said.includes(to.name) && !said.includes(from.name) ? from : to).boundaries.push(boundary);
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import { arrayType, bytes, duration, firstSentence, lineRanges, lines, percent, sentence, some } from '../format';
+import { duration, lineRanges, lines, sentence, some } from '../format';
 import type { Boundary, Operation, Statement } from '../report';
 import {
   clip,
@@ -14,6 +14,18 @@ import {
   type Words
 } from '../shapes';
 import type { Flow, FlowEdge, FlowKernel, FlowNode } from './flow';
+import { layoutOperations } from './operations';
+import {
+  clusterFacts,
+  distinctTexts,
+  edgeLabel,
+  firstLine,
+  hostFacts,
+  kernelFacts,
+  kernelLabel,
+  nodeLabel,
+  scopeOf
+} from './words';
 
 export interface ClustersOptions {
   width: number;
@@ -23,8 +35,7 @@ export interface ClustersOptions {
   linked: string | null;
 }
 
-const ROW = 28; // one row of operations in a kernel
-const MOST_ROWS = 24;
+const MOST_STATEMENTS = 24;
 
 /** Pure: a flow in, the spine of boxes out. Neighbours are joined by short edges; longer ones take the gutter at the right. */
 export function layoutClusters(flow: Flow, options: ClustersOptions): Picture {
@@ -34,25 +45,6 @@ export function layoutClusters(flow: Flow, options: ClustersOptions): Picture {
   }
   spine.addStatements(flow.statements);
   return { width: options.width, height: spine.y + 4, shapes: spine.shapes, items: spine.items };
-}
-
-/** What a reader hears of an operation, and the line below the picture when it is pinned. */
-export function describe(op: Operation): string {
-  const where = [lines(op.lines.map(position => position.line)), op.kernel, op.cluster ?? 'on the host'];
-  const reason = op.reason ? ` ${sentence(op.reason.text)}` : '';
-  return `${op.op}, ${where.filter(Boolean).join(', ')}: ${arrayType(op.dtype, op.shape)}.${reason}`;
-}
-
-export function boundaryTexts(boundary: Boundary): { head: string; why: string; flip: string } {
-  const [first, rest] = firstSentence(boundary.reason?.text ?? '');
-  const size = boundary.bytes === null ? '' : bytes(boundary.bytes);
-  const known = first || `${boundary.producer} is not joined to ${boundary.consumer}`;
-  const flip = boundary.wouldFuseIf ?? '';
-  return {
-    head: `Not fused: ${known}${size && !known.includes(size) ? `, ${size}` : ''}`,
-    why: sentence(rest && rest.charAt(0).toUpperCase() + rest.slice(1)),
-    flip: flip && sentence(/^would/i.test(flip) ? flip : `Would fuse if ${flip}`)
-  };
 }
 
 class Spine {
@@ -94,7 +86,7 @@ class Spine {
   addStatements(statements: readonly Statement[]): void {
     const { measure } = this.options;
     this.gutter = 2;
-    statements.slice(0, MOST_ROWS).forEach((statement, index) => {
+    statements.slice(0, MOST_STATEMENTS).forEach((statement, index) => {
       this.y += 10;
       const top = this.y;
       const where = lines(statement.lines.map(position => position.line));
@@ -127,10 +119,10 @@ class Spine {
       );
       this.y = end;
     });
-    if (statements.length > MOST_ROWS) {
+    if (statements.length > MOST_STATEMENTS) {
       this.y =
         this.addLines(
-          `and ${some(statements.length - MOST_ROWS, 'more statement')}`,
+          `and ${some(statements.length - MOST_STATEMENTS, 'more statement')}`,
           this.left + 10,
           this.y + 16,
           this.boxWidth,
@@ -234,9 +226,8 @@ class Spine {
         y += 14;
       }
     });
-    for (const boundary of node.boundaries.slice(0, 3)) {
-      const { head, why, flip } = boundaryTexts(boundary);
-      y = this.addLines(head.replace('Not fused', 'Separate'), left + 28, y, width - 38, 'note', 'text');
+    for (const [{ head, why, flip }] of distinctTexts(node.boundaries, 'boxes').slice(0, 3)) {
+      y = this.addLines(head, left + 28, y, width - 38, 'note', 'text');
       y = this.addLines(why, left + 28, y, width - 38, 'note', 'muted');
       y = this.addLines(flip, left + 28, y, width - 38, 'note', 'link');
     }
@@ -266,7 +257,7 @@ class Spine {
     y -= 4;
     if (isOpen) {
       if (isHost) {
-        y = this.addOps(node.ops, left + 28, y, width - 38, mark, 2) + 4;
+        y = this.addOps(node.ops, left + 28, y, width - 38, mark === 'host', 2) + 4;
       }
       node.kernels.forEach((part, index) => {
         y = this.addKernel(part, node, index, left + 16, y, width - 26, mark);
@@ -324,7 +315,7 @@ class Spine {
       at = this.addLines(rows, x + 10, at, width - 18, 'note', 'muted') - 14;
     }
     this.item(kernel.name, 'kernel', kernelLabel(part), 2, x, top, width, at - top + 4);
-    at = this.addOps(part.ops, x + 10, at + 10, width - 20, mark, 3);
+    at = this.addOps(part.ops, x + 10, at + 10, width - 20, false, 3);
     const joined =
       node.cluster?.reason && scope === '' && node.kernels.some(({ ops }) => scopeOf(ops) !== '')
         ? 'unmarked; joined its neighbour'
@@ -364,14 +355,14 @@ class Spine {
 
   /** Two strokes across a dashed line, and beside it why the two sides are apart. */
   private addBoundaries(boundaries: readonly Boundary[], kernel: string, x: number, y: number, width: number): number {
-    const shown = [...boundaries].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0)).slice(0, 3);
+    const distinct = distinctTexts(boundaries, 'kernels');
+    const shown = distinct.slice(0, 3);
     if (shown.length === 0) {
       return y + 6;
     }
     const line = x + 14;
     let at = y + 16;
-    shown.forEach((boundary, index) => {
-      const { head, why, flip } = boundaryTexts(boundary);
+    shown.forEach(([{ head, why, flip }, boundary], index) => {
       const top = at;
       at = this.addLines(head, line + 14, at, width - 30, 'name', 'text');
       at = this.addLines(why, line + 14, at, width - 30, 'note', 'text');
@@ -389,9 +380,9 @@ class Spine {
       );
       at += index < shown.length - 1 ? 4 : 0;
     });
-    if (boundaries.length > shown.length) {
+    if (distinct.length > shown.length) {
       at = this.addLines(
-        `and ${some(boundaries.length - shown.length, 'smaller value')}`,
+        `and ${some(distinct.length - shown.length, 'smaller value')}`,
         line + 14,
         at,
         width - 30,
@@ -420,112 +411,19 @@ class Spine {
     return end;
   }
 
-  /** One row a source line, its number at the left; arrows are data flow. */
   private addOps(
     ops: readonly Operation[],
     x: number,
     y: number,
     width: number,
-    mark: Mark & Ink,
+    isHost: boolean,
     level: number
   ): number {
     const { measure, linked } = this.options;
-    const inRow = Math.max(1, Math.floor((width - 20) / 74));
-    const rows: { line: number; ops: Operation[]; more: boolean }[] = [];
-    for (const op of ops) {
-      const line = op.lines[0]?.line ?? 0;
-      const last = rows.at(-1);
-      if (last?.line === line && last.ops.length < inRow) {
-        last.ops.push(op);
-      } else {
-        rows.push({ line, ops: [op], more: last?.line === line });
-      }
-    }
-    const shown = rows.slice(0, MOST_ROWS);
-    const column = Math.min(92, (width - 24) / Math.max(1, ...shown.map(row => row.ops.length)));
-    const places = new Map<string, { x: number; y: number; width: number; row: number; column: number }>();
-    shown.forEach((row, index) => {
-      const top = y + index * ROW;
-      if (!row.more && row.line > 0) {
-        this.words(x + 10, top + 13, String(row.line), 'note', 'muted', 'right');
-      }
-      row.ops.forEach((op, at) => {
-        const chip = Math.min(measure(op.op, 'body') + 14, column - 6);
-        places.set(op.name, { x: x + 20 + at * column, y: top, width: chip, row: index, column: at });
-      });
-    });
-    for (const op of ops) {
-      for (const input of new Set(op.inputs)) {
-        const from = places.get(input);
-        const to = places.get(op.name);
-        if (from && to && from !== to) {
-          this.addArrow(from, to);
-        }
-      }
-    }
-    for (const op of shown.flatMap(row => row.ops)) {
-      const place = places.get(op.name);
-      if (place) {
-        const lit = linked === op.name;
-        this.shapes.push({
-          shape: 'box',
-          x: place.x + 0.5,
-          y: place.y + 0.5,
-          width: place.width,
-          height: 18,
-          radius: mark === 'host' ? 0 : 2,
-          fill: lit ? 'lit' : 'sunk',
-          stroke: lit ? 'link' : mark === 'host' ? 'host' : 'line2',
-          thickness: lit ? 2 : 0.75
-        });
-        this.words(
-          place.x + 7,
-          place.y + 13.5,
-          clip(op.op, place.width - 8, 'body', measure),
-          lit ? 'name' : 'body',
-          'text'
-        );
-        this.item(`op:${op.name}`, 'op', describe(op), level, place.x, place.y, place.width, 18);
-      }
-    }
-    let end = y + Math.max(0, shown.length - 1) * ROW + 27;
-    if (rows.length > shown.length) {
-      const hidden = rows.slice(MOST_ROWS).reduce((sum, row) => sum + row.ops.length, 0);
-      this.words(x + 20, end + 6, `and ${some(hidden, 'more operation')}; the table has them all`, 'note', 'muted');
-      end += 16;
-    }
-    return shown.length ? end : y;
-  }
-
-  private addArrow(
-    from: { x: number; y: number; width: number; row: number; column: number },
-    to: { x: number; y: number; width: number; row: number; column: number }
-  ): void {
-    const middle = from.y + 9;
-    if (from.row === to.row && to.column === from.column + 1) {
-      this.stroke(`M${from.x + from.width + 2} ${middle}H${to.x - 2}`, 'line2', {
-        x: to.x - 1,
-        y: middle,
-        to: 'right'
-      });
-    } else if (from.row === to.row) {
-      const start = from.x + from.width / 2;
-      const end = to.x + to.width / 2;
-      this.stroke(
-        `M${start} ${from.y + 19}C${start} ${from.y + 27} ${end} ${from.y + 27} ${end} ${from.y + 20}`,
-        'line2'
-      );
-    } else {
-      const offset = Math.min(from.width, to.width) / 2;
-      const [startX, endX] = [from.x + offset, to.x + offset];
-      const [startY, endY] = [from.y + 19, to.y - 2];
-      const half = (startY + endY) / 2;
-      const path =
-        Math.abs(startX - endX) < 2
-          ? `M${endX} ${startY}V${endY}`
-          : `M${startX} ${startY}C${startX} ${half + 3} ${endX} ${half - 4} ${endX} ${endY}`;
-      this.stroke(path, 'line2', { x: endX, y: to.y - 1, to: 'down' });
-    }
+    const made = layoutOperations(ops, { x, y, width, isHost, level, measure, linked });
+    this.shapes.push(...made.shapes);
+    this.items.push(...made.items);
+    return made.bottom;
   }
 
   private addLines(text: string, x: number, y: number, room: number, type: Type, ink: Ink): number {
@@ -570,71 +468,4 @@ class Spine {
   }
 
   private gutter = 2;
-}
-
-function clusterFacts(node: FlowNode): string {
-  const { cluster } = node;
-  const facts = [some(node.ops.length, 'operation'), some(node.kernels.length, 'kernel')];
-  if (node.calls > 1) {
-    facts.push(some(node.calls, 'call') + (node.seconds === null ? '' : ` of ${duration(node.seconds / node.calls)}`));
-  }
-  const traffic = [
-    cluster?.bytesRead ? `reads ${bytes(cluster.bytesRead)}` : '',
-    cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : ''
-  ].filter(Boolean);
-  return [...facts, traffic.join(', ')].filter(Boolean).join(' · ');
-}
-
-function hostFacts(node: FlowNode): string[] {
-  const reasons = [...new Set(node.ops.map(op => op.reason?.text ?? '').filter(Boolean))];
-  const names = node.ops.length > 1 ? [[...new Set(node.ops.map(op => op.op))].join(', ')] : [];
-  const shown = reasons.slice(0, 2).map(reason => sentence(`Not compiled: ${reason}`));
-  return [
-    ...(shown.length ? shown : ['Not compiled.']),
-    ...names,
-    ...(node.calls > 1 ? [some(node.calls, 'call')] : [])
-  ];
-}
-
-function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, string] {
-  const moved = (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0);
-  const facts = [kernel.kind === 'library' ? 'library call' : '', kernel.bound ? `${kernel.bound}-bound` : ''];
-  facts.push(kernel.ofPeak === null ? '' : `${percent(kernel.ofPeak)} of peak`);
-  if (wide && kernel.seconds && moved && kernel.bound === 'memory') {
-    facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
-  }
-  return [facts.filter(Boolean).join(' · '), moved ? bytes(moved) : ''];
-}
-
-function nodeLabel(node: FlowNode): string {
-  const time = node.seconds === null ? '' : `, ${duration(node.seconds)}`;
-  const facts = node.cluster ? clusterFacts(node) : hostFacts(node).join(' ');
-  const apart = node.boundaries.map(boundary => boundaryTexts(boundary).head.replace('Not fused', 'Separate'));
-  return [`${node.name}, ${lines(node.lines)}${time}`, facts.replaceAll(' · ', ', '), ...apart].map(sentence).join(' ');
-}
-
-function kernelLabel(part: FlowKernel): string {
-  const time = part.kernel.seconds === null ? '' : `, ${duration(part.kernel.seconds)}`;
-  const names = part.ops.map(op => op.op).join(', ');
-  return [
-    `Kernel ${part.kernel.name}, ${lines(part.kernel.lines)}${time}`,
-    kernelFacts(part, true).filter(Boolean).join(', ').replaceAll(' · ', ', '),
-    names
-  ]
-    .filter(Boolean)
-    .map(sentence)
-    .join(' ');
-}
-
-function edgeLabel(edge: FlowEdge): string {
-  const size = edge.bytes === null ? '' : `  ${bytes(edge.bytes)}`;
-  return `${edge.name}${size}${edge.more ? `, ${edge.more} more` : ''}`;
-}
-
-function firstLine(code: string): string {
-  return code.split('\n', 1)[0] ?? '';
-}
-
-function scopeOf(ops: readonly Operation[]): string {
-  return ops.find(op => op.scope)?.scope ?? '';
 }

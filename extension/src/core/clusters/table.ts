@@ -2,7 +2,7 @@ import { bytes, duration, lineRanges, some } from '../format';
 import { h } from '../dom';
 import { swatch } from '../marks';
 import type { Flow } from './flow';
-import { boundaryTexts } from './layout';
+import { distinctTexts } from './words';
 
 const MOST_NAMES = 40;
 
@@ -14,7 +14,7 @@ export function clustersTable(flow: Flow): HTMLTableElement {
       rows.push(h('tr', {}, h('th', { colspan: 5, scope: 'colgroup' }, part.title)));
     }
     for (const node of part.nodes) {
-      const apart = node.boundaries.map(boundary => boundaryTexts(boundary).head.replace('Not fused', 'Separate'));
+      const apart = distinctTexts(node.boundaries, 'boxes').map(([{ head }]) => head);
       const about = node.cluster
         ? [node.kernels.map(({ kernel }) => kernel.name).join(' '), ...apart]
         : [...new Set(node.ops.map(op => op.reason?.text ?? '')), ...apart];
@@ -37,7 +37,7 @@ export function clustersTable(flow: Flow): HTMLTableElement {
         const text = [
           names + rest,
           moved ? bytes(moved) : '',
-          ...boundaries.map(boundary => boundaryTexts(boundary).head)
+          ...distinctTexts(boundaries, 'kernels').map(([{ head }]) => head)
         ];
         const line = row([kernel.name], kernel.lines, ops.length, kernel.seconds, text.filter(Boolean).join('. '));
         line.firstElementChild?.classList.add('jl-indented');

@@ -6,8 +6,9 @@ import type { Section } from '../section';
 import type { Selection } from '../selection';
 import type { Item } from '../shapes';
 import { flowOf, slowest, type Flow } from './flow';
-import { describe, layoutClusters } from './layout';
+import { layoutClusters } from './layout';
 import { clustersTable } from './table';
+import { describe } from './words';
 
 const MOST_BOXES = 40;
 const FIRST_BOXES = 12;

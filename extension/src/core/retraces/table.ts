@@ -19,7 +19,7 @@ export function retracesTable(ledger: Ledger): HTMLElement {
           h('span', { class: 'jl-entry-title' }, `First call of ${title}`),
           h('span', { class: 'jl-lost' }, seconds === null ? '' : duration(seconds))
         ),
-        text && h('div', { class: 'jl-note jl-muted' }, sentence(text))
+        !/^first call/i.test(text) && text && h('div', { class: 'jl-note jl-muted' }, sentence(text))
       )
     ),
     ledger.entries.length + ledger.warmUp.length === 0 && h('p', { class: 'jl-muted' }, 'Nothing was captured again.')

@@ -32,6 +32,7 @@ export interface PreparedLane {
   depth: number;
   /** Microseconds in which something ran. */
   busy: number;
+  end: number;
   marks: Mark[];
 }
 
@@ -41,6 +42,8 @@ const PAD = 6;
 const NAMES = 13;
 const TOTALS = 58;
 const MOST_DEPTH = 4;
+/** Microseconds that a span may seem to begin before the end of the one before it. */
+const ROUNDING = 0.05;
 
 /** Done once a report; `layoutTimeline` is done at every move. */
 export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[]): PreparedLane[] {
@@ -52,7 +55,7 @@ export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[
     let reached = -Infinity;
     const depths = spans.map(span => {
       const end = span.start + span.duration;
-      while (open.length && (open.at(-1) ?? 0) <= span.start) {
+      while (open.length && (open.at(-1) ?? 0) <= span.start + ROUNDING) {
         open.pop();
       }
       const depth = Math.min(open.length, MOST_DEPTH - 1);
@@ -68,6 +71,7 @@ export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[
       depths,
       depth: Math.max(0, ...depths.slice(0, 100_000)) + 1,
       busy,
+      end: reached,
       marks: spans.map(span => markOf(span, colors))
     };
   });
@@ -83,6 +87,14 @@ export function wholeWindow(lanes: readonly PreparedLane[]): TimeWindow {
     }
   }
   return end > start ? { start: Math.min(0, start), end } : { start: 0, end: 1 };
+}
+
+/** What the axis shows at first: the lanes that are to be compared, also where a first call took a hundred times as long. */
+export function homeWindow(lanes: readonly PreparedLane[]): TimeWindow {
+  const whole = wholeWindow(lanes);
+  const compared = lanes.filter(lane => lane.name !== 'first call');
+  const home = wholeWindow(compared);
+  return compared.length && home.end < whole.end / 2 ? { start: home.start, end: home.end * 1.02 } : whole;
 }
 
 export function labelWidth(width: number): number {
@@ -137,7 +149,7 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
       shape: 'words',
       x: width,
       y: top + 11,
-      text: duration(lane.busy / 1e6),
+      text: (lane.end > window.end * 1.0001 ? '→ ' : '') + duration(lane.busy / 1e6),
       type: 'name',
       ink: 'text',
       align: 'right'
@@ -334,7 +346,12 @@ const KINDS: Record<string, Mark> = {
   load: 'load'
 };
 
+/** What ran has its cluster's mark; what made it run has the grey of compile time. */
 function markOf(span: Span, colors: ReadonlyMap<string, number>): Mark {
   const color = span.cluster === null ? undefined : colors.get(span.cluster);
-  return color !== undefined && span.kind !== 'op' ? clusterMark(color) : (KINDS[span.kind] ?? 'op');
+  const ran = span.kind === 'launch' || span.kind === 'kernel';
+  if (ran && color !== undefined) {
+    return clusterMark(color);
+  }
+  return span.kind === 'codegen' && span.label.includes('quick') ? 'quick' : (KINDS[span.kind] ?? 'op');
 }

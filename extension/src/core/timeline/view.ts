@@ -7,6 +7,7 @@ import type { Section } from '../section';
 import type { Selection } from '../selection';
 import {
   axis,
+  homeWindow,
   layoutTimeline,
   prepareLanes,
   spanAt,
@@ -56,7 +57,7 @@ export class TimelineView {
       const other = report.cell.id !== this.report?.cell.id;
       this.report = report;
       this.lanes = prepareLanes(report.lanes, report.clusters).filter(lane => lane.spans.length > 0);
-      if (other || !this.zoomed) {
+      if (other || !this.touched) {
         this.fit();
       }
       if (other) {
@@ -139,7 +140,7 @@ export class TimelineView {
       case 'f':
       case 'F':
       case ' ':
-        this.fit();
+        this.fit(!this.fitted || isWhole(this.window, this.lanes));
         this.render();
         break;
       case 'r':
@@ -209,13 +210,16 @@ export class TimelineView {
     const whole = wholeWindow(this.lanes);
     const from = Math.max(whole.start, Math.min(start, whole.end - size));
     this.window = { start: from, end: from + size };
-    this.zoomed = size < whole.end - whole.start;
+    this.touched = true;
+    this.fitted = false;
     this.render();
   }
 
-  private fit(): void {
-    this.window = wholeWindow(this.lanes);
-    this.zoomed = false;
+  /** First what is to be compared, then everything. */
+  private fit(home = true): void {
+    this.window = home ? homeWindow(this.lanes) : wholeWindow(this.lanes);
+    this.fitted = true;
+    this.touched = !home;
   }
 
   private step(by: number): void {
@@ -279,15 +283,21 @@ export class TimelineView {
   }
 
   private showLegend(): void {
-    const clusters = (this.report?.clusters ?? [])
-      .slice(0, 8)
-      .map(({ name, color }): [string | number, string] => [color, name]);
+    const byColor = new Map<number, string[]>();
+    for (const { name, color } of this.report?.clusters ?? []) {
+      byColor.set(color, [...(byColor.get(color) ?? []), name]);
+    }
+    const clusters = [...byColor].map(([color, [first = '', ...rest]]): [string | number, string] => [
+      color,
+      rest.length ? `${first} and ${rest.length} more` : first
+    ]);
     const used = new Set(this.lanes.flatMap(lane => lane.marks.slice(0, 10_000)));
-    const kinds = (['host', 'statement', 'capture', 'passes', 'codegen', 'load'] as const).filter(kind =>
+    const kinds = (['host', 'statement', 'capture', 'passes', 'quick', 'codegen', 'load'] as const).filter(kind =>
       used.has(kind)
     );
     const names: Record<string, string> = {
-      codegen: 'code generation',
+      quick: 'quick tier',
+      codegen: 'good tier',
       load: 'from the disk cache',
       statement: 'Python'
     };
@@ -312,7 +322,9 @@ export class TimelineView {
   private report: Report | null = null;
   private lanes: PreparedLane[] = [];
   private window: TimeWindow = { start: 0, end: 1 };
-  private zoomed = false;
+  /** Whether the person has moved the window; until then it follows what is recorded. */
+  private touched = false;
+  private fitted = false;
   private selected: TimeWindow | null = null;
   private cursor: SpanPlace | null = null;
   private dragFrom: number | null = null;
@@ -320,12 +332,17 @@ export class TimelineView {
   private drawn = '';
 }
 
+function isWhole(window: TimeWindow, lanes: readonly PreparedLane[]): boolean {
+  const whole = wholeWindow(lanes);
+  return window.start === whole.start && window.end === whole.end;
+}
+
 function keysLine(): HTMLElement {
   const keys: [string, string][] = [
     ['W S', 'zoom'],
     ['A D', 'pan'],
     [', .', 'previous, next'],
-    ['F', 'fit']
+    ['F', 'fit, again all']
   ];
   return h(
     'div',

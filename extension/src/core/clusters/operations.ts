@@ -1,0 +1,156 @@
+import { some } from '../format';
+import type { Operation } from '../report';
+import { clip, type Item, type Measure, type Shape } from '../shapes';
+import { describe } from './words';
+
+export interface OperationsArea {
+  x: number;
+  y: number;
+  width: number;
+  isHost: boolean;
+  level: number;
+  measure: Measure;
+  linked: string | null;
+}
+
+interface Chip {
+  x: number;
+  y: number;
+  width: number;
+  row: number;
+  column: number;
+}
+
+interface Row {
+  line: number;
+  ops: Operation[];
+  /** Goes on with the line of the row before. */
+  more: boolean;
+  end: number;
+}
+
+const ROW = 28;
+const MOST_ROWS = 24;
+/** Room for an arrow between two operations. */
+const GAP = 26;
+const NUMBERS = 20;
+
+/** Pure: one row a source line, its number at the left; arrows are data flow. */
+export function layoutOperations(
+  ops: readonly Operation[],
+  area: OperationsArea
+): { shapes: Shape[]; items: Item[]; bottom: number } {
+  const { x, y, measure, linked } = area;
+  const shapes: Shape[] = [];
+  const items: Item[] = [];
+  const [rows, chips] = place(ops, area);
+  const shown = rows.slice(0, MOST_ROWS);
+  shown.forEach(({ line, more }, index) => {
+    if (!more && line > 0) {
+      shapes.push({
+        shape: 'words',
+        x: x + 10,
+        y: y + index * ROW + 13,
+        text: String(line),
+        type: 'note',
+        ink: 'muted',
+        align: 'right'
+      });
+    }
+  });
+  const visible = new Set(shown.flatMap(row => row.ops.map(op => op.name)));
+  for (const op of ops.filter(({ name }) => visible.has(name))) {
+    for (const input of new Set(op.inputs)) {
+      const [from, to] = [chips.get(input), chips.get(op.name)];
+      if (from && to && from !== to && visible.has(input)) {
+        shapes.push(arrow(from, to));
+      }
+    }
+  }
+  for (const op of shown.flatMap(row => row.ops)) {
+    const chip = chips.get(op.name);
+    if (!chip) {
+      continue;
+    }
+    const lit = linked === op.name;
+    shapes.push({
+      shape: 'box',
+      x: chip.x + 0.5,
+      y: chip.y + 0.5,
+      width: chip.width,
+      height: 18,
+      radius: area.isHost ? 0 : 2,
+      fill: lit ? 'lit' : 'sunk',
+      stroke: lit ? 'link' : area.isHost ? 'host' : 'line2',
+      thickness: lit ? 2 : 0.75
+    });
+    const text = clip(op.op, chip.width - 8, 'body', measure);
+    shapes.push({ shape: 'words', x: chip.x + 7, y: chip.y + 13.5, text, type: lit ? 'name' : 'body', ink: 'text' });
+    items.push({
+      id: `op:${op.name}`,
+      kind: 'op',
+      label: describe(op),
+      level: area.level,
+      x: chip.x,
+      y: chip.y,
+      width: chip.width,
+      height: 18
+    });
+  }
+  const hidden = rows.slice(MOST_ROWS).reduce((sum, row) => sum + row.ops.length, 0);
+  const bottom = y + Math.max(0, shown.length - 1) * ROW + 27;
+  if (hidden > 0) {
+    const text = `and ${some(hidden, 'more operation')}; the table has them all`;
+    shapes.push({ shape: 'words', x: x + NUMBERS, y: bottom + 6, text, type: 'note', ink: 'muted' });
+  }
+  return { shapes, items, bottom: shown.length ? bottom + (hidden ? 16 : 0) : y };
+}
+
+function place(ops: readonly Operation[], { x, y, width, measure }: OperationsArea): [Row[], Map<string, Chip>] {
+  const rows: Row[] = [];
+  const chips = new Map<string, Chip>();
+  const right = x + width;
+  for (const op of ops) {
+    const line = op.lines[0]?.line ?? 0;
+    const wide = Math.min(measure(op.op, 'body') + 14, width - NUMBERS);
+    const last = rows.at(-1);
+    const goesOn = last?.line === line;
+    let row = last;
+    if (!row || !goesOn || row.end + wide > right) {
+      row = { line, ops: [], more: goesOn, end: x + NUMBERS };
+      rows.push(row);
+    }
+    chips.set(op.name, {
+      x: row.end,
+      y: y + (rows.length - 1) * ROW,
+      width: wide,
+      row: rows.length - 1,
+      column: row.ops.length
+    });
+    row.ops.push(op);
+    row.end += wide + GAP;
+  }
+  return [rows, chips];
+}
+
+function arrow(from: Chip, to: Chip): Shape {
+  const middle = from.y + 9;
+  if (from.row === to.row && to.column === from.column + 1) {
+    const path = `M${from.x + from.width + 2} ${middle}H${to.x - 2}`;
+    return { shape: 'stroke', path, ink: 'line2', arrow: { x: to.x - 1, y: middle, to: 'right' } };
+  }
+  if (from.row === to.row) {
+    const [start, end] = [from.x + from.width / 2, to.x + to.width / 2];
+    const path = `M${start} ${from.y + 19}C${start} ${from.y + 27} ${end} ${from.y + 27} ${end} ${from.y + 20}`;
+    return { shape: 'stroke', path, ink: 'line2' };
+  }
+  const offset = Math.min(from.width, to.width) / 2;
+  const [startX, endX] = [from.x + offset, to.x + offset];
+  const [startY, endY] = [from.y + 19, to.y - 2];
+  const half = (startY + endY) / 2;
+  const path =
+    Math.abs(startX - endX) < 2
+      ? `M${endX} ${startY}V${endY}`
+      : `M${startX} ${startY}C${startX} ${half + 3} ${endX} ${half - 4} ${endX} ${endY}`;
+  return { shape: 'stroke', path, ink: 'line2', arrow: { x: endX, y: to.y - 1, to: 'down' } };
+}

@@ -1,0 +1,113 @@
+import { arrayType, bytes, duration, firstSentence, lines, percent, sentence, some } from '../format';
+import type { Boundary, Operation } from '../report';
+import type { FlowEdge, FlowKernel, FlowNode } from './flow';
+
+/** What a reader hears of an operation, and the line below the picture when it is pinned. */
+export function describe(op: Operation): string {
+  const where = [lines(op.lines.map(position => position.line)), op.kernel, op.cluster ?? 'on the host'];
+  const reason = op.reason ? ` ${sentence(op.reason.text)}` : '';
+  return `${op.op}, ${where.filter(Boolean).join(', ')}: ${arrayType(op.dtype, op.shape)}.${reason}`;
+}
+
+export interface BoundaryTexts {
+  head: string;
+  why: string;
+  flip: string;
+}
+
+/** Two kernels of one cluster, or two boxes, that share a value and are not joined: bytes, why, what would flip it. */
+export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = 'kernels'): BoundaryTexts {
+  const [first, rest] = firstSentence(boundary.reason?.text ?? '');
+  const size = boundary.bytes === null ? '' : bytes(boundary.bytes);
+  const known = first || `${boundary.producer} is not joined to ${boundary.consumer}`;
+  const word = apart === 'kernels' ? 'Not fused: ' : known.startsWith('Separate') ? '' : 'Separate: ';
+  const flip = boundary.wouldFuseIf ?? '';
+  return {
+    head: word + known + (size && !/\d [kMG]?B\b/.test(`${first} ${rest}`) ? `, ${size}` : ''),
+    why: sentence(rest),
+    flip: flip && sentence(/^would/i.test(flip) ? flip : `Would fuse if ${flip}`)
+  };
+}
+
+/** The same words are said once, however many values they are true of. */
+export function distinctTexts(
+  boundaries: readonly Boundary[],
+  apart: 'kernels' | 'boxes'
+): [BoundaryTexts, Boundary][] {
+  const found = new Map<string, [BoundaryTexts, Boundary]>();
+  for (const boundary of [...boundaries].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0))) {
+    const texts = boundaryTexts(boundary, apart);
+    const key = Object.values(texts).join('\n');
+    if (!found.has(key)) {
+      found.set(key, [texts, boundary]);
+    }
+  }
+  return [...found.values()];
+}
+
+export function clusterFacts(node: FlowNode): string {
+  const { cluster } = node;
+  const facts = [some(node.ops.length, 'operation'), some(node.kernels.length, 'kernel')];
+  if (node.calls > 1) {
+    facts.push(some(node.calls, 'call') + (node.seconds === null ? '' : ` of ${duration(node.seconds / node.calls)}`));
+  }
+  const traffic = [
+    cluster?.bytesRead ? `reads ${bytes(cluster.bytesRead)}` : '',
+    cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : ''
+  ].filter(Boolean);
+  return [...facts, traffic.join(', ')].filter(Boolean).join(' · ');
+}
+
+export function hostFacts(node: FlowNode): string[] {
+  const reasons = [...new Set(node.ops.map(op => op.reason?.text ?? '').filter(Boolean))];
+  const names = node.ops.length > 1 ? [[...new Set(node.ops.map(op => op.op))].join(', ')] : [];
+  const shown = reasons.slice(0, 2).map(reason => sentence(`Not compiled: ${reason}`));
+  return [
+    ...(shown.length ? shown : ['Not compiled.']),
+    ...names,
+    ...(node.calls > 1 ? [some(node.calls, 'call')] : [])
+  ];
+}
+
+export function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, string] {
+  const moved = (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0);
+  const facts = [kernel.kind === 'library' ? 'library call' : '', kernel.bound ? `${kernel.bound}-bound` : ''];
+  facts.push(kernel.ofPeak === null ? '' : `${percent(kernel.ofPeak)} of peak`);
+  if (wide && kernel.seconds && moved && kernel.bound === 'memory') {
+    facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
+  }
+  return [facts.filter(Boolean).join(' · '), moved ? bytes(moved) : ''];
+}
+
+export function nodeLabel(node: FlowNode): string {
+  const time = node.seconds === null ? '' : `, ${duration(node.seconds)}`;
+  const facts = node.cluster ? clusterFacts(node) : hostFacts(node).join(' ');
+  const apart = node.boundaries.map(boundary => boundaryTexts(boundary, 'boxes').head);
+  return [`${node.name}, ${lines(node.lines)}${time}`, facts.replaceAll(' · ', ', '), ...apart].map(sentence).join(' ');
+}
+
+export function kernelLabel(part: FlowKernel): string {
+  const time = part.kernel.seconds === null ? '' : `, ${duration(part.kernel.seconds)}`;
+  const names = part.ops.map(op => op.op).join(', ');
+  return [
+    `Kernel ${part.kernel.name}, ${lines(part.kernel.lines)}${time}`,
+    kernelFacts(part, true).filter(Boolean).join(', ').replaceAll(' · ', ', '),
+    names
+  ]
+    .filter(Boolean)
+    .map(sentence)
+    .join(' ');
+}
+
+export function edgeLabel(edge: FlowEdge): string {
+  const size = edge.bytes === null ? '' : `  ${bytes(edge.bytes)}`;
+  return `${edge.name}${size}${edge.more ? `, ${edge.more} more` : ''}`;
+}
+
+export function firstLine(code: string): string {
+  return code.split('\n', 1)[0] ?? '';
+}
+
+export function scopeOf(ops: readonly Operation[]): string {
+  return ops.find(op => op.scope)?.scope ?? '';
+}
