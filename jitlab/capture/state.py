@@ -150,7 +150,7 @@ class Capture:
         """Tensor operations inside are added to this capture's graph."""
         token = _current.set(self)
         try:
-            with self.graph.building(), positions(here):
+            with events.busy, self.graph.building(), positions(here):
                 yield self
         finally:
             _current.reset(token)

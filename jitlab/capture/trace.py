@@ -15,7 +15,7 @@ from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.views import Reshape, View
 
 from .state import Capture, Input
-from .tensor import Cell, Path, Tensor
+from .tensor import Cell, Path, Tensor, c_strides
 
 Build = Callable[[Sequence[Any], Sequence[Any]], Any]  # (graph outputs, real inputs) -> the caller's object
 
@@ -43,6 +43,7 @@ class Trace:
     layouts: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (input, strides) that views depend on
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
     run: Callable[[Sequence[Any]], list[Any]] | None = None
+    calls: int = 0
     executable: Any = None  # what the pipeline made, for reports and replays
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
@@ -58,6 +59,18 @@ class Trace:
         if self.slots:
             outputs = [*outputs, [None] * self.slots]
         return self.build(outputs, inputs)
+
+    def plain_results(self) -> tuple[type | None, list[bool]] | None:
+        """(None, tuple or list; which results are scalars) when a call gives just the graph's outputs in order, else None."""
+        many = isinstance(self.build, _Sequence)
+        leaves = self.build.items if isinstance(self.build, _Sequence) else [self.build]
+        if not all(isinstance(leaf, _Leaf) and leaf.is_plain for leaf in leaves) or self.writes or self.guards or self.same:
+            return None
+        if [leaf.output for leaf in leaves] != list(range(len(self.graph.outputs))):  # type: ignore[attr-defined]
+            return None
+        if many and self.build.kind not in (tuple, list):  # type: ignore[attr-defined]
+            return None
+        return (self.build.kind if many else None), [leaf.is_scalar for leaf in leaves]  # type: ignore[attr-defined]
 
     def fits(self, leaves: Sequence[Any]) -> bool:
         """The guards beyond the signature hold for these argument leaves."""
@@ -91,10 +104,13 @@ class Trace:
             value = outputs[n]
             others = (*inputs, *(outputs[m] for m in self.shared if m < n))
             if isinstance(value, np.ndarray) and (
-                not value.flags.writeable or any(isinstance(x, np.ndarray) and np.may_share_memory(value, x) for x in others)
+                not value.flags.writeable
+                or any(x is value or (isinstance(x, np.ndarray) and np.may_share_memory(value, x)) for x in others)
             ):
                 outputs[n] = np.array(value, order="C")
         for n, axes in self.orders:
+            if outputs[n].transpose(axes).flags.c_contiguous:
+                continue
             ordered = np.empty([outputs[n].shape[axis] for axis in axes], outputs[n].dtype).transpose(np.argsort(axes))
             ordered[...] = outputs[n]
             outputs[n] = ordered
@@ -180,7 +196,7 @@ class Structure:
             value = self.capture.value(x)
             return self.of(value) if isinstance(value, Tensor) else _constant(x)
         if isinstance(x, (list, tuple)):
-            return _sequence(type(x), [self.of(item) for item in x])
+            return _Sequence(type(x), [self.of(item) for item in x])
         if isinstance(x, dict):
             return _mapping(x, {key: self.of(item) for key, item in x.items()})
         if self.numbers_become_scalars:
@@ -210,9 +226,9 @@ class Structure:
                 leaf.is_another = cell in bases
                 if cell not in bases:
                     bases[cell] = self.output(cell.node)
-                    if cell.strides is not None:
-                        axes = sorted(range(len(cell.strides)), key=lambda axis: -cell.strides[axis])  # type: ignore[index]
-                        self.orders.append((bases[cell], tuple(axes)))
+                    if cell.node.ndim > 1:
+                        by = cell.strides or c_strides(plain(cell.node.shape))
+                        self.orders.append((bases[cell], tuple(sorted(range(len(by)), key=lambda axis: -by[axis]))))
                 leaf.output, leaf.path = bases[cell], tensor._path
             else:
                 leaf.output = self.output(tensor.node())
@@ -230,6 +246,11 @@ class _Leaf:
         self.output = -1
         self.path: Path = ()
         self.slot: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """A graph output as it is."""
+        return self.input < 0 and not self.path and not self.is_another and self.slot is None
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if self.slot is None:
@@ -283,10 +304,15 @@ def _constant(value: Any) -> Build:
     return lambda outputs, inputs: value
 
 
-def _sequence(kind: type, items: list[Build]) -> Build:
-    if hasattr(kind, "_fields"):
-        return lambda outputs, inputs: kind(*(item(outputs, inputs) for item in items))
-    return lambda outputs, inputs: kind([item(outputs, inputs) for item in items])
+class _Sequence:
+    """A list, tuple or namedtuple of the result."""
+
+    def __init__(self, kind: type, items: list[Build]) -> None:
+        self.kind, self.items = kind, items
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        made = [item(outputs, inputs) for item in self.items]
+        return self.kind(*made) if hasattr(self.kind, "_fields") else self.kind(made)
 
 
 def _mapping(x: dict[Any, Any], items: dict[Any, Build]) -> Build:
