@@ -3,7 +3,7 @@
 from .convert import find_definition
 from .hooks import HOOKS, call_user
 from .positions import cell_names, describe
-from .signature import Change, Foreign, Leaf, Signature, changed_container, changes, key_of, leaves_of, substitute
+from .signature import Change, Foreign, Leaf, Signature, changed_container, changes, distance, key_of, leaves_of, substitute
 from .state import Capture, current_capture
 from .tensor import Tensor
 from .trace import NotReplayable, Trace, finish
@@ -24,6 +24,7 @@ __all__ = [
     "changes",
     "current_capture",
     "describe",
+    "distance",
     "find_definition",
     "finish",
     "key_of",

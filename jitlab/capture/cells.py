@@ -29,7 +29,7 @@ from .convert import HOOK, Converter
 from .hooks import HOOKS
 from .number import Number, derived
 from .positions import describe, display_name, is_converted, register
-from .signature import Change, Leaf, changes
+from .signature import Change, Leaf, changes, distance
 from .state import Capture, Input, Mark, ReflectedUfunc
 from .tensor import Cell, Tensor
 from .trace import Build, NotReplayable, Structure, Trace, depends_on_layout, shared_outputs
@@ -1135,7 +1135,7 @@ class _Run:
         nearest = None
         if before:
             candidates = [(changes(old.leaf_list, trace.leaf_list), old) for old in before]
-            found, nearest = min(candidates, key=lambda candidate: len(candidate[0]))
+            found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
             found = found or [Change("aliasing", before="other names share memory", after="these names share memory")]
         first = found[0]
         source = nearest.uses.get(first.path) if nearest is not None else None

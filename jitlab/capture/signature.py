@@ -111,10 +111,11 @@ def _float_key(value: float) -> Any:
 
 
 def _object_key(value: Any) -> Any:
-    try:
-        return _ObjectKey(value)
-    except TypeError:
-        pass
+    if not isinstance(value, (set, bytearray)):
+        try:
+            return _ObjectKey(value)
+        except TypeError:
+            pass
     try:
         hash(value)
     except TypeError:
@@ -261,8 +262,16 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
         for path in [p for p in new if p not in old] + [p for p in old if p not in new]:
             text = lambda leaves, path=path: leaves[path].text if path in leaves else "absent"  # noqa: E731
             result.append(Change("structure", path, text(old), text(new), "Pass the same keys and lengths each time."))
-    order = ("structure", "argument_type", "dtype", "rank", "python_value", "shape")
-    return sorted(result, key=lambda change: order.index(change.cause))
+    return sorted(result, key=lambda change: _WEIGHTS.index(change.cause))
+
+
+#: The weightiest cause first; of two traces that differ in as much, the lighter cause is nearer.
+_WEIGHTS = ("structure", "argument_type", "rank", "dtype", "python_value", "shape")
+
+
+def distance(found: Sequence[Change]) -> tuple[int, int]:
+    """How far away a trace is, given what differs from it."""
+    return len(found), -_WEIGHTS.index(found[0].cause) if found else 0
 
 
 def _change(old: Leaf, new: Leaf, others: Sequence[Leaf]) -> Change | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -90,6 +91,7 @@ class Input:
     binding: Binding | None = None
     captured: bool = False  # reached through a name, not an argument
     source: Source | None = None  # where it was first reached
+    is_array: bool = True  # else a NumPy scalar
     tensor: Tensor = field(init=False)
 
 
@@ -171,7 +173,7 @@ class Capture:
         shape = tuple(self._extent(n) for n in value.shape)
         type = ArrayType(shape, value.dtype)
         node = self.graph.append(Node(Parameter(type), (), type, name=_identifier(path)))
-        input = Input(node, value, path, binding, captured, here() if captured else None)
+        input = Input(node, value, path, binding, captured, here() if captured else None, not is_scalar)
         cell = Cell(self, node, input)
         if not is_scalar:
             cell.readonly = not value.flags.writeable
@@ -254,7 +256,7 @@ class Capture:
         if not isinstance(value, (np.ndarray, np.generic)):
             return value
         text = f"{type(owner).__name__}.{name}"
-        return self.value(value, text, Binding(text, lambda: getattr(owner, name, None), "attribute"))
+        return self.value(value, text, Binding(text, _attribute_reader(owner, name), "attribute"))
 
     def load_item(self, owner: Any, key: Any) -> Any:
         if type(owner) is np.ndarray:
@@ -777,6 +779,15 @@ class Capture:
         for node in [node for node in self.values if node in gone]:
             del self.values[node]
         graph._names, graph.scopes, graph.scope_count = mark.names, mark.scopes, mark.scope_count
+
+
+def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:
+    """Reads an attribute without keeping its owner alive."""
+    try:
+        reference = weakref.ref(owner)
+    except TypeError:
+        return lambda: getattr(owner, name, None)
+    return lambda: getattr(reference(), name, None)
 
 
 class _Place:

@@ -38,6 +38,7 @@ class Trace:
     guards: list[Any]
     slots: int = 0
     uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
+    last_call: int = 0  # on the clock of the function
     orders: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (output, its axes as they lie in memory)
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
     layouts: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (input, strides) that views depend on
