@@ -31,6 +31,7 @@ from jitlab.capture import (
     changes,
     current_capture,
     describe,
+    distance,
     find_definition,
     finish,
     key_of,
@@ -43,6 +44,10 @@ from jitlab.ir import Graph, Source, is_operation
 from jitlab.passes import run_passes
 from jitlab.report.dumps import dump_cluster
 from jitlab.runtime import Executable
+from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
+
+#: A signature that was called so often gets a C function of its own; a function has at most so many of them.
+WARM_CALLS, MAX_ENTRIES = 5, 4
 
 
 @dataclass(frozen=True)
@@ -98,10 +103,11 @@ class Function:
         self._signature = Signature(python_function)
         self._traces: OrderedDict[Any, list[Trace]] = OrderedDict()
         self._history: list[tuple[tuple[Leaf, ...], Trace]] = []
-        self._count = 0
+        self._count = self._clock = 0
         self._lock = threading.RLock()
         self._bound: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._warned: set[str] = set()
+        self._warm: list[Any] = []  # what the C functions in front of this one need to live
         functools.update_wrapper(self, python_function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -167,14 +173,39 @@ class Function:
             with self._lock:
                 trace = self._find(key, leaves) or self._trace(key, values, leaves)
         self._check_bindings(trace)
+        trace.calls += 1
+        if trace.calls == WARM_CALLS:
+            self._add_entry(trace, kwargs)
         try:
             return trace(trace.collect(leaves)), trace
         except NotReplayable as refusal:
             return self._run_as_python(args, kwargs, "aliasing", str(refusal)), None
 
+    def _add_entry(self, trace: Trace, kwargs: dict[str, Any]) -> None:
+        """From now on calls with this signature are answered by a C function, where that can be (design D17)."""
+        form = trace.plain_results()
+        arrays = all(x.is_array and not x.captured for x in trace.inputs)
+        if trace.executable is None or form is None or kwargs or not arrays or trace.layouts or not layout_is_known() or len(self._warm) >= MAX_ENTRIES:
+            return
+        if [x.path for x in trace.inputs] != list(self._signature.names) or isinstance(self.python_function, _WeakMethod):
+            return  # an array in a list is another signature than the array itself
+        made = trace.executable.warm(*form)
+        if made is None:
+            return
+        warm, codes = made
+        otherwise = self._warm[-1][0] if self._warm else functools.partial(Function.__call__, self)
+        entry, keep = make_entry(warm, events.busy.word, otherwise, self.name)
+        self._warm.append((entry, keep, codes))
+        kind = type(self)
+        if kind is Function:
+            kind = type("Function", (Function,), {"__module__": Function.__module__, "__doc__": Function.__doc__})
+        kind.__call__ = entry  # type: ignore[method-assign]
+        self.__class__ = kind
+
     def _find(self, key: Any, leaves: Sequence[Any]) -> Trace | None:
         for trace in self._traces.get(key, ()):
             if trace.fits(leaves):
+                trace.last_call = self._clock = self._clock + 1
                 return trace
         return None
 
@@ -229,6 +260,7 @@ class Function:
         trace = self._record(values, leaves, described)
         trace.run = compile_trace(trace, self.options)
         self._count += 1
+        trace.last_call = self._clock = self._clock + 1
         self._send_traced(described, leaves, trace, started)
         self._traces.setdefault(key, []).append(trace)
         self._history.append((described, trace))
@@ -269,6 +301,8 @@ class Function:
         trace.same = [
             (positions[n], input.value) for n, input in enumerate(capture.inputs[: len(positions)]) if input in capture.met_again
         ]
+        for input in trace.inputs[: len(positions)]:
+            input.value = None  # a trace does not keep its first arguments alive
         return trace
 
     def _call_recorded(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -278,7 +312,9 @@ class Function:
         return HOOKS.call(function, *args, **kwargs) if self.autograph else function(*args, **kwargs)
 
     def _forget_oldest(self) -> None:
-        _, oldest = self._history.pop(0)
+        """The trace that was called longest ago makes room."""
+        number = min(range(len(self._history)), key=lambda n: self._history[n][1].last_call)
+        _, oldest = self._history.pop(number)
         for key, traces in list(self._traces.items()):
             if oldest in traces:
                 traces.remove(oldest)
@@ -305,7 +341,7 @@ class Function:
         if not self._history:
             return [Change("first_call")], None
         candidates = [(changes(before, described), trace) for before, trace in reversed(self._history)]
-        found, nearest = min(candidates, key=lambda candidate: len(candidate[0]))
+        found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
         if found:
             return found, nearest
         layouts = [] if nearest is None else [nearest.inputs[n].path for n, _ in nearest.layouts]

@@ -6,6 +6,8 @@ what is compiled (design D12). Events carry plain data only, so that they can be
 
 from __future__ import annotations
 
+import ctypes
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -221,12 +223,33 @@ def listen(listener: Listener) -> Iterator[None]:
 
 
 def add_listener(listener: Listener) -> None:
-    _listeners.append(listener)
+    with busy.block:
+        _listeners.append(listener)
+        busy.word.value += 1
 
 
 def remove_listener(listener: Listener) -> None:
-    if listener in _listeners:
-        _listeners.remove(listener)
+    with busy.block:
+        if listener in _listeners:
+            _listeners.remove(listener)
+            busy.word.value -= 1
+
+
+class Busy:
+    """Somebody listens or something is being captured: while `word` is not 0, warm calls take the Python way, where both
+    are looked after. C code reads the word."""
+
+    def __init__(self) -> None:
+        self.word = ctypes.c_int64(0)
+        self.block = threading.Lock()
+
+    def __enter__(self) -> None:
+        with self.block:
+            self.word.value += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.block:
+            self.word.value -= 1
 
 
 def current_cell() -> str:
@@ -243,5 +266,6 @@ def in_cell(cell: str) -> Iterator[None]:
         _cell.reset(token)
 
 
+busy = Busy()
 _listeners: list[Listener] = []
 _cell: ContextVar[str] = ContextVar("jitlab_cell", default="")

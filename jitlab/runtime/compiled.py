@@ -31,11 +31,13 @@ class Compiled:
     run: Callable[[int], int] = lambda context: 0
     llvm: str = ""
     better: Future[None] | None = None
+    address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)  # of `run`; C code reads it here
     _keep: list[Any] = field(default_factory=list)
 
     def install(self, loaded: machine.Loaded, tier: str) -> None:
         function = _Entry(loaded.address("run"))
         self._keep.append((loaded, function))
+        self.address.value = loaded.address("run")
         self.run, self.tier = function, tier
 
     def wait(self) -> None:

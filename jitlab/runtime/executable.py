@@ -14,9 +14,10 @@ from jitlab.ir import Cluster, Clustering, Node, Plan, plain
 from jitlab.ir.program import Buffer
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
+from jitlab.targets.cpu_llvm.entry import Argument, Launch, Result, Warm
 
 from .blas import gemm_address
-from .buffers import aligned, pool
+from .buffers import POOLED_BYTES, aligned, pool
 from .compiled import Compiled, Origin, compiled
 
 #: Cycles after which a native function comes up for air: some 50 ms.
@@ -24,6 +25,9 @@ BUDGET = 100_000_000
 
 #: Bytes that one chunk of an outer loop touches, at least.
 CHUNK_BYTES = 1 << 18
+
+#: Scratch that a warm call may have on the stack.
+SCRATCH_BYTES = 1 << 14
 
 
 @dataclass
@@ -187,6 +191,45 @@ class Executable:
         from dataclasses import replace
 
         self.plan.kernels[:] = [replace(k, name=f"k{i}") for i, k in enumerate(self.plan.kernels)]
+
+    def warm(self, form: type | None, scalars: Sequence[bool]) -> tuple[Warm, list[Compiled]] | None:
+        """What a C function needs to run this trace without Python, or None when it has to go through Python.
+
+        For plans of clusters alone with small results and little scratch, contiguous arguments. `scalars`: which of the
+        graph's outputs are given back as NumPy scalars; `form`: how they are packed.
+        """
+        graph, clusters = self.graph, self.clustering.clusters
+        if len(clusters) != len(self.clustering.steps) or len(set(graph.outputs)) != len(graph.outputs):
+            return None
+        if any(n.op.is_parameter or n.type.nbytes >= POOLED_BYTES for n in graph.outputs):
+            return None
+        place: dict[Node, tuple[str, int]] = {n: ("argument", i) for i, n in enumerate(graph.parameters)}
+        place |= {n: ("result", i) for i, n in enumerate(graph.outputs)}
+        launches, codes, used = [], [], 0
+        for cluster in clusters:
+            variant = self._variants.get((cluster.name, tuple("C" for _ in cluster.inputs)))
+            if variant is None or variant.lowered.copies:
+                return None
+            lowered, pointers = variant.lowered, []
+            slot = variant.code.layout.FIRST
+            for node in (*lowered.inputs, *lowered.outputs):
+                if node not in place and not hasattr(node.op, "value"):
+                    place[node] = ("scratch", used)
+                    used += -(-max(node.type.nbytes, 1) // 128) * 128
+                if node in place:
+                    pointers.append((slot, *place[node]))
+                slot += 1
+            for buffer in (*lowered.program.temps, *lowered.program.rows):
+                pointers.append((slot, "scratch", used))
+                used += -(-_bytes(buffer, lowered) // 128) * 128
+                slot += 1
+            launches.append(Launch(variant.template, variant.code.address, tuple(pointers)))
+            codes.append(variant.code)
+        if used > SCRATCH_BYTES:
+            return None
+        arguments = tuple(Argument(np.dtype(n.dtype), plain(n.shape)) for n in graph.parameters)
+        results = tuple(Result(np.dtype(n.dtype), plain(n.shape), s) for n, s in zip(graph.outputs, scalars, strict=True))
+        return Warm(arguments, results, form, tuple(launches), used), codes
 
     # -- host operations
 

@@ -1,0 +1,235 @@
+"""The C function behind a warm call: checks exact arguments, makes the results, runs the machine code (design D17).
+
+It knows the layout of NumPy's array object (public through its macros and stable in 2.x); `layout_is_known` verifies that on
+a real array first. Whatever differs from the one signature it was made for goes on to `self`, the Python way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from . import machine
+
+HEAD = object.__basicsize__
+DATA, NDIM, DIMS, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 40, 48))
+WANTED_FLAGS = 0x0101  # contiguous and aligned
+NEW_FROM_DESCR, RETURN = 94, 76  # slots of NumPy's C API, fixed by its ABI
+FASTCALL_KEYWORDS = 0x82
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An ndarray of exactly this dtype and shape."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A new array; `scalar`: given back as a NumPy scalar."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    scalar: bool
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One native function: the context to start from, where its address stands (it may change), and which memory goes to
+    which slot: ("argument" or "result", number) or ("scratch", offset)."""
+
+    template: np.ndarray
+    run: ctypes.c_void_p
+    pointers: tuple[tuple[int, str, int], ...]
+
+
+@dataclass(frozen=True)
+class Warm:
+    """One signature's way through: what a warm call checks and does. `form`: None for one bare result, tuple or list."""
+
+    arguments: tuple[Argument, ...]
+    results: tuple[Result, ...]
+    form: type | None
+    launches: tuple[Launch, ...]
+    scratch_bytes: int
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (("name", ctypes.c_char_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+
+
+def make_entry(warm: Warm, busy: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
+    """A builtin function for warm calls, and what has to live as long as it does.
+
+    It calls `otherwise` with the same arguments when anything differs, or `busy` is not 0.
+    """
+    text = _entry_text(warm, ctypes.addressof(busy))
+    loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
+    definition = _MethodDef(name.encode(), loaded.address("warm"), FASTCALL_KEYWORDS, None)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+    function = new(ctypes.addressof(definition), otherwise, None)
+    return function, (definition, loaded, warm, busy)
+
+
+@cache
+def layout_is_known() -> bool:
+    """Does an array object of this process look as the emitted code expects? False leaves every call to Python."""
+    if sys.implementation.name != "cpython" or ctypes.sizeof(ctypes.c_void_p) != 8 or not sys.byteorder == "little":
+        return False
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return False
+    array = np.zeros((3, 5), np.float32)
+    try:
+        api = _api()
+    except (AttributeError, ValueError):
+        return False
+
+    def word(offset: int) -> int:
+        return ctypes.c_int64.from_address(id(array) + offset).value
+
+    dims = (ctypes.c_int64 * 2).from_address(word(DIMS))
+    return bool(
+        api[NEW_FROM_DESCR]
+        and word(HEAD - 8) == id(np.ndarray)
+        and word(DATA) == array.ctypes.data
+        and ctypes.c_int32.from_address(id(array) + NDIM).value == 2
+        and tuple(dims) == (3, 5)
+        and word(DESCR) == id(np.dtype(np.float32))
+        and ctypes.c_int32.from_address(id(array) + FLAGS).value & WANTED_FLAGS == WANTED_FLAGS
+    )
+
+
+def _api() -> Any:
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return ctypes.cast(pointer(np._core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+
+
+def _entry_text(warm: Warm, busy: int) -> str:
+    api = _api()
+    n = 0
+    lines: list[str] = []
+
+    def new(text: str) -> str:
+        nonlocal n
+        n += 1
+        lines.append(f"  %t{n} = {text}")
+        return f"%t{n}"
+
+    def at(pointer: str, offset: int, type: str) -> str:
+        place = new(f"getelementptr i8, ptr {pointer}, i64 {offset}")
+        return new(f"load {type}, ptr {place}")
+
+    def check(condition: str, label: str) -> None:
+        lines.append(f"  br i1 {condition}, label %{label}, label %slow")
+        lines.append(f"{label}:")
+
+    lines.append("entry:")
+    for number, launch in enumerate(warm.launches):
+        lines.append(f"  %ctx{number} = alloca [{len(launch.template)} x i64], align 64")
+    lines.append(f"  %scratch = alloca [{max(warm.scratch_bytes, 1)} x i8], align 128")
+    idle = new(f"icmp eq i64 {new(f'load i64, ptr inttoptr (i64 {busy} to ptr)')}, 0")
+    plain = new("icmp eq ptr %names, null")
+    count = new(f"icmp eq i64 %nargs, {len(warm.arguments)}")
+    check(new(f"and i1 {new(f'and i1 {idle}, {plain}')}, {count}"), "begin")
+    data = []
+    for number, argument in enumerate(warm.arguments):
+        object_ = at("%args", 8 * number, "ptr")
+        check(new(f"icmp eq ptr {at(object_, HEAD - 8, 'ptr')}, inttoptr (i64 {id(np.ndarray)} to ptr)"), f"array{number}")
+        same = new(f"icmp eq ptr {at(object_, DESCR, 'ptr')}, inttoptr (i64 {id(argument.dtype)} to ptr)")
+        rank = new(f"icmp eq i32 {at(object_, NDIM, 'i32')}, {len(argument.shape)}")
+        flags = new(f"and i32 {at(object_, FLAGS, 'i32')}, {WANTED_FLAGS}")
+        whole = new(f"icmp eq i32 {flags}, {WANTED_FLAGS}")
+        check(new(f"and i1 {new(f'and i1 {same}, {rank}')}, {whole}"), f"shape{number}")
+        if argument.shape:
+            dims = at(object_, DIMS, "ptr")
+            fits = "true"
+            for axis, extent in enumerate(argument.shape):
+                equal = new(f"icmp eq i64 {at(dims, 8 * axis, 'i64')}, {extent}")
+                fits = equal if fits == "true" else new(f"and i1 {fits}, {equal}")
+            check(fits, f"data{number}")
+        data.append(at(object_, DATA, "ptr"))
+
+    made: list[str] = []
+    failures: list[str] = []
+    globals_: list[str] = []
+    for number, result in enumerate(warm.results):
+        dims = f"@dims{number}"
+        values = ", ".join(f"i64 {extent}" for extent in result.shape) or "i64 0"
+        globals_.append(f"{dims} = internal constant [{max(len(result.shape), 1)} x i64] [{values}]")
+        descr = f"ptr inttoptr (i64 {id(result.dtype)} to ptr)"
+        lines.append(f"  call void @Py_IncRef({descr})")
+        array = new(
+            f"call ptr inttoptr (i64 {api[NEW_FROM_DESCR]} to ptr)(ptr inttoptr (i64 {id(np.ndarray)} to ptr), {descr}, "
+            f"i32 {len(result.shape)}, ptr {dims}, ptr null, ptr null, i32 0, ptr null)"
+        )
+        failures.append(_release(number, made))
+        lines.append(f"  br i1 {new(f'icmp eq ptr {array}, null')}, label %lost{number}, label %made{number}")
+        lines.append(f"made{number}:")
+        made.append(array)
+    memory = {("argument", i): pointer for i, pointer in enumerate(data)}
+    memory |= {("result", i): at(array, DATA, "ptr") for i, array in enumerate(made)}
+    for number, launch in enumerate(warm.launches):
+        context, size = f"%ctx{number}", 8 * len(launch.template)
+        start = f"ptr inttoptr (i64 {launch.template.ctypes.data} to ptr)"
+        lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {context}, {start}, i64 {size}, i1 0)")
+        for slot, kind, which in launch.pointers:
+            pointer = memory.get((kind, which)) or new(f"getelementptr i8, ptr %scratch, i64 {which}")
+            place = new(f"getelementptr i64, ptr {context}, i64 {slot}")
+            lines.append(f"  store ptr {pointer}, ptr {place}")
+        run = new(f"load ptr, ptr inttoptr (i64 {ctypes.addressof(launch.run)} to ptr)")
+        status = new(f"call i64 {run}(ptr {context})")
+        lines.append(f"  br i1 {new(f'icmp eq i64 {status}, 0')}, label %ran{number}, label %failed")
+        lines.append(f"ran{number}:")
+    values_ = [
+        new(f"call ptr inttoptr (i64 {api[RETURN]} to ptr)(ptr {array})") if result.scalar else array
+        for result, array in zip(warm.results, made, strict=True)
+    ]
+    if warm.form is None:
+        lines.append(f"  ret ptr {values_[0]}")
+    else:
+        kind = "Tuple" if warm.form is tuple else "List"
+        pack = new(f"call ptr @Py{kind}_New(i64 {len(values_)})")
+        lines.append(f"  br i1 {new(f'icmp eq ptr {pack}, null')}, label %failed, label %pack")
+        lines.append("pack:")
+        for number, value in enumerate(values_):
+            new(f"call i32 @Py{kind}_SetItem(ptr {pack}, i64 {number}, ptr {value})")
+        lines.append(f"  ret ptr {pack}")
+    lines.append("failed:")
+    lines.extend(f"  call void @Py_DecRef(ptr {array})" for array in made)
+    lines.append("  br label %slow")
+    lines.extend(failures)
+    lines.append("slow:")
+    lines.append("  %slowly = call ptr @PyObject_Vectorcall(ptr %self, ptr %args, i64 %nargs, ptr %names)")
+    lines.append("  ret ptr %slowly")
+    return "\n".join(
+        [
+            *globals_,
+            "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
+            "declare void @Py_IncRef(ptr)",
+            "declare void @Py_DecRef(ptr)",
+            "declare ptr @PyTuple_New(i64)",
+            "declare i32 @PyTuple_SetItem(ptr, i64, ptr)",
+            "declare ptr @PyList_New(i64)",
+            "declare i32 @PyList_SetItem(ptr, i64, ptr)",
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+            "define ptr @warm(ptr %self, ptr %args, i64 %nargs, ptr %names) {",
+            *lines,
+            "}",
+        ]
+    )
+
+
+def _release(number: int, made: Sequence[str]) -> str:
+    """No memory for a result: give back those that were made, and let the error pass."""
+    lines = [f"lost{number}:", *(f"  call void @Py_DecRef(ptr {array})" for array in made), "  ret ptr null"]
+    return "\n".join(lines)
