@@ -1,0 +1,210 @@
+"""What running compiled code promises: one compilation for all sizes, fused kernels, errors, interrupts, recycled memory."""
+
+import _thread
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jitlab as jl
+from jitlab import events
+from jitlab.runtime import forget_compiled, layout_of, pool
+from jitlab.runtime.buffers import ALIGNMENT, Pool, size_class
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def heard(call, kind):
+    """The events of one kind while `call` runs."""
+    seen = []
+    with events.listen(seen.append):
+        call()
+    return [e for e in seen if isinstance(e, kind)]
+
+
+def test_a_second_shape_compiles_nothing():
+    forget_compiled()
+    f = jl.function(softmax)
+    first = heard(lambda: f(np.ones((40, 33))), events.ProgramCompiled)
+    assert first and all(e.origin in ("compiled", "disk") for e in first)
+    second = heard(lambda: f(np.ones((41, 70))), events.ProgramCompiled)
+    assert [e.origin for e in second] == ["memory"]
+    np.testing.assert_allclose(f(np.ones((41, 70))), np.full((41, 70), 1 / 70))
+
+
+def test_softmax_is_one_kernel_that_reads_x_once():
+    x = np.random.default_rng(0).normal(size=(64, 100))
+    with jl.record() as recording:
+        y = jl.function(softmax)(x)
+    np.testing.assert_allclose(y, softmax(x), rtol=1e-13)
+    (kernel,) = recording.report().kernels
+    assert (kernel.bytes_read, kernel.bytes_written) == (x.nbytes, x.nbytes)
+
+
+def test_level_o0_gives_each_operation_its_kernel():
+    from jitlab.cluster import cluster
+    from jitlab.runtime import Executable
+
+    from .random_graphs import random_graph
+
+    graph, arguments = random_graph(3)
+    kernels = {}
+    for level in ("O0", "O1"):
+        executable = Executable(cluster(graph, jit_compile=True), level=level)
+        executable.run(arguments)
+        kernels[level] = len(executable.plan.kernels)
+    assert kernels["O0"] > kernels["O1"]
+
+
+@pytest.mark.parametrize("tier", ["quick", "good"])
+def test_both_tiers_give_the_same_bits(tier, monkeypatch):
+    import importlib
+
+    module = importlib.import_module("jitlab.runtime.compiled")
+    forget_compiled()
+    monkeypatch.setattr(module.config, "cache", False)
+    x = np.random.default_rng(1).normal(size=(37, 211)).astype(np.float32)
+    f = jl.function(softmax)
+    y = f(x)
+    if tier == "good":
+        for compiled in module._by_text.values():
+            compiled.wait()
+    again = f(x)
+    assert y.tobytes() == again.tobytes()
+
+
+def test_an_index_out_of_range_is_numpys_error_at_its_line():
+    f = jl.function(lambda x, i: x[i] + 1)
+    x = np.arange(10.0)
+    np.testing.assert_array_equal(f(x, np.array([-10, 9])), x[[-10, 9]] + 1)
+    for bad in (10, -11):
+        with pytest.raises(IndexError, match=r"out of bounds.*line \d+"):
+            f(x, np.array([0, bad, 1]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(["f4", "f8"]), st.sampled_from(["uniform", "huge first", "alternating"]))
+def test_sums_keep_their_error_bound(seed, dtype, kind):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 30_000))
+    x = rng.uniform(0, 1, n).astype(dtype)
+    if kind == "huge first":
+        x[0] = 1e7
+    elif kind == "alternating":
+        x *= np.where(np.arange(n) % 2, 1, -1).astype(dtype)
+    exact = math.fsum(x.astype(np.float64))
+    limit = (8 + np.log2(n)) * np.finfo(dtype).eps * float(np.abs(x).astype(np.float64).sum())
+    assert abs(float(total(x)) - exact) <= limit
+    rows = x[: n // 8 * 8].reshape(-1, 8)
+    assert abs(float(columns(rows)[3]) - math.fsum(rows[:, 3].astype(np.float64))) <= limit
+
+
+total = jl.function(lambda x: x.sum())
+columns = jl.function(lambda x: x.sum(axis=0))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="this system has no alarm signal")
+def test_an_interrupt_ends_a_long_run_soon():
+    f = jl.function(lambda x: (np.sin(np.sin(np.sin(np.sin(np.sin(np.sin(x)))))) ** 3.7).sum())
+    f(np.ones(10))
+    x = np.random.default_rng(0).uniform(1, 2, 30_000_000)  # some seconds of work
+    started = time.perf_counter()
+
+    def interrupt():
+        time.sleep(0.3)
+        nonlocal started
+        started = time.perf_counter()
+        _thread.interrupt_main()
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        f(x)
+    late = time.perf_counter() - started
+    thread.join()
+    assert late < 2, f"the interrupt came through after {late:.2f} s"  # 0.2 s on a quiet machine
+
+
+def test_an_interrupt_during_compilation_leaves_a_usable_function(monkeypatch):
+    from jitlab.targets.cpu_llvm import codegen
+
+    forget_compiled()
+    real = codegen.module_for
+
+    def interrupted(program):
+        raise KeyboardInterrupt
+
+    f = jl.function(lambda x: np.tanh(x) * 3 - 1)
+    monkeypatch.setattr(codegen, "module_for", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        f(np.ones(7))
+    monkeypatch.setattr(codegen, "module_for", real)
+    np.testing.assert_allclose(f(np.ones(7)), np.tanh(np.ones(7)) * 3 - 1)
+
+
+def test_integer_edges_do_not_kill_the_process():
+    program = """
+import numpy as np, jitlab as jl
+low = np.array([np.iinfo('i8').min, -7, 7, 0]); one = np.array([-1, 0, -2, 0])
+f = jl.function(lambda a, b: (a // b, a % b, a << np.abs(b) * 40, a >> np.abs(b) * 40, abs(a)))
+with np.errstate(all='ignore'):
+    for got, want in zip(f(low, one), (low // one, low % one, low << np.abs(one) * 40, low >> np.abs(one) * 40, abs(low))):
+        np.testing.assert_array_equal(got, want)
+    x = np.array([np.nan, np.inf, -np.inf, 1e300, -1e300, 3.7])
+    np.testing.assert_array_equal(jl.function(lambda x: x.astype('i8'))(x), x.astype('i8'))
+    np.testing.assert_array_equal(jl.function(lambda x: x.astype('i4'))(x), x.astype('i4'))
+print('alive')
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env={**os.environ})
+    assert done.stdout.strip() == "alive", done.stderr
+
+
+def test_results_lie_in_recycled_memory():
+    f = jl.function(lambda x: x + 1)
+    x = np.zeros(100_000)
+    y = f(x)
+    where = y.ctypes.data
+    assert where % ALIGNMENT == 0
+    part = y[10:20]
+    del y
+    z = f(x)
+    other = z.ctypes.data
+    assert other != where, "a view keeps its block"
+    np.testing.assert_array_equal(part, 1)
+    del part, z
+    again = f(x)
+    assert again.ctypes.data in (where, other)
+
+
+def test_the_pool_keeps_within_its_limit():
+    own = Pool(limit_bytes=1 << 20)
+    arrays = [own.empty((1 << 16,), np.dtype("f8")) for _ in range(4)]
+    del arrays
+    assert 0 < own.free_bytes <= 1 << 20
+    own.trim()
+    assert own.free_bytes == 0
+    for n in (1, 1000, 65_536, 100_001, 10**8):
+        assert n <= size_class(n) <= max(n * 9 // 8 + 128, 128)
+    assert pool.empty((3,), np.dtype("f4")).flags.owndata
+
+
+def test_layouts():
+    x = np.zeros((4, 6))
+    assert layout_of(x) == "C"
+    assert layout_of(x.T) == "F"
+    assert layout_of(x[:, :3]) == "R"
+    assert layout_of(x[:, ::2]) == "S"
+    assert layout_of(x[::-1]) == "S"
+    assert layout_of(np.zeros((4, 6), ">f8")) == ""
+    assert layout_of(np.frombuffer(bytes(81), np.uint8)[1:].view("f8")) in ("", "C")
