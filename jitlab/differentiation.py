@@ -11,7 +11,7 @@ import numpy as np
 from jitlab.api import Function
 from jitlab.capture import HOOKS, Capture, Tensor, current_capture, describe
 from jitlab.capture.positions import here
-from jitlab.capture.state import Cell
+from jitlab.capture.tensor import Cell
 from jitlab.errors import CaptureError
 from jitlab.passes import gradients as append_gradients
 

@@ -95,7 +95,7 @@ class PlanMade(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramCompiled(Event):
-    """A Program became machine code. `origin`: "compiled", "disk" (object cache) or "memory" (same text as before: nothing done)."""
+    """A Program became machine code. `origin`: "compiled", "disk" (object cache), "memory" (same text as before)."""
 
     kind: ClassVar[str] = "program-compiled"
     function: str

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import Tensor, current_capture
-from jitlab.capture.state import Cell
+from jitlab.capture.tensor import Cell
 from jitlab.errors import ShapeError
 from jitlab.ir import plain
 

@@ -1,9 +1,22 @@
-"""The representations: Graph (arrays), Program (scalars in loops), and what they are made of. Plain data, printed and checked."""
+"""Graph (operations on arrays), Program (scalars in loops) and what they are made of: plain data, printed and checked."""
 
+from . import program
 from .extents import Extent, Poly, plain, poly
 from .graph import Graph, Node, NodeDef, Op, Scope, current_graph, interpret, node_def, positions
-from .plan import Apart, Cluster, Clustering, Edge, Joined, KernelInfo, NotFused, Plan, Reason, Stays, is_operation, line_numbers
-from . import program
+from .plan import (
+    Apart,
+    Cluster,
+    Clustering,
+    Edge,
+    Joined,
+    KernelInfo,
+    NotFused,
+    Plan,
+    Reason,
+    Stays,
+    is_operation,
+    line_numbers,
+)
 from .types import NOWHERE, TRACED_DTYPES, ArrayType, Source, Sources, short_dtype
 from .verify import verify
 

@@ -122,7 +122,7 @@ class Load(Expr):
         return tuple(e for e, _ in self.gathered)
 
     @cached_property
-    def depends(self) -> frozenset[str]:  # type: ignore[override]
+    def depends(self) -> frozenset[str]:
         own = set(self.offset.vars)
         if self.buffer.kind != "input":
             own.add(f"={self.buffer.name}")  # its contents: a load is not moved out of a loop that writes them
@@ -145,7 +145,7 @@ class Local(Expr):
     dtype: np.dtype
 
     @cached_property
-    def depends(self) -> frozenset[str]:  # type: ignore[override]
+    def depends(self) -> frozenset[str]:
         return frozenset((self.name,))
 
 
@@ -157,7 +157,7 @@ class IndexValue(Expr):
     dtype: np.dtype = field(default_factory=lambda: np.dtype("i8"))
 
     @cached_property
-    def depends(self) -> frozenset[str]:  # type: ignore[override]
+    def depends(self) -> frozenset[str]:
         return frozenset(self.index.vars)
 
 

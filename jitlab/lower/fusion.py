@@ -66,7 +66,7 @@ class Group:
 
 def fuse(cluster: Cluster, sizes: Sizes, wanted: set[Node], *, level: str) -> tuple[list[Group], set[Node]]:
     """Groups in the order they run, and the nodes that get memory of their own; `wanted` are to be among those."""
-    stored = _must_be_stored(cluster, level) | wanted
+    stored = _must_be_stored(cluster, sizes, level) | wanted
     while True:
         try:
             stages = _stages(cluster, sizes, stored)
@@ -100,22 +100,22 @@ def boundaries(cluster: Cluster, groups: list[Group], stored: set[Node], level: 
     return edges
 
 
-def _must_be_stored(cluster: Cluster, level: str) -> set[Node]:
+def _must_be_stored(cluster: Cluster, sizes: Sizes, level: str) -> set[Node]:
     inside = set(cluster.nodes)
     stored = {node for node in cluster.outputs}
     for node in cluster.nodes:
         if isinstance(node.op, (Product, *REGION)):
             stored.add(node)
-        if isinstance(node.op, Product) and by_library(node):
+        if isinstance(node.op, Product) and by_library(node, sizes):
             stored.update(operand_root(source) for source in node.inputs)
         elif level == "O0" and not isinstance(node.op, (Constant, View, Reshape, Reduction)):
             stored.add(node)
     return {node for node in stored if node in inside and not isinstance(node.op, Constant)}
 
 
-def by_library(node: Node) -> bool:
+def by_library(node: Node, sizes: Sizes) -> bool:
     """Is this product of matrices a call of a BLAS? Integers, bools, halves and complex numbers have loops of our own."""
-    return node.dtype in (np.dtype("f4"), np.dtype("f8")) and bool(node.type.ndim or node.inputs[0].ndim)
+    return sizes.blas and node.dtype in (np.dtype("f4"), np.dtype("f8")) and bool(node.type.ndim or node.inputs[0].ndim)
 
 
 def operand_root(node: Node) -> Node:
@@ -160,7 +160,7 @@ def _stage(node: Node, inside: set[Node], sizes: Sizes, stored: set[Node]) -> St
         expr = reader.read(x, position)
         gone = tuple(axis in node.op.axes for axis, n in enumerate(x.shape) if int(n) != 1)
         stage = Stage(node, "reduce", space, gone)
-    elif isinstance(node.op, Product) and not by_library(node):
+    elif isinstance(node.op, Product) and not by_library(node, sizes):
         space, expr = contraction(node, reader, sizes)
         stage = Stage(node, "reduce", space, (*(False for _ in space[:-1]), True)) if space else Stage(node, "reduce", (), ())
         if int(node.inputs[0].shape[-1]) == 1:
@@ -328,7 +328,8 @@ def _why_not_fused(
     name = producer.name
     lines = ", ".join(str(n) for n in sorted({s.line for s in producer.sources})) or "?"
     if level == "O0":
-        return Reason(NotFused.LEVEL, f"Not fused: level O0 gives each operation its own kernel; {name} is {size}"), "--level O1"
+        text = f"Not fused: level O0 gives each operation its own kernel; {name} is {size}"
+        return Reason(NotFused.LEVEL, text), "--level O1"
     if "gemm" in (made.kind, group.kind):
         text = f"Not fused: a library call reads and writes whole matrices; {name} is {size} (line {lines})"
         return Reason(NotFused.LIBRARY_CALL, text), None

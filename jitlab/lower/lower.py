@@ -61,15 +61,15 @@ class Lowered:
     copies: list[Node] = field(default_factory=list)  # inputs to be made contiguous first
 
 
-def lower(cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1") -> Lowered:
-    """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster."""
+def lower(cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True) -> Lowered:
+    """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster; `blas`: may it be called?"""
     given = dict(zip(cluster.inputs, layouts, strict=True))
     inside = set(cluster.nodes)
     wanted: set[Node] = set()
     copies: list[Node] = []
     while True:
         try:
-            lowered = _Lowering(cluster, values, given, level, wanted).run()
+            lowered = _Lowering(cluster, Sizes(cluster.nodes, values, blas=blas), given, level, wanted).run()
         except Unreadable as unreadable:  # it has to lie in memory, row after row
             node = unreadable.node
             if node in inside:
@@ -85,9 +85,11 @@ def lower(cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *
 
 
 class _Lowering:
-    def __init__(self, cluster: Cluster, values: dict[str, int], layouts: dict[Node, Layout], level: str, wanted: set[Node]) -> None:
+    def __init__(
+        self, cluster: Cluster, sizes: Sizes, layouts: dict[Node, Layout], level: str, wanted: set[Node]
+    ) -> None:
         self.cluster, self.layouts, self.level, self.wanted = cluster, layouts, level, wanted
-        self.sizes = Sizes(cluster.nodes, values)
+        self.sizes = sizes
         self.buffers: dict[Node, Buffer] = {}
         self.inputs: list[Node] = []
         self.scalars: dict[Node, Scalar] = {}
@@ -274,7 +276,7 @@ class _Lowering:
         return Reader(self.sizes, resolve, self._scalar, self._check)
 
     def _operand(self, node: Node, names: tuple[str, str], reader: Reader) -> tuple[Load, Poly, bool]:
-        """(load, leading dimension, transposed) of a matrix operand. Raises Unreadable when no library can read it as it lies."""
+        """(load, leading dimension, transposed) of a matrix operand. Raises Unreadable if no library reads it as it lies."""
         position = self._batch_position(node, names)
         e = reader.read(node, position)
         if not isinstance(e, Load) or e.gathered:

@@ -9,8 +9,8 @@ import numpy as np
 from jitlab.ir import Node, Poly, plain
 from jitlab.ir.program import Apply, CheckedIndex, Expr, Index, IndexValue, Load, Scalar, contiguous_strides
 from jitlab.ops.base import Elementwise, Generated
-from jitlab.ops.indexing import Gather, Take
 from jitlab.ops.elementwise import Cast
+from jitlab.ops.indexing import Gather, Take
 from jitlab.ops.sources import Constant, Length
 from jitlab.ops.views import Reshape, View
 
@@ -78,11 +78,10 @@ class Reader:
             args = tuple(self.read(source, ()) for source in node.inputs)
             return Apply(op, args, node.dtype, indices, sources=node.sources)
         if isinstance(op, Take):
-            (_, indices) = node.inputs
-            n = indices.ndim
-            axis = op.axis
+            (_, picked) = node.inputs
+            n, axis = picked.ndim, op.axis
             rest = (*position[:axis], Index(), *position[axis + n :])
-            return self._read_gathered(node, rest, [(axis, indices, position[axis : axis + n])])
+            return self._read_gathered(node, rest, [(axis, picked, position[axis : axis + n])])
         if isinstance(op, Gather):
             return self._read_gathered(node, *gather_positions(node, node.inputs[0], node.inputs[1:], position))
         raise Unreadable(node)

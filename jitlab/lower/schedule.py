@@ -96,7 +96,8 @@ class Nest:
         """Outer loops shared by all stages; passes over the inner axes, one after the other."""
         k = len(self.group.outer)
         passes = self._passes(k)
-        short = all(self._extent_value(p.inner) < SHORT for p in passes if p.inner) and self._value(self.group.outer[-1]) >= SHORT
+        short = all(self._extent_value(p.inner) < SHORT for p in passes if p.inner)
+        short = short and self._value(self.group.outer[-1]) >= SHORT
         if not short:
             self._keep_dear(passes, k)
         body: list[Statement] = []

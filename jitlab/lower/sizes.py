@@ -13,7 +13,8 @@ from jitlab.ops.views import Update
 class Sizes:
     """Polynomials of a Program. Symbols are n0, n1, ... in order of first use, so that equal Programs have equal text."""
 
-    def __init__(self, nodes: Sequence[Node], values: dict[str, int]) -> None:
+    def __init__(self, nodes: Sequence[Node], values: dict[str, int], *, blas: bool = True) -> None:
+        self.blas = blas  # is there a library for products of matrices?
         self._known = values  # of the graph's symbols
         self._equal: dict[str, Poly] = {}
         self._names: dict[str, Poly] = {}

@@ -1,4 +1,4 @@
-"""The BLAS that NumPy brings, by C pointer (design D19); where it cannot be found, products of matrices stay host operations."""
+"""The BLAS that NumPy brings, by C pointer (design D19)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PATTERNS = ("scipy_cblas_{}64_", "cblas_{}64_", "cblas_{}$NEWLAPACK$ILP64")
 def gemm_address(name: str) -> int:
     """The address of `cblas_sgemm` or `cblas_dgemm` (64-bit integers); 0 when NumPy's BLAS has no such symbol."""
     try:
-        library = ctypes.CDLL(np._core._multiarray_umath.__file__)
+        library = ctypes.CDLL(np._core._multiarray_umath.__file__)  # type: ignore[attr-defined]
     except (AttributeError, OSError):
         return 0
     for pattern in PATTERNS:

@@ -183,7 +183,7 @@ class Executable:
         cache = self.__dict__.setdefault("_lowered_by_layout", {})
         key = (cluster.name, layouts)
         if key not in cache:
-            cache[key] = lower(cluster, self._values, layouts, level=self.level)
+            cache[key] = lower(cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")))
         return cache[key]  # type: ignore[no-any-return]
 
     def _number_kernels(self) -> None:

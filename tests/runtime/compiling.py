@@ -7,6 +7,7 @@ from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
 from jitlab.ops import Parameter
 from jitlab.runtime import Executable
 
+
 def parameter(graph, array, name="x"):
     """A parameter for an array, an extent symbol for each axis longer than 1."""
     shape = tuple(

@@ -3,8 +3,8 @@
 import numpy as np
 
 from jitlab.ir import Graph, plain, verify
-from jitlab.ops.build import apply, elementwise
 from jitlab.ops.arithmetic import Abs, Add, Maximum, Mul, Neg, Sub
+from jitlab.ops.build import apply, elementwise
 from jitlab.ops.functions import Exp, Tanh
 from jitlab.ops.indexing import Take
 from jitlab.ops.joining import Concatenate
@@ -98,7 +98,9 @@ def _random_node(rng, nodes, index):
         if kind == "take" and x.ndim == 2 and int(x.shape[0]) == int(nodes[0].shape[0]):
             return apply(Take(0), x, index)
         if kind == "reshape" and x.ndim == 2:
-            return reshape(x, (x.shape[0] * x.shape[1],)) if rng.random() < 0.5 else broadcast_to(expand_dims(x, (0,)), (2, *x.shape))
+            if rng.random() < 0.5:
+                return reshape(x, (x.shape[0] * x.shape[1],))
+            return broadcast_to(expand_dims(x, (0,)), (2, *x.shape))
     except ValueError:
         return None
     return None

@@ -208,3 +208,15 @@ def test_layouts():
     assert layout_of(x[::-1]) == "S"
     assert layout_of(np.zeros((4, 6), ">f8")) == ""
     assert layout_of(np.frombuffer(bytes(81), np.uint8)[1:].view("f8")) in ("", "C")
+
+
+def test_products_of_matrices_need_no_blas(monkeypatch):
+    import importlib
+
+    module = importlib.import_module("jitlab.runtime.executable")
+    monkeypatch.setattr(module, "gemm_address", lambda name: 0)
+    rng = np.random.default_rng(0)
+    a, b, v = rng.normal(size=(7, 13)), rng.normal(size=(13, 5)), rng.normal(size=13)
+    f = jl.function(lambda a, b, v: (a @ b, a @ v, v @ b, v @ v, np.stack([a, a]) @ b))
+    for got, want in zip(f(a, b, v), (a @ b, a @ v, v @ b, v @ v, np.stack([a, a]) @ b), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-12)

@@ -39,7 +39,6 @@ from jitlab.ir.program import (
     expressions,
     walk,
 )
-
 from jitlab.ops.base import Generated
 
 from . import machine

@@ -111,7 +111,10 @@ def layout_is_known() -> bool:
 def _api() -> Any:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    return ctypes.cast(pointer(np._core._multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    return ctypes.cast(
+        pointer(np._core._multiarray_umath._ARRAY_API, None),  # type: ignore[attr-defined]
+        ctypes.POINTER(ctypes.c_void_p),
+    )
 
 
 def _entry_text(warm: Warm, busy: int) -> str:
