@@ -30,7 +30,7 @@ from .hooks import HOOKS
 from .number import Number, derived
 from .positions import describe, display_name, is_converted, register
 from .signature import Change, Leaf, changes, distance
-from .state import Capture, Input, Mark, ReflectedUfunc
+from .state import Capture, Input, Mark, ReflectedUfunc, random_state, set_random_state
 from .tensor import Cell, Tensor
 from .trace import Build, NotReplayable, Structure, Trace, depends_on_layout, shared_outputs
 
@@ -264,7 +264,8 @@ class CellCapture(Capture):
             return value
         if kind in (list, tuple, dict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._read_container(key, text, fetch, value)
-        if isinstance(value, (np.ndarray, np.generic)) or hasattr(kind, "__array__") or hasattr(kind, "__array_interface__"):
+        foreign = hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
+        if isinstance(value, (np.ndarray, np.generic)) or (foreign and not hasattr(kind, "__jitlab_tensor__")):
             raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
         if hasattr(kind, "__next__"):
             raise EndPiece("effect", f"{text} is an iterator")
@@ -530,14 +531,17 @@ _ITERABLES = (
 )  # fmt: skip
 
 _PURE_MODULES = frozenset({"math", "cmath", "operator", "itertools", "_operator"})
+_OURS = frozenset({"jit_scope", "grad", "value_and_grad", "gradients"})
 _READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
 
 
 def _is_pure(function: Any, owner: Any) -> bool:
     """No effect on Python objects: functions of mathematics, methods of immutable objects, reading methods of containers."""
     module = getattr(function, "__module__", None) or ""
-    if module in _PURE_MODULES or module.split(".")[0] in ("jitlab", "scipy"):
+    if module in _PURE_MODULES or module.split(".")[0] == "scipy" or hasattr(owner, "__jitlab_tensor__"):
         return True
+    if module.split(".")[0] == "jitlab":
+        return getattr(function, "__name__", "") in _OURS
     if isinstance(owner, (str, bytes, int, float, complex, tuple, range, frozenset)) and not isinstance(owner, type):
         return True
     if isinstance(owner, (list, dict, set)):
@@ -985,7 +989,7 @@ class _Run:
             self.scopes.pop()
 
     def perform(self, trace: PieceTrace, inputs: list[Any], numbers: list[Any], segment: Segment, at: int) -> int:
-        states = [(generator, _state(generator)) for generator in trace.generators]
+        states = [(generator, random_state(generator)) for generator in trace.generators]
         started = time.perf_counter_ns()
         try:
             trace.perform(inputs, numbers, self.namespace)
@@ -993,7 +997,7 @@ class _Run:
             if isinstance(error, InvalidArgumentError):
                 raise
             for generator, state in states:
-                _restore(generator, state)
+                set_random_state(generator, state)
             code = "aliasing" if isinstance(error, NotReplayable) else "error"
             for statement in segment.statements[at : at + trace.length]:
                 self.plain(statement, code, str(error).split("\n")[0])
@@ -1164,19 +1168,6 @@ def _reason(error: Exception) -> tuple[str, str]:
     if isinstance(error, JitlabError):
         return "value", error.what
     return "error", f"{type(error).__name__}: {error}"
-
-
-def _state(generator: Any) -> Any:
-    if isinstance(generator, np.random.RandomState):
-        return generator.get_state(legacy=False)
-    return copy.deepcopy(generator.bit_generator.state)
-
-
-def _restore(generator: Any, state: Any) -> None:
-    if isinstance(generator, np.random.RandomState):
-        generator.set_state(state)
-    else:
-        generator.bit_generator.state = state
 
 
 def interpreted(trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:

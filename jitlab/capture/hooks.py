@@ -145,6 +145,9 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         if function in FUNCTIONS and any(isinstance(x, Tensor) for x in args):
             return capture.call_function(function, args, kwargs)
         return known(capture, *args, **kwargs)
+    if function is np.random.seed:  # a function, not a method like the others
+        owner = np.random.mtrand._rand
+        function = owner.seed
     if isinstance(owner, (np.random.Generator, np.random.RandomState)):
         return capture.draw(owner, function, args, kwargs)
     if is_numpy(function):
@@ -160,8 +163,8 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
 
 
 def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    deep_args = [capture.deep_value(x) for x in args]
-    deep_kwargs = {key: capture.deep_value(x) for key, x in kwargs.items()}
+    deep_args = [capture.operand(x) for x in args]
+    deep_kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
     if any(map(has_tensor, (*deep_args, *deep_kwargs.values()))) or _in(function, CREATION):
         return capture.call_function(function, deep_args, deep_kwargs)
     result = capture.call_on_values(function, args, kwargs)

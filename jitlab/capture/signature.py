@@ -96,7 +96,7 @@ def _key(value: Any, leaves: list[Any]) -> Any:
     if isinstance(value, dict):
         return kind, tuple((name, _key(value[name], leaves)) for name in sorted(value, key=repr))
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
-        if not isinstance(value, type):
+        if not isinstance(value, type) and not hasattr(value, "__jitlab_tensor__"):
             raise Foreign("an argument", value)
     return _object_key(value)
 

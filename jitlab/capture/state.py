@@ -213,6 +213,18 @@ class Capture:
                 return input.tensor
         return self.add_input(x, text or "scalar", binding=binding, captured=True)
 
+    def operand(self, x: Any) -> Any:
+        """An argument of a NumPy function: `deep_value`, and the tensor of what stands for one (`Variable`)."""
+        if isinstance(x, Tensor):
+            return x
+        tensor_of = getattr(type(x), "__jitlab_tensor__", None)
+        if tensor_of is not None:
+            return tensor_of(x)
+        if type(x) in (list, tuple):
+            items = [self.operand(item) for item in x]
+            return type(x)(items) if any(a is not b for a, b in zip(items, x, strict=True)) else x
+        return self.deep_value(x)
+
     def deep_value(self, x: Any) -> Any:
         """`value` of everything in tuples, lists and dicts; a container that holds no array stays the same object."""
         if type(x) in (list, tuple):
@@ -315,7 +327,10 @@ class Capture:
 
     def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A NumPy function of Python values alone."""
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if isinstance(result, (np.random.Generator, np.random.RandomState)):
+            return self.random_generator(result, function, args, kwargs)
+        return result
 
     def is_moving(self, input: Input) -> bool:
         return False
@@ -333,6 +348,8 @@ class Capture:
             raise must_compile(self, function.__name__, "random numbers are drawn by NumPy")
         copy = self.generators.setdefault(id(generator), (generator, _copied(generator)))[1]
         call = _Drawing(generator, function.__name__)
+        if function.__name__ == "shuffle" and args and isinstance(args[0], Tensor):
+            return self._shuffle(call, copy, args[0], kwargs)
         template = Template(self)
         made_args, made_kwargs = template.of(tuple(args)), template.of(dict(kwargs))
         real = [self.evaluate(node) for node in template.nodes]
@@ -340,12 +357,36 @@ class Capture:
         if not isinstance(result, (np.ndarray, np.generic)):
             if isinstance(result, (int, float)):
                 result = np.asarray(result)[()]
+            elif function.__name__ == "seed":
+                result = np.True_
             else:
                 raise no_array(function.__name__, result)
         reason = "random numbers are drawn by NumPy"
         return add_host_call(
             self, call, made_args, made_kwargs, template.nodes, result, "stateful_random", reason, effects=True
         )
+
+    def random_generator(self, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """`np.random.default_rng(seed)` in the program: the same generator begins anew at each run."""
+        if self.strict:
+            raise must_compile(self, function.__name__, "random numbers are drawn by NumPy")
+        begin = _Beginning(generator, function, args, kwargs)
+        add_host_call(self, begin, (), {}, [], np.True_, "stateful_random", "random numbers are drawn by NumPy", effects=True)
+        return generator
+
+    def _shuffle(self, call: Any, copy: Any, x: Tensor, kwargs: dict[str, Any]) -> None:
+        """`rng.shuffle(x)`: a shuffled copy, assigned."""
+        self._check_writable(x)
+        template = Template(self)
+        made = template.of((x,))
+        real = np.array(self.evaluate(template.nodes[0]))
+        getattr(copy, call.__name__)(real, **kwargs)
+        on_copy = _OnCopy(call)
+        reason = "random numbers are drawn by NumPy"
+        result = add_host_call(
+            self, on_copy, made, kwargs, template.nodes, real, "stateful_random", reason, effects=True
+        )
+        self.assign(x, result, "unsafe")
 
     # ---- results
     def fresh(self, node: Node, *, is_scalar: bool = False) -> Tensor:
@@ -419,8 +460,8 @@ class Capture:
     def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A NumPy function (or ufunc, or method of a ufunc) of Tensors."""
         self.check_open()
-        args = [self.deep_value(x) for x in args]
-        kwargs = {key: self.deep_value(x) for key, x in kwargs.items()}
+        args = [self.operand(x) for x in args]
+        kwargs = {key: self.operand(x) for key, x in kwargs.items()}
         out = kwargs.get("out")
         if out is None and isinstance(function, np.ufunc) and len(args) > function.nin:
             args, outs = args[: function.nin], args[function.nin :]
@@ -826,13 +867,41 @@ class _Drawing:
         self.__name__ = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self.generator, self.__name__)(*args, **kwargs)
+        result = getattr(self.generator, self.__name__)(*args, **kwargs)
+        return np.True_ if self.__name__ == "seed" else result
+
+
+class _Beginning:
+    """Sets a generator that the program makes back to how it is made, at each run."""
+
+    def __init__(self, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self.generator = generator
+        self.make = lambda: function(*args, **kwargs)
+        self.__name__ = function.__name__
+
+    def __call__(self) -> Any:
+        set_random_state(self.generator, random_state(self.make()))
+        return np.True_
+
+
+def random_state(generator: Any) -> Any:
+    """What a random generator will draw depends on this alone."""
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return deepcopy(generator.bit_generator.state)
+
+
+def set_random_state(generator: Any, state: Any) -> None:
+    if isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        generator.bit_generator.state = state
 
 
 def _copied(generator: Any) -> Any:
     if isinstance(generator, np.random.RandomState):
         copy = np.random.RandomState()
-        copy.set_state(generator.get_state(legacy=False))
+        set_random_state(copy, random_state(generator))
         return copy
     return deepcopy(generator)
 

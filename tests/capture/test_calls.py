@@ -396,6 +396,19 @@ def test_random_numbers_are_drawn_at_each_call_as_numpy_does():
     assert_same(first, [a(2) + np.random.rand(2) for _ in range(2)])
 
 
+def test_generator_made_inside_begins_anew_at_each_call():
+    def f(x):
+        rng = np.random.default_rng(7)
+        np.random.seed(3)
+        y = x + rng.normal(size=2)
+        rng.shuffle(y)
+        return y + rng.random(), np.random.rand(2)
+
+    traced = jl.function(f)
+    for _ in range(3):
+        assert_same(traced(a(2)), f(a(2)))
+
+
 def test_unconverted_function_is_caught_by_the_protocols():
     scope = {"np": np}
     exec("def f(x, out):\n    np.add(x, 1, out=out)\n    return np.sin(x) * np.float64(2) + np.concatenate([x, x])[:3]", scope)

@@ -13,6 +13,7 @@ import pytest
 from cell_programs import CELLS, ERRORS, namespace
 from same import assert_same, assert_same_sharing
 
+import jitlab as jl
 from jitlab import events
 from jitlab.capture.cells import CellResult, run_cell
 from jitlab.errors import CaptureError, InvalidArgumentError
@@ -172,3 +173,61 @@ def test_overlapping_arrays_are_left_to_python():
     expected[1:] += expected[:-1]
     assert_same(names["v"], expected)
     assert [code for code, _, _ in result.statements] == ["aliasing", "aliasing"]
+
+
+def test_scope_in_a_cell_marks_its_operations():
+    names = namespace() | {"jl": jl}
+    result = run_cell("a = v + 1\nwith jl.jit_scope(True):\n    b = a * 2\n    c = b - 1\nd = c + a", names, "<scope>")
+    (trace,) = result.traces
+    marks = {node.op.name: node.attrs.get("_XlaScope") for node in trace.graph.nodes if node.op.name in ("Mul", "Sub")}
+    assert marks == {"Mul": "jit_scope_0", "Sub": "jit_scope_0"}
+    assert all("_XlaScope" not in n.attrs for n in trace.graph.nodes if n.op.name == "AddV2")
+    assert not result.statements
+
+
+def test_scope_with_a_print_inside_is_cut_into_pieces_that_keep_it():
+    names = namespace() | {"jl": jl}
+    result = run_cell("with jl.jit_scope(True):\n    b = v * 2\n    print(end='')\n    c = b - 1", names, "<scope2>")
+    nodes = [node for trace in result.traces for node in trace.graph.nodes if node.op.name in ("Mul", "Sub")]
+    assert [node.attrs["_XlaScope"] for node in nodes] == ["jit_scope_0", "jit_scope_0"]
+    assert names["c"].tolist() == [-1, 1, 3, 5, 7] and [code for code, _, _ in result.statements] == ["effect"]
+
+
+def test_function_called_in_a_cell_keeps_its_own_traces():
+    names = namespace() | {"step": jl.function(lambda x, k: x * k)}
+    result = run_cell("for i in range(3):\n    w = step(v, 2)\n    w += 1", names, "<own>")
+    assert names["step"].experimental_get_tracing_count() == 1
+    assert {code for code, _, _ in result.statements} == {"compiled_function"} and len(result.traces) == 1
+    assert_same(names["w"], names["v"] * 2 + 1)
+
+
+def test_gradient_in_a_cell_is_part_of_the_piece():
+    names = namespace() | {"jl": jl, "w": np.ones(4)}
+    source = "def loss(w):\n    return ((x @ w - 1) ** 2).mean()\nfor i in range(4):\n    value, g = jl.value_and_grad(loss)(w)\n    w -= 0.001 * g"
+    result = run_cell(source, names, "<grad>")
+    x, w = names["x"], np.ones(4)
+    for _ in range(4):
+        w -= 0.001 * 2 / 3 * x.T @ (x @ w - 1)
+    np.testing.assert_allclose(names["w"], w)
+    assert len(result.traces) == 1 and result.runs == 4
+
+
+def test_variable_in_a_cell():
+    names = namespace() | {"jl": jl, "w": jl.Variable(np.zeros(5))}
+    result = run_cell("for i in range(3):\n    w.assign_add(v * i)\n    t = np.sum(w) + w[1]", names, "<variable>")
+    assert_same(names["w"].numpy(), np.arange(5.0) * 3)
+    assert names["t"] == 33 and len(result.traces) == 1
+
+
+def test_keyboard_interrupt_leaves_the_statement_before():
+    names = namespace() | {"stop": np.array([1.0])}
+
+    def interrupted(trace):
+        def run(inputs):
+            raise KeyboardInterrupt
+
+        return run
+
+    with pytest.raises(KeyboardInterrupt):
+        run_cell("a = 1\nprint(end='')\nv += 1\nb = v * 2", names, "<interrupt>", executor=interrupted)
+    assert names["a"] == 1 and "b" not in names and names["v"].tolist() == [0, 1, 2, 3, 4]
