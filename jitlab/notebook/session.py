@@ -65,6 +65,8 @@ class Session:
         self._live: threading.Thread | None = None
         self._lock = threading.Lock()
         self._deaf: int | None = None
+        self._wake = threading.Event()
+        self._stopped = False
 
     def start(self) -> None:
         """Attach to the shell, the events, and the panel where there is a kernel."""
@@ -80,6 +82,8 @@ class Session:
 
     def stop(self) -> None:
         events.remove_listener(self.hear)
+        self._stopped = True
+        self._wake.set()
         for name, hook in (("pre_run_cell", self.pre_run_cell), ("post_run_cell", self.post_run_cell)):
             try:
                 self.shell.events.unregister(name, hook)
@@ -169,7 +173,7 @@ class Session:
             assert run.recording is not None
             run.recording.listen(event)
             self.emit(run.id, event)
-            if self.link is not None:
+            if self.link is not None and self.link.attached:
                 self._dirty.add(run.id)
                 self._keep_live()
 
@@ -230,16 +234,18 @@ class Session:
                 if self._live is None:
                     self._live = threading.Thread(target=self._push_live, name="jitlab-reports", daemon=True)
                     self._live.start()
+        if not self._wake.is_set():
+            self._wake.set()
 
     def _push_live(self) -> None:
         wait = LIVE_SECONDS
         while True:
+            self._wake.wait()
             time.sleep(wait)
-            with self._lock:
-                if not self._dirty and not self._stack:
-                    self._live = None
-                    return
-                ids, self._dirty = self._dirty, set()
+            if self._stopped:
+                return
+            self._wake.clear()
+            ids, self._dirty = self._dirty, set()
             began = time.perf_counter()
             with Undisturbed("could not send a report"):
                 for id in ids:

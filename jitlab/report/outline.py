@@ -90,7 +90,8 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6) -> Outline
     return Outline(
         lead=wording.clean(verdict["lead"]), counts=_counts(verdict), seconds=verdict["seconds"],
         numpy_seconds=verdict["numpy_seconds"], next=verdict["next"],
-        boxes=tuple(box for i, box in enumerate(boxes) if i in kept), hidden=len(boxes) - len(kept), retraces=rows,
+        boxes=tuple(box if i + 1 in kept else replace(box, edge="") for i, box in enumerate(boxes) if i in kept),
+        hidden=len(boxes) - len(kept), retraces=rows,
         more_retraces=more, warm_up=warm_up, lanes=tuple(data["timeline"]["lanes"]),
         colors={cluster["name"]: cluster["color"] for cluster in data["clusters"]},
     )  # fmt: skip
@@ -214,7 +215,7 @@ def _cut(edge: Json) -> Cut:
     if edge["bytes"] and not wording.names_size(head):
         head = f"{head}, {wording.size(edge['bytes'])}"
     flip = edge["would_fuse_if"]
-    why = f"{why[0].upper()}{why[1:].removesuffix('.')}." if why else ""
+    why = f"{why.removesuffix('.')}." if why else ""
     return Cut(f"Not fused: {head}", why, wording.clean(wording.flip_text(flip)) if flip else None)
 
 
@@ -228,7 +229,7 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
             groups.setdefault((retrace["function"], retrace["cause"], retrace["argument"]), []).append(retrace)
     rows = []
     for (_, cause, argument), group in groups.items():
-        start, then = group[0]["before"], group[0]["after"]
+        start, then = (wording.short_type(group[0][key]) for key in ("before", "after"))
         change = f": {_short(start)} → {_short(then)}" if start or then else ""
         more = f" (+{len(group) - 1} more)" if len(group) > 1 else ""
         numbers = wording.line_text({n for r in group for n in wording.numbers_of(r["lines"])})

@@ -359,6 +359,7 @@ def width(text: str, size: float, bold: bool = False) -> float:
 
 def cut(text: str, size: float, room: float, bold: bool = False) -> str:
     """The text, or as much of it as fits with an ellipsis."""
+    text = text[:600]
     if width(text, size, bold) <= room:
         return text
     while text and width(text + "…", size, bold) > room:
@@ -379,7 +380,7 @@ def wrapped(text: str, size: float, room: float) -> list[str]:
 
 def chain(ops: Sequence[str], room: float, size: float = 11) -> str:
     """`MatMul → Add → Max`, with a count of those that don't fit."""
-    for n in range(len(ops), 0, -1):
+    for n in range(min(len(ops), 60), 0, -1):  # no more fit
         rest = f" → +{len(ops) - n}" if n < len(ops) else ""
         text = " → ".join(ops[:n]) + rest
         if n == 1 or width(text, size) <= room:

@@ -11,6 +11,7 @@ from . import wording
 from .outline import Box, Outline, outline
 
 WIDTH = 100
+MOST_OPS = 40  # named of a kernel
 TIME_AT = 55  # the column where times end
 
 
@@ -64,7 +65,9 @@ def _box(box: Box) -> list[str]:
                 lines += _folded("     ", cut.why)
                 if cut.flip:
                     lines += _folded("     ", cut.flip)
-            lines += _timed(f"  {kernel.name} {' '.join(kernel.ops)}", kernel.seconds, kernel.note)
+            more = [f"+{len(kernel.ops) - MOST_OPS}"] if len(kernel.ops) > MOST_OPS else []
+            shown = " ".join([kernel.name, *kernel.ops[:MOST_OPS], *more])
+            lines += _timed(f"  {shown}", kernel.seconds, kernel.note)
         return lines
     many = f"{box.count} × " if box.count > 1 else ""
     where = ", ".join(filter(None, ("host" if box.kind == "host" else "Python", box.lines)))

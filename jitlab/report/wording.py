@@ -110,8 +110,19 @@ def cause_text(cause: str, before: str = "") -> str:
     return CAUSES.get(cause) or cause.replace("_", " ")
 
 
+def short_type(text: str) -> str:
+    """ "float32[60000, 784]" -> "f32[60000,784]", wherever it stands in a text."""
+    kinds = {"float": "f", "int": "i", "uint": "u", "complex": "c"}
+    return re.sub(
+        r"\b(float|int|uint|complex)(\d+)\[([\d, ]*)\]",
+        lambda found: f"{kinds[found[1]]}{found[2]}[{found[3].replace(' ', '')}]",
+        text,
+    )
+
+
 def retrace_text(cause: str, argument: str, before: str, after: str) -> str:
     """The sentence of one retrace: subject, what it was and is, then the rule."""
+    before, after = short_type(before), short_type(after)
     if cause == "first_call":
         return "first call"
     name = argument or "an argument"
