@@ -15,7 +15,11 @@ def report_figure(data: Mapping[str, Any]) -> Any:
 
     figure = make_subplots(1, 3, subplot_titles=("Time", "Bytes moved a call", "Roofline"), horizontal_spacing=0.09)
     colors = {cluster["name"]: LINES[cluster["color"] % len(LINES)] for cluster in data["clusters"]}
-    rows = [_row(kernel, colors) for kernel in data["kernels"]]
+    unique = len({kernel["name"] for kernel in data["kernels"]}) == len(data["kernels"])
+    rows = [
+        _row(kernel, colors, kernel["name"] if unique else f"{kernel['cluster']} {kernel['name']}")
+        for kernel in data["kernels"]
+    ]
     hosts = [f for f in data["fallbacks"] if f["seconds"] is not None]
     timed = [row for row in rows if row["seconds"] is not None]
     names = [row["name"] for row in timed] + [_text(f"{f['op']} (host)") for f in hosts]
@@ -51,11 +55,11 @@ def report_figure(data: Mapping[str, Any]) -> Any:
     return figure
 
 
-def _row(kernel: Mapping[str, Any], colors: Mapping[str, str]) -> dict[str, Any]:
+def _row(kernel: Mapping[str, Any], colors: Mapping[str, str], name: str) -> dict[str, Any]:
     moved = kernel["bytes_read"] + kernel["bytes_written"]
     seconds = kernel["seconds"]
     return {
-        "name": _text(f"{kernel['cluster']} {kernel['name']}"), "color": colors.get(kernel["cluster"], LINES[0]),
+        "name": _text(name), "color": colors.get(kernel["cluster"], LINES[0]),
         "seconds": seconds, "bytes_read": kernel["bytes_read"], "bytes_written": kernel["bytes_written"],
         "intensity": kernel["flops"] / moved if moved else None,
         "rate": kernel["flops"] * kernel["calls"] / seconds if seconds else None,

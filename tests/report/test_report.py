@@ -236,5 +236,5 @@ def test_a_report_is_made_of_its_json_alone(report):
 
 def test_plot_has_a_bar_a_kernel():
     figure = samples.softmax_report(retraces=0).plot()
-    assert list(figure.data[0].x) == ["cluster_0 k0", "cluster_0 k1", "cluster_1 k2", "cluster_1 k3", "ArgPartition (host)"]
+    assert list(figure.data[0].x) == ["k0", "k1", "k2", "k3", "ArgPartition (host)"]
     assert len(figure.data[3].x) == 4
