@@ -11,6 +11,7 @@
       NoGradientError(LookupError)          a gradient through an operation that has none
       OptionError(ValueError)               an unknown or impossible option
       ForeignFileError(OSError)             a file that jitlab did not write stands where a dump should go
+      DatasetError(OSError)                 a data set that is not there, or whose files are damaged
 
 Every message says what, where, why and what to try, on four lines.
 """
@@ -65,3 +66,7 @@ class OptionError(JitlabError, ValueError):
 
 class ForeignFileError(JitlabError, OSError):
     """A file that jitlab did not write stands in the way."""
+
+
+class DatasetError(JitlabError, OSError):
+    """A data set that is not there, or whose files are damaged."""
