@@ -36,14 +36,15 @@ from jitlab.capture import (
     finish,
     key_of,
     leaves_of,
+    spans,
     substitute,
 )
 from jitlab.cluster import cluster
 from jitlab.config import config
 from jitlab.ir import Graph, Source, is_operation
 from jitlab.passes import run_passes
-from jitlab.report.dumps import dump_cluster
 from jitlab.runtime import Executable
+from jitlab.runtime.dumps import dump_cluster
 from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
 
 #: A signature that was called so often gets a C function of its own; a function has at most so many of them.
@@ -185,7 +186,9 @@ class Function:
         """From now on calls with this signature are answered by a C function, where that can be (design D17)."""
         form = trace.plain_results()
         arrays = all(x.is_array and not x.captured for x in trace.inputs)
-        if trace.executable is None or form is None or kwargs or not arrays or trace.layouts or not layout_is_known() or len(self._warm) >= MAX_ENTRIES:
+        if trace.executable is None or form is None or kwargs or not arrays or trace.layouts or not layout_is_known():
+            return
+        if len(self._warm) >= MAX_ENTRIES:
             return
         if [x.path for x in trace.inputs] != list(self._signature.names) or isinstance(self.python_function, _WeakMethod):
             return  # an array in a list is another signature than the array itself
@@ -227,7 +230,7 @@ class Function:
             events.send(
                 events.StatementRan(
                     cell=events.current_cell(), reason=reason, text=f"{self.name}: {what}",
-                    lines=(tuple(source),) if source else (), start_ns=started, duration_ns=time.perf_counter_ns() - started,
+                    lines=spans(source), start_ns=started, duration_ns=time.perf_counter_ns() - started,
                 )
             )  # fmt: skip
         return result
@@ -242,14 +245,15 @@ class Function:
             line = f" (line {input.source.line})" if input.source else ""
             warnings.warn(
                 f"{self.name} still uses the array that {binding.text}{line} was when it was traced; {binding.text} has been"
-                f" bound to another object since. Pass {binding.text} as an argument, or write into it: {binding.text}[...] = new",
+                f" bound to another object since. Pass {binding.text} as an argument, or write into it:"
+                f" {binding.text}[...] = new",
                 stacklevel=4,
             )
             if events.active():
                 events.send(
                     events.ValueFrozen(
                         cell=events.current_cell(), function=self.name, what=f"{binding.kind} {binding.text}",
-                        lines=(tuple(input.source),) if input.source else (),
+                        lines=spans(input.source),
                     )
                 )  # fmt: skip
 
@@ -298,9 +302,8 @@ class Function:
             finally:
                 capture.close()
         trace.leaves = positions
-        trace.same = [
-            (positions[n], input.value) for n, input in enumerate(capture.inputs[: len(positions)]) if input in capture.met_again
-        ]
+        arguments = capture.inputs[: len(positions)]
+        trace.same = [(positions[n], input.value) for n, input in enumerate(arguments) if input in capture.met_again]
         for input in trace.inputs[: len(positions)]:
             input.value = None  # a trace does not keep its first arguments alive
         return trace
@@ -349,15 +352,15 @@ class Function:
             fix = f"{layouts[0]} = np.ascontiguousarray({layouts[0]})"
             return [Change("layout", layouts[0], "one memory layout", "another memory layout", fix)], nearest
         fix = "Pass x.copy() where one array is passed twice, or where a global array is passed."
-        return [Change("aliasing", before="other arguments share memory", after="these arguments share memory", fix=fix)], nearest
+        found = [Change("aliasing", before="other arguments share memory", after="these arguments share memory", fix=fix)]
+        return found, nearest
 
-    def _lines(self, change: Change, nearest: Trace | None) -> tuple[tuple[Any, ...], ...]:
+    def _lines(self, change: Change, nearest: Trace | None) -> tuple[events.Span, ...]:
         """Where the changed argument was first used in the nearest trace; for a Python value, its parameter."""
         source = None
         if nearest is not None:
             source = nearest.uses.get(change.path) or self._parameter(change.path)
-        source = source or self._definition()
-        return (tuple(source),) if source else ()
+        return spans(source or self._definition())
 
     def _definition(self) -> Source | None:
         function = self._function() if not isinstance(self.python_function, _WeakMethod) else self.python_function.function

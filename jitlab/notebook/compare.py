@@ -16,7 +16,7 @@ from jitlab import events
 from jitlab.config import config
 from jitlab.ir import Graph, Node, is_operation
 from jitlab.report import Recording, wording
-from jitlab.runtime import Executable
+from jitlab.runtime import watching
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,8 @@ class Comparison:
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Inside, each run of compiled code is noted before it starts, in every thread."""
-        prepare = Executable.prepare
-
-        def noting(executable: Executable, arguments: Sequence[Any]) -> None:
-            self.note(executable, arguments)
-            prepare(executable, arguments)
-
-        Executable.prepare = noting  # type: ignore[method-assign, assignment]
-        try:
+        with watching(self.note):
             yield
-        finally:
-            Executable.prepare = prepare  # type: ignore[method-assign]
 
     def note(self, executable: Any, arguments: Sequence[Any]) -> None:
         """Keep copies of the arguments of a run that is about to start; refuse when they would be too many bytes."""
@@ -75,7 +66,7 @@ class Comparison:
         if not self.calls:
             return "nothing was compiled in this cell"
         for call in {id(call.executable): call for call in self.calls}.values():
-            settle(call.executable)
+            call.executable.settle()
             warm_up(call)
         replay = Recording()
         start = time.perf_counter_ns()
@@ -182,12 +173,6 @@ def warm_up(call: Call) -> None:
     """Run both sides once untimed, so that neither pays for the first touch of its memory."""
     op_by_op(call.executable.graph, call.arguments)
     call.executable.run(call.arguments)
-
-
-def settle(executable: Any) -> None:
-    """Wait until the code that later runs will use is there."""
-    for variant in list(executable._variants.values()):
-        variant.code.wait()
 
 
 def first_effect(graph: Graph) -> Node | None:

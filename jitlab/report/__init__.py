@@ -1,9 +1,8 @@
 """Recording -> Report -> text, picture, HTML, JSON, traces and dumps. Reads events and plans, changes nothing compiled."""
 
 from .build import Peaks
-from .dumps import dump_cluster
 from .expect import expect
 from .recording import Recording, explain, record
 from .report import MIME, Report
 
-__all__ = ["MIME", "Peaks", "Recording", "Report", "dump_cluster", "expect", "explain", "record"]
+__all__ = ["MIME", "Peaks", "Recording", "Report", "expect", "explain", "record"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from jitlab.ir import Node
+from jitlab.ir.dot import NODE_STYLE, quoted
 
 from . import wording
 
@@ -16,40 +16,6 @@ if TYPE_CHECKING:
 FILLS = ("#dbe9f4", "#d6ece5", "#f1e8d2", "#e3e1f4", "#e0e8ec", "#efe5dc")
 LINES = ("#0067a5", "#007a5a", "#8a6500", "#5a50b0", "#4b6a7c", "#7a5230")
 HOST = "#b04300"
-NODE_STYLE = 'node [shape=box, fontname="Helvetica", fontsize=10];'
-
-
-def quoted(text: object) -> str:
-    """A DOT string: quotes and backslashes of user text stay what they are, and it never becomes HTML or a port."""
-    plain = wording.clean(text).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{plain}"'
-
-
-def nodes_dot(title: str, nodes: Sequence[Node], marker: str = "") -> str:
-    """The DOT text of graph nodes: one box an operation, with its type and lines."""
-    names = {node: f"n{i}" for i, node in enumerate(nodes)}
-    lines = [marker] if marker else []
-    lines += ["digraph G {", f"  label={quoted(title)};", "  labelloc=t;", f"  {NODE_STYLE}"]
-    for node in nodes:
-        for source in node.inputs:
-            if source not in names:
-                names[source] = f"i{len(names)}"
-                lines.append(f"  {names[source]} [shape=ellipse, label={quoted(source.name)}];")
-    for node in nodes:
-        at = wording.line_text({source.line for source in node.sources})
-        label = "\\n".join(quoted(part)[1:-1] for part in (f"{node.op.name} {node.name}", node.type.describe(), at) if part)
-        lines.append(f'  {names[node]} [label="{label}"];')
-    for node in nodes:
-        lines += [f"  {names[source]} -> {names[node]};" for source in node.inputs]
-    return "\n".join([*lines, "}", ""])
-
-
-def text_dot(title: str, text: str, marker: str = "") -> str:
-    """The DOT text of one box that holds a text, line by line."""
-    label = "".join(quoted(line)[1:-1] + "\\l" for line in text.split("\n"))
-    head = [marker] if marker else []
-    box = f'  program [shape=box, fontname="Courier", fontsize=10, label="{label}"];'
-    return "\n".join([*head, "digraph G {", f"  label={quoted(title)};", "  labelloc=t;", box, "}", ""])
 
 
 def report_dot(data: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 import time
 from collections import OrderedDict, defaultdict, deque
@@ -17,21 +16,6 @@ from jitlab.ir import Plan
 if TYPE_CHECKING:
     from .report import Report
 
-
-def plan_in_use(function: str, trace: int, cluster: str | None) -> Plan | None:
-    """The plan of code that can still run. Nobody keeps a list of it, and it is asked for rarely: the collector knows it."""
-    from jitlab.runtime import Executable
-
-    for thing in gc.get_objects():
-        if type(thing) is Executable and (thing.function, thing.trace) == (function, trace):
-            if cluster is None or any(c.name == cluster for c in thing.clustering.clusters):
-                return thing.plan
-    return None
-
-
-#: Tell the plan of a function's trace, the one with that cluster when a cluster is given: for work that was planned before
-#: anybody listened, and for the texts of `report.ir`.
-plan_sources: list[Callable[[str, int, str | None], Plan | None]] = [plan_in_use]
 
 SPANS = 2000  # kept of each lane
 TRACES = 1000  # kept of each recording
@@ -243,11 +227,9 @@ def known_text(function: str, trace: int, cluster: str, stage: str) -> str | Non
 
 
 def _kept_plan(function: str, trace: int, cluster: str | None) -> Plan | None:
-    for source in plan_sources:
-        plan = source(function, trace, cluster)
-        if plan is not None and (cluster is None or any(c.name == cluster for c in plan.clustering.clusters)):
-            return plan
-    return None
+    from jitlab.runtime import plan_of
+
+    return plan_of(function, trace, cluster)
 
 
 _plan_of_cluster: OrderedDict[str, dict[str, Any]] = OrderedDict()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -82,20 +81,6 @@ def amount(number: int) -> str:
 def counted(number: int, noun: str) -> str:
     """(1, "kernel") -> "1 kernel"; (2, "kernel") -> "2 kernels"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def line_text(numbers: Iterable[int]) -> str:
-    """[3, 4, 5, 9] -> "lines 3-5, 9" with an en dash; "" for none."""
-    runs: list[list[int]] = []
-    for n in sorted(set(numbers)):
-        if runs and n == runs[-1][1] + 1:
-            runs[-1][1] = n
-        else:
-            runs.append([n, n])
-    if not runs:
-        return ""
-    text = ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in runs)
-    return f"line {text}" if text.isdigit() else f"lines {text}"
 
 
 def numbers_of(spans: Iterable[Sequence[Any]]) -> list[int]:
@@ -186,20 +171,6 @@ def calls_text(calls: int, seconds: float | None) -> str:
     if calls <= 1:
         return ""
     return counted(calls, "call") + (f" of {duration(seconds / calls)}" if seconds is not None else "")
-
-
-def clean(text: object) -> str:
-    """User text that can't act: control characters, direction marks and lone surrogates become visible escapes."""
-    plain = str(text)
-    if plain.isascii() and plain.isprintable():
-        return plain
-    return "".join(c.encode("unicode_escape").decode() if _acts(c) else c for c in plain)
-
-
-def _acts(c: str) -> bool:
-    if c == "\u200d":  # joins emoji
-        return False
-    return unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") or ord(c) & 0xFFFE == 0xFFFE
 
 
 def _is_number(text: str) -> bool:

@@ -2,8 +2,8 @@
 
 from .buffers import pool
 from .compiled import Compiled, Origin, compiled, forget_compiled
-from .executable import Executable, layout_of
+from .executable import Executable, layout_of, plan_of, watching
 
 trim = pool.trim
 
-__all__ = ["Compiled", "Executable", "Origin", "compiled", "forget_compiled", "layout_of", "pool", "trim"]
+__all__ = ["Compiled", "Executable", "Origin", "compiled", "forget_compiled", "layout_of", "plan_of", "pool", "trim", "watching"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -54,6 +56,12 @@ class Executable:
         self._variants: dict[tuple[str, tuple[str, ...]], Variant] = {}
         self._planned = False
         self._last_use = _last_uses(clustering)
+        _live.add(self)
+
+    def settle(self) -> None:
+        """Wait until the code that later runs will use is there."""
+        for variant in list(self._variants.values()):
+            variant.code.wait()
 
     def prepare(self, arguments: Sequence[Any]) -> None:
         """Lower every cluster (for these arguments' layouts), so that the plan is whole before the first run."""
@@ -81,6 +89,8 @@ class Executable:
     def run(self, arguments: Sequence[Any]) -> list[Any]:
         """The graph's outputs; 0-d results are NumPy scalars. Raises what NumPy raises for data it refuses."""
         self.prepare(arguments)
+        for watcher in tuple(_watchers):
+            watcher(self, arguments)
         values: dict[Node, Any] = dict(zip(self.graph.parameters, arguments, strict=True))
         for step in self.clustering.steps:
             if isinstance(step, Cluster):
@@ -245,6 +255,30 @@ class Executable:
                 op=node.op.name, start_ns=started, duration_ns=time.perf_counter_ns() - started,
             )
         )  # fmt: skip
+
+
+@contextmanager
+def watching(watcher: Callable[[Executable, Sequence[Any]], None]) -> Iterator[None]:
+    """Inside, `watcher` is told of each run, in any thread, before it starts."""
+    with events.busy:  # warm calls take the way on which they are seen
+        _watchers.append(watcher)
+        try:
+            yield
+        finally:
+            _watchers.remove(watcher)
+
+
+def plan_of(function: str, trace: int, cluster: str | None = None) -> Plan | None:
+    """The plan of a trace whose code can still run; the one with that cluster when a cluster is given."""
+    for executable in list(_live):
+        if (executable.function, executable.trace) == (function, trace):
+            if cluster is None or any(c.name == cluster for c in executable.clustering.clusters):
+                return executable.plan
+    return None
+
+
+_watchers: list[Callable[[Executable, Sequence[Any]], None]] = []
+_live: WeakSet[Executable] = WeakSet()
 
 
 def layout_of(array: np.ndarray) -> str:

@@ -9,6 +9,7 @@ import pytest
 import report_samples as samples
 
 from jitlab import events
+from jitlab.ir.dot import text_dot
 from jitlab.report import dot
 from jitlab.report.layered import graph_svg
 
@@ -104,7 +105,7 @@ def test_bundle_can_be_sent(report):
 
 
 def test_dot_holds_it_in_strings(report, nasty):
-    for text in (report.graph().source, dot.report_dot(report.to_json()), dot.text_dot(nasty, nasty)):
+    for text in (report.graph().source, dot.report_dot(report.to_json()), text_dot(nasty, nasty)):
         without = re.sub(r'"(?:[^"\\\n]|\\.)*"', "S", text)
         assert '"' not in without and "<" not in without.replace("->", "") and "evil" not in without
         assert not re.search("[\x00-\x08\x0b-\x1f]", text)

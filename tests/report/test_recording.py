@@ -2,7 +2,7 @@ import threading
 
 import report_samples as samples
 
-from jitlab import events
+from jitlab import events, runtime
 from jitlab.report import Peaks, Recording, build, explain, record, recording
 
 
@@ -46,10 +46,10 @@ def test_a_plan_heard_by_an_earlier_recording_explains_a_later_run():
     assert [cluster.name for cluster in later.report().clusters] == ["cluster_900", "cluster_901"]
 
 
-def test_a_plan_nobody_heard_of_comes_from_a_source(monkeypatch):
+def test_a_plan_nobody_heard_of_comes_from_the_code_that_runs(monkeypatch):
     plan = samples.softmax_plan(first_cluster=800, function="old")
     plan.texts["cluster_800", "llvm"] = "define void @run()"
-    monkeypatch.setattr(recording, "plan_sources", [lambda function, trace, cluster: plan if function == "old" else None])
+    monkeypatch.setattr(runtime, "plan_of", lambda function, trace, cluster=None: plan if function == "old" else None)
     rec = Recording()
     rec.listen(ran("cluster_800", function="old"))
     report = rec.report()

@@ -7,7 +7,8 @@ import report_samples as samples
 
 from jitlab import events
 from jitlab.errors import ForeignFileError, OptionError
-from jitlab.report import dump_cluster, dumps
+from jitlab.runtime import dumps
+from jitlab.runtime.dumps import dump_cluster
 
 BEFORE = "pipeline start, before inline"
 

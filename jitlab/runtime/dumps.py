@@ -14,8 +14,7 @@ from pathlib import Path
 from jitlab import events
 from jitlab.errors import ForeignFileError, OptionError
 from jitlab.ir import Cluster, Node
-
-from .dot import nodes_dot, text_dot
+from jitlab.ir.dot import nodes_dot, text_dot
 
 VARIABLES = ("TF_XLA_FLAGS", "XLA_FLAGS")
 MARKER = "// written by jitlab: it removes this file when it writes the next one of this name"
