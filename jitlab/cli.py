@@ -30,7 +30,9 @@ def open_lab(arguments: Sequence[str]) -> int:
         return 1
     command = [sys.executable, "-m", "jupyterlab", *arguments]
     if not any(given in ("-h", "--help", "--help-all", "--version") for given in arguments):
-        command.insert(3, str(tour_notebook()))
+        tour = tour_notebook()
+        # As the default address, so that it is also the one that --no-browser prints.
+        command[3:3] = [f"--ServerApp.root_dir={tour.parent}", f"--LabApp.default_url=/lab/tree/{tour.name}"]
         if hasattr(os, "geteuid") and os.geteuid() == 0 and "--allow-root" not in arguments:
             print("jitlab lab: running as root, so JupyterLab is started with --allow-root.", file=sys.stderr)
             command.append("--allow-root")

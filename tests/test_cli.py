@@ -19,7 +19,8 @@ def test_lab_opens_the_tour_and_hands_its_arguments_on(started, monkeypatch, tmp
     monkeypatch.setattr(cli, "tour_notebook", lambda: tour)
     monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
     cli.main(["lab", "--no-browser", "--port", "8899"])
-    assert started == [[sys.executable, "-m", "jupyterlab", str(tour), "--no-browser", "--port", "8899"]]
+    opens = [f"--ServerApp.root_dir={tmp_path}", "--LabApp.default_url=/lab/tree/tour.ipynb"]
+    assert started == [[sys.executable, "-m", "jupyterlab", *opens, "--no-browser", "--port", "8899"]]
 
 
 def test_lab_says_so_when_it_has_to_allow_root(started, monkeypatch, tmp_path, capsys):

@@ -17,6 +17,8 @@ interface NotebookWidget {
   };
 }
 
+const LET_GO = 'let-go.txt';
+
 /** What JupyterLab keeps of its layout. */
 interface Workspace {
   'layout-restorer:data'?: { main: { current: string }; right: { collapsed: boolean } };
@@ -40,6 +42,7 @@ export class Lab {
   async open(path: string, options: { kernel?: boolean; app?: 'lab' | 'notebook' } = {}): Promise<void> {
     const { kernel = true, app = 'lab' } = options;
     await this.endKernels();
+    await this.page.request.delete(`/api/contents/${LET_GO}`);
     if (app === 'notebook') {
       await this.page.goto(`/notebooks/${path}`);
     } else {
@@ -74,7 +77,11 @@ export class Lab {
   async run(...cells: string[]): Promise<void> {
     for (const cell of cells) {
       await this.select(cell);
-      await this.page.evaluate(() => window.jupyterapp.commands.execute('notebook:run-cell'));
+      const ended = await this.page.evaluate(() => window.jupyterapp.commands.execute('notebook:run-cell'));
+      if (ended !== true) {
+        const outputs = await this.page.locator('.jp-Notebook .jp-mod-active .jp-OutputArea').allTextContents();
+        throw new Error(`cell ${cell} failed: ${outputs.join('\n')}`);
+      }
     }
   }
 
@@ -92,6 +99,12 @@ export class Lab {
         .map(widget => widget.model.id)
     );
     await this.run(...cells.slice(0, count));
+  }
+
+  /** The cell `slow` of live.ipynb runs until this is called. */
+  async letGo(): Promise<void> {
+    const file = { type: 'file', format: 'text', content: 'go' };
+    expect((await this.page.request.put(`/api/contents/${LET_GO}`, { data: file })).ok()).toBe(true);
   }
 
   async select(cell: string): Promise<void> {

@@ -29,6 +29,7 @@ test('a cell that still runs says so, and none of its events is lost', async ({ 
   await expect(lab.panel).toHaveAttribute('data-running', 'true');
   await expect(lab.panel.getByRole('progressbar')).toBeVisible();
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.letGo();
   await expect(lab.panel).toHaveAttribute('data-running', 'false');
   await expect(lab.panel).toHaveAttribute('data-events', '5001');
 });
@@ -55,6 +56,7 @@ test('a reload in the midst of a run shows it at once, and every event in the en
   await lab.reload({ busy: true });
   await expect(lab.panel).toHaveAttribute('data-running', 'true');
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.letGo();
   await expect(lab.panel).toHaveAttribute('data-running', 'false');
   await expect(lab.panel).toHaveAttribute('data-events', '5001');
 });

@@ -10,6 +10,7 @@ from IPython.display import display
 from jitlab.notebook.link import Link, running_cell
 
 FIXTURES = Path(__file__).parent / "fixtures"
+LET_GO = Path(__file__).parent / "let-go.txt"  # the test writes it
 MIME = "application/vnd.jitlab.report+json"
 
 
@@ -18,8 +19,8 @@ def load():
     return Link.attach(get_ipython().kernel)
 
 
-def show(name, steps=0):
-    """Sends 500 events and a report in each step of half a second, and leaves the report in the cell's output."""
+def show(name, events=0):
+    """Sends events, reports until the test lets go where there are any, and leaves the report in the cell's output."""
     link = load()
     cell = running_cell(get_ipython().kernel)
     report = json.loads((FIXTURES / f"{name}.json").read_text())
@@ -28,11 +29,12 @@ def show(name, steps=0):
     link.emit(cell, {"kind": "cell-started", "execution_count": 1})
     running = {**report, "cell": {**report["cell"], "running": True}}
     link.report(cell, running)
-    for _ in range(steps):
-        for number in range(500):
-            link.emit(cell, {"kind": "cluster-ran", "cluster": "cluster_0", "number": number})
+    for number in range(events):
+        link.emit(cell, {"kind": "cluster-ran", "cluster": "cluster_0", "number": number})
+    end = time.monotonic() + 90
+    while events and not LET_GO.exists() and time.monotonic() < end:
         link.report(cell, running)
-        time.sleep(0.5)
+        time.sleep(0.3)
     link.emit(cell, {"kind": "cell-finished", "execution_count": 1, "duration_ns": 1, "error": ""})
     link.report(cell, report)
     display({MIME: report, "text/plain": report["verdict"]["lead"]}, raw=True)
