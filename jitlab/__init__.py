@@ -11,7 +11,7 @@ from .cluster import jit_scope
 from .config import config
 from .differentiation import grad, gradients, value_and_grad
 from .ir import Graph
-from .report import Report, explain, record
+from .report import Report, expect, explain, record
 from .runtime import trim
 from .variable import Variable
 
@@ -25,6 +25,7 @@ __all__ = [
     "Variable",
     "config",
     "errors",
+    "expect",
     "explain",
     "function",
     "grad",

@@ -1,6 +1,7 @@
 """Recording -> Report -> text, picture, HTML, JSON, traces and dumps. Reads events and plans, changes nothing compiled."""
 
-from .build import Peaks
+from jitlab.runtime.peaks import Peaks
+
 from .expect import expect
 from .recording import Recording, explain, record
 from .report import MIME, Report

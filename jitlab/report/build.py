@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jitlab.runtime.peaks import Peaks, known_peaks
+
 from . import wording
 from .recording import Recording, Span, Tally, known_plan
 
@@ -15,16 +17,8 @@ Json = dict[str, Any]
 PATTERNS = ("solid", "diagonal", "horizontal", "dots", "vertical", "grid")
 
 
-@dataclass(frozen=True)
-class Peaks:
-    """What this machine can do, measured once: bytes a second from memory, floating-point operations a second."""
-
-    bytes_per_second: float
-    flops_per_second: float
-
-
-#: Tell the measured peaks, or None while nothing was measured; the cost model's owner appends one.
-peak_sources: list[Callable[[], Peaks | None]] = []
+#: Tell the measured peaks, or None while they are not known.
+peak_sources: list[Callable[[], Peaks | None]] = [known_peaks]
 
 
 NO_CELL: Json = {"id": "", "execution_count": None, "title": "", "source": [], "running": False, "error": None}

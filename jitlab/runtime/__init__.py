@@ -6,4 +6,15 @@ from .executable import Executable, layout_of, plan_of, watching
 
 trim = pool.trim
 
-__all__ = ["Compiled", "Executable", "Origin", "compiled", "forget_compiled", "layout_of", "plan_of", "pool", "trim", "watching"]
+__all__ = [
+    "Compiled",
+    "Executable",
+    "Origin",
+    "compiled",
+    "forget_compiled",
+    "layout_of",
+    "plan_of",
+    "pool",
+    "trim",
+    "watching",
+]

@@ -95,7 +95,7 @@ def _make(program: Program, origin: Origin) -> tuple[Compiled, str, str]:
             store.write(good_key, made)
         _tell(origin, digest, "good", "compiled", started)
 
-    result.better = _background().submit(improve)
+    result.better = background().submit(improve)
     return result, "compiled", "quick"
 
 
@@ -110,7 +110,8 @@ def _tell(origin: Origin, digest: str, tier: str, how: str, started: int) -> Non
 
 
 @cache
-def _background() -> ThreadPoolExecutor:
+def background() -> ThreadPoolExecutor:
+    """The one thread for work that nobody waits for."""
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="jitlab-compile")
 
 

@@ -1,0 +1,78 @@
+"""What this machine can do: bytes from memory and operations a second. Measured once, then read from the cache folder."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from functools import cache
+
+import numpy as np
+
+from jitlab.targets.cpu_llvm import machine
+
+from .compiled import background
+
+#: Larger than any cache near a core; copied to measure memory.
+COPY_BYTES = 48 << 20
+MATRIX = 512
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Bytes a second of a large copy (read and written), floating-point operations a second of a product of matrices."""
+
+    bytes_per_second: float
+    flops_per_second: float
+
+
+def known_peaks() -> Peaks | None:
+    """This machine's peaks; None until they are known: the first call on a machine has them measured in the background."""
+    global _asked
+    if _asked is None:
+        _asked = background().submit(peaks)
+    return _asked.result() if _asked.done() else None
+
+
+@cache
+def peaks() -> Peaks:
+    """This machine's peaks. The first call on a machine takes some tenths of a second."""
+    folder = machine.default_cache_folder()
+    path = None if folder is None else folder / f"peaks-{machine.cpu_name()}.json"
+    if path is not None:
+        try:
+            return Peaks(**{name: float(value) for name, value in json.loads(path.read_text()).items()})
+        except (OSError, ValueError, TypeError, AttributeError):
+            pass  # not measured yet, or not readable: measured again
+    found = measure()
+    if path is not None:
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.write_text(json.dumps(asdict(found)))
+        except OSError:
+            pass  # a cache that cannot be written is only slower
+    return found
+
+
+def measure() -> Peaks:
+    source = np.ones(COPY_BYTES, np.uint8)
+    target = np.empty_like(source)
+    np.copyto(target, source)  # first touch
+    copy_seconds = _best(lambda: np.copyto(target, source))
+    a = np.ones((MATRIX, MATRIX), np.float32)
+    product_seconds = _best(lambda: a @ a)
+    return Peaks(2 * COPY_BYTES / copy_seconds, 2 * MATRIX**3 / product_seconds)
+
+
+_asked: Future[Peaks] | None = None
+
+
+def _best(work: Callable[[], object], times: int = 5) -> float:
+    best = float("inf")
+    for _ in range(times):
+        started = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - started)
+    return best
