@@ -2,7 +2,7 @@
 
 from .convert import find_definition
 from .hooks import HOOKS, call_user
-from .positions import cell_names, describe
+from .positions import cell_names, describe, spans
 from .signature import Change, Foreign, Leaf, Signature, changed_container, changes, distance, key_of, leaves_of, substitute
 from .state import Capture, current_capture
 from .tensor import Tensor
@@ -29,5 +29,6 @@ __all__ = [
     "finish",
     "key_of",
     "leaves_of",
+    "spans",
     "substitute",
 ]

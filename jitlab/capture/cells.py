@@ -10,669 +10,33 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-import dis
 import time
 import types
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from jitlab import events
 from jitlab.errors import CaptureError, InvalidArgumentError, JitlabError
-from jitlab.ir import TRACED_DTYPES, Extent, Source, interpret, is_operation
+from jitlab.ir import Source, interpret, is_operation
 
 from .convert import HOOK, Converter
+from .draws import random_state, set_random_state
 from .hooks import HOOKS
-from .number import Number, derived
-from .positions import describe, display_name, is_converted, register
-from .signature import Change, Leaf, changes, distance
-from .state import Capture, Input, Mark, ReflectedUfunc, random_state, set_random_state
-from .tensor import Cell, Tensor
-from .trace import Build, NotReplayable, Structure, Trace, depends_on_layout, shared_outputs
+from .pieces import MISSING, CellCapture, CellStructure, EndPiece, Names, Namespace, PieceTrace, StaticNeeded, finish_piece
+from .positions import describe, display_name, register, spans
+from .signature import Change, changes, distance
+from .trace import NotReplayable, Trace
 
 Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
-Namespace = dict[str, Any]
 
 #: Traces of one piece after which it runs as Python: it changes more often than it repeats.
 MOST_TRACES = 16
 #: Cells whose traces are kept for the next time they are run.
 MOST_PROGRAMS = 256
-_MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<nothing>"})()
 _RESULT = "__jl_result__"
-
-
-class EndPiece(Exception):
-    """The statement that is being captured has to run as Python. `code` is one of a closed list."""
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-        self.text = text
-
-
-class StaticNeeded(Exception):
-    """Two moving views of one array may overlap: capture again with their indices fixed."""
-
-
-# ---- what a piece reads
-
-
-@dataclass(eq=False)
-class Read:
-    """Something outside that a piece depends on: where it is found, and what it has to be."""
-
-    text: str
-    fetch: Callable[[], Any]
-    check: Callable[[Any], bool]
-    leaf: Leaf
-    slot: int = -1  # of a number: its place among the values
-    input: int = -1  # of an array: its place among the inputs
-
-
-@dataclass(eq=False)
-class Moving:
-    """An input that is a view `base[index]` whose index is computed by Python at each run."""
-
-    input: Input
-    base: Input
-    index: Any
-    key: str
-
-
-@dataclass
-class PieceTrace(Trace):
-    """A trace of some consecutive statements."""
-
-    length: int = 0
-    reads: list[Read] = field(default_factory=list)
-    number_guards: list[tuple[Callable[[Sequence[Any]], Any], Any]] = field(default_factory=list)
-    computed: dict[int, Callable[[Sequence[Any]], Any]] = field(default_factory=dict)  # input -> its value
-    moving: list[tuple[int, int, Callable[[Sequence[Any]], Any], bool]] = field(default_factory=list)
-    outputs: list[tuple[str, Build]] = field(default_factory=list)  # names assigned, in order
-    generators: list[Any] = field(default_factory=list)  # random generators it draws from
-    fixed: dict[int, Any] = field(default_factory=dict)  # inputs that are no names' objects
-    is_silent: bool = False
-    leaf_list: tuple[Leaf, ...] = ()
-
-    def gather(self) -> tuple[list[Any], list[Any]] | None:
-        """The real inputs and the Python numbers of a run, None when a guard does not hold."""
-        inputs: list[Any] = [self.fixed.get(n, _MISSING) for n in range(len(self.inputs))]
-        numbers: list[Any] = []
-        for read in self.reads:
-            try:
-                value = read.fetch()
-                if not read.check(value):
-                    return None
-            except Exception:
-                return None
-            if read.slot >= 0:
-                numbers.append(value)
-            if read.input >= 0:
-                if inputs[read.input] is not _MISSING and inputs[read.input] is not value:
-                    return None
-                inputs[read.input] = value
-        arrays = [id(x) for x in inputs if type(x) is np.ndarray]
-        if len(set(arrays)) < len(arrays):
-            return None
-        try:
-            for compute, expected in self.number_guards:
-                value = compute(numbers)
-                if type(value) is not type(expected) or value != expected:
-                    return None
-            for guard in self.guards:
-                if int(inputs[self.inputs.index(guard.input)]) != guard.value:
-                    return None
-            for number, base, index, copied in self.moving:
-                view = inputs[base][index(numbers)]
-                wanted = self.inputs[number]
-                if view.dtype != wanted.node.dtype or view.shape != tuple(map(int, wanted.node.shape)):
-                    return None
-                inputs[number] = np.array(view)[()] if copied else view
-            for number, value_of in self.computed.items():
-                inputs[number] = value_of(numbers)
-            if any(inputs[number].strides != strides for number, strides in self.layouts):
-                return None
-        except Exception:
-            return None
-        return inputs, numbers
-
-    def perform(self, inputs: list[Any], numbers: list[Any], namespace: Namespace) -> None:
-        """Run, write into the user's arrays, assign the names."""
-        assert self.run is not None
-        if self.writes:
-            self.check_piece(inputs)
-        outputs = self.run(inputs)
-        if self.shared or self.orders:
-            self.separate(outputs, inputs)
-        places = {number: (base, index) for number, base, index, _ in self.moving}
-        for number, output in self.writes:
-            if number in places:
-                base, index = places[number]
-                inputs[base][index(numbers)] = outputs[output]
-            else:
-                np.copyto(inputs[number], outputs[output])
-        room = [*outputs, numbers, [None] * self.slots]
-        for name, build in self.outputs:
-            namespace[name] = build(room, inputs)
-
-    def check_piece(self, inputs: list[Any]) -> None:
-        """As `check_writable`; a moving view is known to keep clear of its own base."""
-        places = {number: base for number, base, _, _ in self.moving}
-        for number, _ in self.writes:
-            target = inputs[places.get(number, number)]
-            if not target.flags.writeable:
-                raise ValueError("assignment destination is read-only")
-            for other, array in enumerate(inputs):
-                if not isinstance(array, np.ndarray) or places.get(other, other) == places.get(number, number):
-                    continue
-                if np.may_share_memory(target, array):
-                    raise NotReplayable(f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
-
-
-# ---- capture of statements
-
-
-class CellCapture(Capture):
-    """A capture whose names are looked up in the user's namespace and in what the piece has assigned so far."""
-
-    def __init__(self, name: str, namespace: Namespace, *, strict: bool, static: bool) -> None:
-        super().__init__(name, strict=strict, keep_scalars=True)
-        self.namespace = namespace
-        self.static = static
-        self.assigned: dict[str, Any] = {}
-        self.reads: dict[tuple[int, str], Read] = {}
-        self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
-        self.mirrors: dict[int, tuple[Any, Any, Callable[[], Any]]] = {}  # id of a container's copy -> copy, original, fetch
-        self.number_reads = 0
-        self.number_guards: dict[str, Number] = {}
-        self.computed: dict[int, Number] = {}  # id of an input -> the number it takes at a run
-        self.scalars: dict[tuple[str, np.dtype[Any]], Tensor] = {}
-        self.moving: dict[str, Moving] = {}
-        self.made_now: dict[int, Any] = {}  # containers that this statement made: it may change them
-        self.keep: list[Any] = []
-
-    # ---- names
-    def lookup(self, name: str) -> Any:
-        """A name of the cell."""
-        if name in self.assigned:
-            return self.assigned[name]
-        if name in self.namespace:
-            return self.read(self.namespace, name, lambda: self.namespace[name])
-        if hasattr(builtins, name):
-            return getattr(builtins, name)
-        raise NameError(f"name {name!r} is not defined")
-
-    def load_name(self, value: Any, name: str) -> Any:
-        function = self.functions[-1] if self.functions else None
-        if function is None:
-            return self.lookup(name)
-        if name in function.__code__.co_freevars:
-            cell = function.__closure__[function.__code__.co_freevars.index(name)]
-            return self.read(cell, name, lambda: cell.cell_contents, "closure")
-        if function.__globals__ is self.namespace:
-            return self.lookup(name)
-        table = function.__globals__
-        return self.read(table, name, lambda: table[name]) if name in table else value
-
-    def load_attribute(self, value: Any, owner: Any, name: str) -> Any:
-        if isinstance(owner, (Tensor, Number)) or callable(value) or isinstance(value, (Tensor, Number, types.ModuleType)):
-            return value
-        if id(owner) in self.made_now or (isinstance(owner, tuple) and hasattr(owner, "_fields")):
-            return value
-        text = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
-        return self.read(owner, name, lambda: getattr(owner, name), "attribute", text)
-
-    def load_item(self, owner: Any, key: Any) -> Any:
-        if isinstance(owner, Tensor):
-            return owner[key]
-        if type(owner) is np.ndarray:
-            return self.value(owner)[key]
-        if isinstance(key, Number):
-            key = key.known()
-        if not isinstance(owner, (list, tuple, dict, str, bytes, range)):
-            raise EndPiece("foreign_type", f"a {type(owner).__name__} is subscripted")
-        return self.value(owner[key])
-
-    def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
-        """An outer object as the piece sees it; its type or value becomes a guard."""
-        key = (id(place), name)
-        if key in self.found:
-            return self.found[key]
-        self.keep.append(place)
-        value = fetch()
-        seen = self.found[key] = self._seen(key, text or name, fetch, value)
-        return seen
-
-    def _seen(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
-        kind = type(value)
-        if kind is np.ndarray or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
-            if value.dtype not in TRACED_DTYPES:
-                raise EndPiece("dtype", f"{text} is an array of {value.dtype}")
-            return self._read_array(key, text, fetch, value)
-        if kind in (int, float):
-            slot, self.number_reads = self.number_reads, self.number_reads + 1
-            leaf = Leaf(text, "value", kind.__name__, value=kind)
-            self.reads[key] = Read(text, fetch, lambda found: type(found) is kind, leaf, slot=slot)
-            return Number(self, value, lambda values: values[slot], f"{text}#{slot}")
-        if kind in (bool, str, bytes, complex, type(None)):
-            leaf = Leaf(text, "value", repr(value), value=value)
-            self.reads[key] = Read(text, fetch, lambda found: type(found) is kind and found == value, leaf)
-            return value
-        if kind in (list, tuple, dict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
-            return self._read_container(key, text, fetch, value)
-        foreign = hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
-        if isinstance(value, (np.ndarray, np.generic)) or (foreign and not hasattr(kind, "__jitlab_tensor__")):
-            raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
-        if hasattr(kind, "__next__"):
-            raise EndPiece("effect", f"{text} is an iterator")
-        leaf = Leaf(text, "object", f"{kind.__name__} object", value=id(value))
-        self.reads[key] = Read(text, fetch, lambda found: found is value, leaf)
-        return value
-
-    def _read_array(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Tensor:
-        kind, dtype, shape = type(value), value.dtype, value.shape
-        known = self.captured.get(id(value)) if kind is np.ndarray else None
-        tensor = known.tensor if known is not None else self.add_input(value, text, captured=True)
-        input = tensor._cell.input
-        assert input is not None
-        size = f"{dtype}[{', '.join(map(str, shape))}]" if kind is np.ndarray else str(dtype)
-
-        def check(found: Any) -> bool:
-            return type(found) is kind and found.dtype == dtype and found.shape == shape
-
-        leaf = Leaf(text, "array", size, dtype, shape)
-        self.reads[key] = Read(text, fetch, check, leaf, input=self.inputs.index(input))
-        return tensor
-
-    def _read_container(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
-        """A copy of a list, tuple or dict with Tensors in it; its structure becomes a guard."""
-        for mirror, original, _ in self.mirrors.values():
-            if original is value:
-                self.reads[key] = Read(text, fetch, lambda found: found is value, Leaf(text, "object", "", value=id(value)))
-                return mirror
-        kind = type(value)
-        size = len(value)
-        keys = tuple(value) if isinstance(value, dict) else None
-        if size > 1000:
-            raise EndPiece("value", f"{text} holds {size} items")
-
-        def check(found: Any) -> bool:
-            return type(found) is kind and len(found) == size and (keys is None or tuple(found) == keys)
-
-        self.reads[key] = Read(text, fetch, check, Leaf(text, "container", f"{kind.__name__} of {size}"))
-        self.keep.append(value)
-        names: Any = list(value) if isinstance(value, dict) else range(size)
-        items = {}
-        for name in names:
-            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
-            part = (id(value), f"[{quoted}]")
-            items[name] = self._item(part, f"{text}[{quoted}]", _item_of(fetch, name), value[name])
-        mirror: Any
-        if isinstance(value, dict):
-            mirror = items
-        else:
-            mirror = kind(*items.values()) if hasattr(value, "_fields") else kind(list(items.values()))
-        self.mirrors[id(mirror)] = (mirror, value, fetch)
-        return mirror
-
-    def _item(self, part: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
-        if part not in self.found:
-            self.found[part] = self._seen(part, text, fetch, value)
-        return self.found[part]
-
-    # ---- stores and effects
-    def place(self, owner: Any) -> Any:
-        if id(owner) in self.made_now:
-            return super().place(owner)
-        raise EndPiece("effect", f"it stores into a {type(owner).__name__}")
-
-    def made(self, container: Any) -> Any:
-        self.made_now[id(container)] = container
-        return container
-
-    def effect(self, function: Any, owner: Any) -> None:
-        if id(owner) in self.made_now or _is_pure(function, owner):
-            return
-        name = getattr(function, "__qualname__", type(function).__name__)
-        raise EndPiece("effect", f"{name} may do more than give a result")
-
-    def before_call(self, function: Any) -> None:
-        """A function of the user's is about to run converted: it may assign no global or outer name."""
-        name = _assigns_outside(function.__code__)
-        if name:
-            raise EndPiece("effect", f"{function.__name__} assigns {name}")
-
-    def unload(self, value: Any) -> Any:
-        return value
-
-    def before_inline(self, function: Any) -> None:
-        raise EndPiece("compiled_function", f"{function.name} is compiled by itself")
-
-    def iterate(self, iterable: Any) -> Iterator[Any]:
-        if not isinstance(iterable, _ITERABLES):
-            raise EndPiece("effect", f"it iterates over a {type(iterable).__name__}")
-        return super().iterate(iterable)
-
-    # ---- numbers
-    def guard_number(self, number: Number) -> None:
-        self.number_guards.setdefault(number.text, number)
-
-    def number(self, kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        if len(args) == 1 and isinstance(args[0], Number) and not kwargs:
-            return bool(args[0]) if kind is bool else derived(self, kind, args[0])
-        return super().number(kind, *args, **kwargs)
-
-    def is_number(self, x: Any) -> bool:
-        return isinstance(x, Number)
-
-    def is_operand(self, x: Any) -> bool:
-        return isinstance(x, Number) or super().is_operand(x)
-
-    def lower_other(self, x: Any) -> Any:
-        return x.known() if isinstance(x, Number) else x
-
-    def resolved(self, function: Any, args: Sequence[Any]) -> Sequence[Any]:
-        """Numbers that meet arrays elementwise are inputs; every other use wants their value."""
-        if not any(isinstance(x, Number) for x in args):
-            return args
-        name = getattr(function, "__name__", "")
-        if isinstance(function, np.ufunc) or name in ("where", "clip") or isinstance(function, ReflectedUfunc):
-            operands = args[1:] if name == "where" else args
-            arrays = [x.dtype for x in operands if isinstance(x, Tensor)]
-            if arrays and name != "power":
-                return [self._promoted(x, arrays) if isinstance(x, Number) else x for x in args]
-        return [self.lower_other(x) for x in args]
-
-    def _promoted(self, number: Number, arrays: list[np.dtype[Any]]) -> Any:
-        """The 0-d input for a Python number among arrays of these dtypes (NEP 50: it is weak)."""
-        try:
-            return self.number_node(number, np.result_type(*arrays, number.value))
-        except (OverflowError, ValueError):
-            return number.known()
-
-    def pure_number(self, function: Any, args: Sequence[Any]) -> Any:
-        """`math.sqrt(n)`: computed by Python at each run."""
-        result = derived(self, function, *args)
-        if type(result.value) in (int, float, bool):
-            return result
-        return function(*(self.lower_other(x) for x in args))
-
-    def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """`np.sqrt(n)` of Python numbers: a 0-d input that Python computes at each run."""
-        if isinstance(function, np.ufunc) and not kwargs and any(isinstance(x, Number) for x in args):
-            result = derived(self, function, *args)
-            if isinstance(result.value, np.generic) and result.value.dtype in TRACED_DTYPES:
-                known = self.scalars.get((result.text, result.value.dtype))
-                if known is None:
-                    known = self.add_input(result.value, "number", captured=True)
-                    self.scalars[result.text, result.value.dtype] = known
-                    assert known._cell.input is not None
-                    self.computed[id(known._cell.input)] = result
-                return known
-        result = function(*self._known(args), **self._known(kwargs))
-        if not isinstance(result, (np.ndarray, np.generic, bool, int, float, complex, str, tuple, list, np.dtype, type(None))):
-            raise EndPiece("effect", f"{function.__name__} makes a {type(result).__name__}")
-        return result
-
-    def _known(self, x: Any) -> Any:
-        if isinstance(x, (list, tuple)):
-            return type(x)(self._known(item) for item in x)
-        if isinstance(x, dict):
-            return {key: self._known(item) for key, item in x.items()}
-        return self.lower_other(x)
-
-    def is_moving(self, input: Input) -> bool:
-        return any(m.input is input for m in self.moving.values())
-
-    def _assigned(self, value: Any, dtype: np.dtype[Any] | None = None) -> Any:
-        if isinstance(value, Number) and dtype is not None:
-            return self._promoted_to(value, dtype)
-        return super()._assigned(value, dtype)
-
-    def _promoted_to(self, number: Number, dtype: np.dtype[Any]) -> Any:
-        try:
-            node = self.number_node(number, dtype)
-        except (OverflowError, ValueError, TypeError):
-            return number.known()
-        return node.node()
-
-    def number_node(self, number: Number, dtype: np.dtype[Any]) -> Tensor:
-        """The 0-d input of `dtype` that takes the number's value at each run."""
-        key = (number.text, dtype)
-        known = self.scalars.get(key)
-        if known is None:
-            real = dtype.type(number.value)
-            known = self.scalars[key] = self.add_input(real, _number_name(number.text), captured=True)
-            input = known._cell.input
-            assert input is not None
-            self.computed[id(input)] = derived(self, _Caster(dtype), number)
-        return known
-
-    # ---- moving views
-    def moving_view(self, x: Tensor, index: Any) -> Tensor | None:
-        """`x[index]` with Numbers in the index, when x is an outer array that the piece has not written: an input of its own."""
-        base = x._cell.input
-        if not _has_number(index) or self.static or base is None or x._path or x._cell.written or x.is_scalar or id(base) in self.computed:
-            return None
-        key = f"{self.inputs.index(base)}:{_index_text(index)}"
-        known = self.moving.get(key)
-        if known is None:
-            real = base.value[_index_now(index)]
-            if not isinstance(real, (np.ndarray, np.generic)):
-                return None
-            tensor = self.add_input(real, f"{base.path}_part", captured=True)
-            input = tensor._cell.input
-            assert input is not None
-            self.captured.pop(id(real), None)
-            known = self.moving[key] = Moving(input, base, index, key)
-            self.keep.append(real)
-        return known.input.tensor
-
-    def before_read(self, cell: Cell) -> None:
-        super().before_read(cell)
-        if self.moving and cell.input is not None:
-            self._check_apart(cell.input, writing=False)
-
-    def before_write(self, cell: Cell) -> None:
-        super().before_write(cell)
-        if self.moving and cell.input is not None:
-            self._check_apart(cell.input, writing=True)
-
-    def _check_apart(self, input: Input, writing: bool) -> None:
-        """A moving view that is written is the only way to its base from then on."""
-        mine = next((m for m in self.moving.values() if m.input is input), None)
-        base = mine.base if mine is not None else input
-        family = [m for m in self.moving.values() if m.base is base]
-        if not family:
-            return
-        if mine is None:
-            if any(m.input.tensor._cell.written for m in family):
-                raise StaticNeeded
-            return
-        if base.tensor._cell.written:
-            raise StaticNeeded
-        if any(m is not mine and m.input.tensor._cell.written for m in family):
-            raise StaticNeeded
-
-    # ---- rollback
-    def mark_statement(self) -> tuple[Mark, Any]:
-        state = (
-            dict(self.assigned), dict(self.reads), dict(self.found), dict(self.mirrors), self.number_reads,
-            dict(self.number_guards), dict(self.computed), dict(self.scalars), dict(self.moving),
-        )  # fmt: skip
-        return self.mark(), state
-
-    def rollback_statement(self, marked: tuple[Mark, Any]) -> None:
-        self.rollback(marked[0])
-        (
-            self.assigned, self.reads, self.found, self.mirrors, self.number_reads, self.number_guards, self.computed,
-            self.scalars, self.moving,
-        ) = marked[1]  # fmt: skip
-
-
-class _Caster:
-    """dtype.type, with a name that tells it apart."""
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        self.dtype = dtype
-        self.__name__ = str(dtype)
-
-    def __call__(self, value: Any) -> Any:
-        return self.dtype.type(value)
-
-
-_ITERABLES = (
-    Tensor, list, tuple, dict, set, frozenset, range, str, bytes, zip, enumerate, map, filter, reversed, types.GeneratorType,
-    type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter(())), type(iter(range(0))),
-)  # fmt: skip
-
-_PURE_MODULES = frozenset({"math", "cmath", "operator", "itertools", "_operator"})
-_OURS = frozenset({"jit_scope", "grad", "value_and_grad", "gradients"})
-_READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
-
-
-def _is_pure(function: Any, owner: Any) -> bool:
-    """No effect on Python objects: functions of mathematics, methods of immutable objects, reading methods of containers."""
-    module = getattr(function, "__module__", None) or ""
-    if module in _PURE_MODULES or module.split(".")[0] == "scipy" or hasattr(owner, "__jitlab_tensor__"):
-        return True
-    if module.split(".")[0] == "jitlab":
-        return getattr(function, "__name__", "") in _OURS
-    if isinstance(owner, (str, bytes, int, float, complex, tuple, range, frozenset)) and not isinstance(owner, type):
-        return True
-    if isinstance(owner, (list, dict, set)):
-        return getattr(function, "__name__", "") in _READING
-    if isinstance(function, type):
-        return issubclass(function, tuple) or function in (slice, range, frozenset, complex, np.dtype)
-    return isinstance(owner, types.ModuleType) and owner.__name__ in _PURE_MODULES
-
-
-_outside: dict[int, tuple[types.CodeType, str]] = {}
-
-
-def _assigns_outside(code: types.CodeType) -> str:
-    """The first global or outer name that a function assigns, "" for none."""
-    if id(code) not in _outside:
-        free = set(code.co_freevars)
-        _outside[id(code)] = code, next(
-            (
-                str(step.argval)
-                for step in dis.get_instructions(code)
-                if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_DEREF" and step.argval in free)
-            ),
-            "",
-        )
-    return _outside[id(code)][1]
-
-
-def _item_of(fetch: Callable[[], Any], name: Any) -> Callable[[], Any]:
-    return lambda: fetch()[name]
-
-
-def _number_name(text: str) -> str:
-    return text.split("#")[0] if "(" not in text else "number"
-
-
-def _index_text(index: Any) -> str:
-    if isinstance(index, tuple):
-        return "(" + ",".join(map(_index_text, index)) + ")"
-    if isinstance(index, slice):
-        return ":".join(map(_index_text, (index.start, index.stop, index.step)))
-    return index.text if isinstance(index, Number) else repr(index)
-
-
-def _has_number(index: Any) -> bool:
-    if isinstance(index, tuple):
-        return any(map(_has_number, index)) and not any(isinstance(part, (Tensor, list, np.ndarray)) for part in index)
-    if isinstance(index, slice):
-        return any(isinstance(bound, Number) for bound in (index.start, index.stop, index.step))
-    return isinstance(index, Number)
-
-
-def _index_now(index: Any) -> Any:
-    return _index_at(index, lambda number: number.value)
-
-
-def _index_at(index: Any, value: Callable[[Number], Any]) -> Any:
-    if isinstance(index, tuple):
-        return tuple(_index_at(part, value) for part in index)
-    if isinstance(index, slice):
-        return slice(*(_index_at(part, value) for part in (index.start, index.stop, index.step)))
-    return value(index) if isinstance(index, Number) else index
-
-
-class CellStructure(Structure):
-    """What names are bound to after a piece: as results, and Python's own values stay what they are."""
-
-    def __init__(self, capture: CellCapture) -> None:
-        super().__init__(capture, numbers_become_scalars=False)
-        self.cell = capture
-        self.containers: dict[int, int] = {}
-
-    def of(self, x: Any) -> Build:
-        if isinstance(x, Number):
-            compute = x.compute
-            return lambda outputs, inputs: compute(outputs[-2])
-        if isinstance(x, Extent):
-            return super().of(int(x))
-        mirror = self.cell.mirrors.get(id(x))
-        if mirror is not None:
-            fetch = mirror[2]
-            return lambda outputs, inputs: fetch()
-        if isinstance(x, types.FunctionType) and is_converted(x.__code__):
-            raise EndPiece("value", "it makes a function")
-        if hasattr(type(x), "__next__"):
-            raise EndPiece("value", "it makes an iterator")
-        if isinstance(x, (list, dict, set)) and not isinstance(x, Tensor):
-            return self._kept(x, _set(set(x)) if isinstance(x, set) else super().of(x))
-        return super().of(x)
-
-    def _kept(self, x: Any, build: Build) -> Build:
-        """A container that stands at several places is built once."""
-        slot = self.containers.get(id(x))
-        if slot is None:
-            slot = self.containers[id(x)] = self.slots
-            self.slots += 1
-        number = slot
-
-        def once(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-            if outputs[-1][number] is None:
-                outputs[-1][number] = build(outputs, inputs)
-            return outputs[-1][number]
-
-        return once
-
-
-def _set(items: set[Any]) -> Build:
-    return lambda outputs, inputs: set(items)
-
-
-class _Names(MutableMapping[str, Any]):
-    """The local names of a converted statement: stores go to what the piece has assigned."""
-
-    def __init__(self, capture: CellCapture) -> None:
-        self.capture = capture
-
-    def __getitem__(self, name: str) -> Any:
-        if name == HOOK:
-            return HOOKS
-        return self.capture.lookup(name)
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        self.capture.assigned[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        raise EndPiece("effect", f"it deletes {name}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.capture.assigned)
-
-    def __len__(self) -> int:
-        return len(self.capture.assigned)
 
 
 class CellConverter(Converter):
@@ -758,7 +122,9 @@ class Statement:
         return ast.copy_location(ast.Assign([target], node.value), node)
 
 
-_KEYWORDS = {ast.FunctionDef: "def", ast.ClassDef: "class", ast.Delete: "del", ast.ImportFrom: "import", ast.AnnAssign: "name: type"}
+_KEYWORDS = {
+    ast.FunctionDef: "def", ast.ClassDef: "class", ast.Delete: "del", ast.ImportFrom: "import", ast.AnnAssign: "name: type",
+}  # fmt: skip
 
 
 def is_scope(node: ast.With) -> bool:
@@ -956,8 +322,8 @@ class _Run:
             gathered = trace.gather()
             if gathered is not None:
                 return self.perform(trace, *gathered, segment, at)
-        trace, reason = self.capture(segment, at)
-        if trace is None:
+        made, reason = self.capture(segment, at)
+        if made is None:
             statement.failures += 1
             if reason[0] in ("effect", "foreign_type", "value") and statement.failures >= 2:
                 statement.plain_reason = reason
@@ -967,15 +333,15 @@ class _Run:
                 self.plain(statement, *reason)
             return 1
         known = segment.traces.setdefault(at, [])
-        known.insert(0, trace)
+        known.insert(0, made)
         if len(known) > MOST_TRACES:
             segment.retired.add(at)
             known.clear()
-        gathered = trace.gather()
+        gathered = made.gather()
         if gathered is None:
             self.plain(statement, "value", "what it reads changes while it is read")
             return 1
-        return self.perform(trace, *gathered, segment, at)
+        return self.perform(made, *gathered, segment, at)
 
     def scoped(self, statement: Statement) -> None:
         """A jit_scope that could not be captured whole: its statements are pieces of their own, each in the scope."""
@@ -1029,7 +395,7 @@ class _Run:
             if events.active() and not isinstance(statement.node, (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)):
                 events.send(
                     events.StatementRan(
-                        cell=events.current_cell(), reason=code, text=text, lines=(tuple(statement.source),),  # type: ignore[arg-type]
+                        cell=events.current_cell(), reason=code, text=text, lines=spans(statement.source),
                         start_ns=started, duration_ns=time.perf_counter_ns() - started,
                     )
                 )  # fmt: skip
@@ -1044,7 +410,7 @@ class _Run:
     def _capture(self, segment: Segment, at: int, *, static: bool) -> tuple[PieceTrace | None, tuple[str, str]]:
         started = time.perf_counter_ns()
         capture = CellCapture(self.title, self.namespace, strict=self.strict, static=static)
-        names = _Names(capture)
+        names = Names(capture)
         length, reason = 0, ("", "")
         trace: PieceTrace | None = None
         with capture.recording(), ExitStack() as stack:
@@ -1059,7 +425,7 @@ class _Run:
                 try:
                     exec(statement.converted(), {HOOK: HOOKS, "__builtins__": builtins}, names)
                     for name, value in capture.assigned.items():
-                        if marked[1][0].get(name, _MISSING) is not value:
+                        if marked[1][0].get(name, MISSING) is not value:
                             CellStructure(capture).of(value)  # what can't be given back ends the piece before it
                 except StaticNeeded:
                     raise
@@ -1075,7 +441,8 @@ class _Run:
                     break
                 length += 1
             if length:
-                trace = self._finish(capture, length)
+                self.program.trace_count += 1
+                trace = finish_piece(capture, length, self.program.trace_count)
         capture.close()
         if trace is None:
             return None, reason
@@ -1089,48 +456,6 @@ class _Run:
         self._send_traced(trace, segment.traces.get(at, []), started)
         self.result.traces.append(trace)
         return trace, reason
-
-    def _finish(self, capture: CellCapture, length: int) -> PieceTrace:
-        structure = CellStructure(capture)
-        outputs = [(name, structure.of(value)) for name, value in capture.assigned.items()]
-        structure.settle()
-        if any(m.base.tensor._cell.written and _is_kept(m.input, structure) for m in capture.moving.values()):
-            raise StaticNeeded
-        writes = [
-            (n, structure.output(input.tensor._cell.node))
-            for n, input in enumerate(capture.inputs)
-            if input.tensor._cell.written
-        ]
-        graph = capture.graph
-        graph.outputs = list(structure.nodes)
-        shared = shared_outputs(graph.outputs)
-        self.program.trace_count += 1
-        positions = {id(input): n for n, input in enumerate(capture.inputs)}
-        written_bases = {id(m.base) for m in capture.moving.values() if m.base.tensor._cell.written}
-        moving = [
-            (positions[id(m.input)], positions[id(m.base)], _index_builder(m.index), id(m.base) in written_bases)
-            for m in capture.moving.values()
-        ]
-        trace = PieceTrace(
-            capture.name, self.program.trace_count, graph.without_dead(), list(capture.inputs), lambda o, i: None, writes, shared,
-            list(capture.guards), structure.slots,
-            uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
-            length=length, reads=list(capture.reads.values()),
-            number_guards=[(n.compute, n.value) for n in capture.number_guards.values()],
-            computed={positions[key]: number.compute for key, number in capture.computed.items()},
-            moving=moving, outputs=outputs, generators=[generator for generator, _ in capture.generators.values()],
-        )  # fmt: skip
-        trace.leaf_list = tuple(read.leaf for read in trace.reads) + tuple(
-            Leaf(n.text.split("#")[0], "value", repr(n.value), value=n.value) for n in capture.number_guards.values()
-        )
-        trace.orders = structure.orders
-        if depends_on_layout(capture, structure):
-            trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
-        found = {read.input for read in trace.reads} | set(trace.computed) | {number for number, _, _, _ in moving}
-        trace.fixed = {n: input.value for n, input in enumerate(capture.inputs) if n not in found}
-        for input in capture.inputs:
-            input.value = None  # the trace does not keep the user's arrays alive
-        return trace
 
     def _send_traced(self, trace: PieceTrace, before: list[PieceTrace], started: int) -> None:
         if not events.active():
@@ -1147,19 +472,15 @@ class _Run:
             events.Traced(
                 cell=events.current_cell(), function=trace.name, trace=trace.number,
                 causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
-                after=first.after, lines=(tuple(source),) if source else (), fix=first.fix,  # type: ignore[arg-type]
+                after=first.after, lines=spans(source), fix=first.fix,
                 operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started,
                 duration_ns=time.perf_counter_ns() - started,
             )
         )  # fmt: skip
 
 
-def _is_kept(input: Input, structure: Structure) -> bool:
-    return any(tensor._cell.input is input for tensor, _ in structure.leaves)
 
 
-def _index_builder(index: Any) -> Callable[[Sequence[Any]], Any]:
-    return lambda values: _index_at(index, lambda number: number.compute(values))
 
 
 def _reason(error: Exception) -> tuple[str, str]:
@@ -1191,8 +512,8 @@ def run_cell(
 ) -> CellResult:
     """Run a cell in the user's namespace, captured as far as it goes.
 
-    `executor(trace)` gives what runs a trace's graph. `first_line` is the line of the file (or cell) on which the source begins. `result` is filled also when
-    the cell raises.
+    `executor(trace)` gives what runs a trace's graph. `first_line` is the line of the file (or cell) on which the source
+    begins. `result` is filled also when the cell raises.
     """
     key = (source, filename, first_line)
     program = _programs.get(key)
@@ -1207,8 +528,8 @@ def run_cell(
     try:
         run.block(program.block)
     finally:
-        value = namespace.pop(_RESULT, _MISSING)
-    if value is not _MISSING:
+        value = namespace.pop(_RESULT, MISSING)
+    if value is not MISSING:
         result.value, result.has_value = value, True
     return result
 

@@ -5,7 +5,6 @@ after:  y = __jl__.call(__jl__.name(np, "np").tanh, x @ __jl__.name(W, "W")) + _
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -169,12 +168,12 @@ def _may_be(node: ast.FunctionDef | ast.Lambda, code: types.CodeType) -> bool:
 
 def _first_column(code: types.CodeType) -> tuple[int, int, int, int] | None:
     """Where the code's returned expression stands."""
-    spans = [p for p in code.co_positions() if None not in p and p[2] != p[3]]
+    spans: list[Any] = [p for p in code.co_positions() if None not in p and p[2] != p[3]]
     if not spans:
         return None
-    line, _, column, _ = min(spans, key=lambda p: (p[0], p[2]))  # type: ignore[return-value]
-    end_line, end_column = max((p[1], p[3]) for p in spans)  # type: ignore[type-var]
-    return line, column, end_line, end_column  # type: ignore[return-value]
+    line, _, column, _ = min(spans, key=lambda p: (p[0], p[2]))
+    end_line, end_column = max((p[1], p[3]) for p in spans)
+    return line, column, end_line, end_column
 
 
 def _body_column(node: ast.FunctionDef | ast.Lambda) -> tuple[int, int, int, int] | None:

@@ -17,9 +17,11 @@ from jitlab.ir import TRACED_DTYPES
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
 from .convert import converted
+from .draws import draw
+from .facts import CREATION
 from .host import is_numpy
 from .positions import is_converted, is_user_file
-from .state import CREATION, Capture, current_capture
+from .state import Capture, current_capture
 from .tensor import Tensor
 
 
@@ -93,13 +95,16 @@ class Hooks:
 
 HOOKS = Hooks()
 
+
 _AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
     "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "MatMult": operator.imatmul, "Div": operator.itruediv,
     "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow, "LShift": operator.ilshift,
     "RShift": operator.irshift, "BitAnd": operator.iand, "BitOr": operator.ior, "BitXor": operator.ixor,
 }  # fmt: skip
 
-_NEVER_ARRAYS = frozenset({types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, str, type(None), bool})
+_NEVER_ARRAYS = frozenset(
+    {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, str, type(None), bool}
+)
 
 
 def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -125,7 +130,7 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of the user's program: its converted copy runs."""
-    args = tuple(capture.value(x) for x in args)  # what lists hold is converted where it is read: the list stays the same object
+    args = tuple(capture.value(x) for x in args)  # what a list holds is converted where it is read: it stays the same list
     kwargs = {key: capture.value(x) for key, x in kwargs.items()}
     if isinstance(function, types.MethodType):
         args, function = (function.__self__, *args), function.__func__
@@ -149,7 +154,7 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         owner = np.random.mtrand._rand
         function = owner.seed
     if isinstance(owner, (np.random.Generator, np.random.RandomState)):
-        return capture.draw(owner, function, args, kwargs)
+        return draw(capture, owner, function, args, kwargs)
     if is_numpy(function):
         return _call_numpy(capture, function, args, kwargs)
     capture.effect(function, owner)
@@ -230,13 +235,16 @@ def _number(builtin: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
+_WITHOUT_EFFECTS = (
+    len, abs, sum, list, tuple, zip, enumerate, reversed, all, any, round, divmod, pow, iter, next, range, slice, dict, set,
+    frozenset, str, repr, format, hash, id, callable, hasattr, issubclass,
+)  # fmt: skip
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     isinstance: _isinstance, type: _type, getattr: _getattr, print: _print,
     **{f: _number(f) for f in (float, int, bool, complex)},
     **{f: _higher_order(f) for f in (map, filter, sorted, min, max, functools.reduce)},
-    **{f: _without_effects(f) for f in (len, abs, sum, list, tuple, zip, enumerate, reversed, all, any, round, divmod, pow, iter,
-                                        next, range, slice, dict, set, frozenset, str, repr, format, hash, id, callable, hasattr,
-                                        issubclass)},
+    **{f: _without_effects(f) for f in _WITHOUT_EFFECTS},
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Host operations: what no rule builds runs as plain NumPy, at capture to learn the result's type and at each call for its value."""
+"""Host operations: what no rule builds runs as plain NumPy: at capture, for the type of its result, and at each call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .positions import describe, here
 from .tensor import Tensor
 
 if TYPE_CHECKING:
-    from .state import Capture
+    from .arrays import Arrays
 
 
 def is_numpy(function: Any) -> bool:
@@ -34,7 +34,7 @@ def is_numpy(function: Any) -> bool:
 
 
 def host_operation(
-    capture: Capture, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None
+    capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None
 ) -> Any:
     """`function(*args, **kwargs)` as a node that calls NumPy; its result types are those of the real result now."""
     name = getattr(function, "__name__", type(function).__name__)
@@ -51,7 +51,7 @@ def host_operation(
 
 
 def add_host_call(
-    capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], nodes: list[Node], result: Any, code: str,
+    capture: Arrays, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], nodes: list[Node], result: Any, code: str,
     reason: str, real: Sequence[Any] = (), effects: bool = False,
 ) -> Any:  # fmt: skip
     """The node of a call whose real result is known, and Tensors for it."""
@@ -77,7 +77,7 @@ def add_host_call(
     return type(result)(*tensors) if hasattr(result, "_fields") else type(result)(tensors)
 
 
-def evaluate(capture: Capture, wanted: Node) -> Any:
+def evaluate(capture: Arrays, wanted: Node) -> Any:
     """The value of a node for the real inputs of this capture; each node is computed once."""
     values = capture.values
     if wanted in values:
@@ -96,7 +96,7 @@ def evaluate(capture: Capture, wanted: Node) -> Any:
     return values[wanted]
 
 
-def must_compile(capture: Capture, name: str, reason: str) -> InvalidArgumentError:
+def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentError:
     """What jit_compile=True answers to an operation that cannot be compiled."""
     source = here()
     line = f" (line {source.line})" if source else ""
@@ -121,7 +121,7 @@ def no_array(name: str, value: Any) -> CaptureError:
 class Template:
     """The arguments of a call with a place for each array among them."""
 
-    def __init__(self, capture: Capture) -> None:
+    def __init__(self, capture: Arrays) -> None:
         self.capture = capture
         self.nodes: list[Node] = []
 

@@ -15,7 +15,7 @@ import numpy as np
 from .tensor import Tensor
 
 if TYPE_CHECKING:
-    from .cells import CellCapture
+    from .pieces import CellCapture
 
 Values = Sequence[Any]  # what the names hold at a run, in the order in which the piece reads them
 

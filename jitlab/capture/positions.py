@@ -10,6 +10,7 @@ from types import CodeType, FrameType
 
 import numpy as np
 
+from jitlab.events import Span
 from jitlab.ir import Source
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -41,11 +42,15 @@ def is_user_file(filename: str) -> bool:
     """Not the standard library, an installed package, or ours."""
     known = _user.get(filename)
     if known is None:
-        path = os.path.realpath(filename)
-        parts = path.split(os.sep)
-        library = path.startswith(_LIBRARY) or "site-packages" in parts or "dist-packages" in parts
-        known = _user[filename] = not library and not filename.startswith(("<frozen", "<__array_function__"))
+        known = _user[filename] = not filename.startswith(("<frozen", "<__array_function__")) and not _is_library(filename)
     return known
+
+
+def _is_library(filename: str) -> bool:
+    if filename.startswith("<") or not os.path.isabs(filename):
+        return False
+    path = os.path.realpath(filename)
+    return path.startswith(_LIBRARY) or not {"site-packages", "dist-packages"}.isdisjoint(path.split(os.sep))
 
 
 def here() -> Source | None:
@@ -84,6 +89,11 @@ def _position(frame: FrameType) -> tuple[int, int, int, int]:
             columns = (-1 if column is None else column, -1 if end_column is None else end_column)
             return at, columns[0], at if end_line is None else end_line, columns[1]
     return frame.f_lineno, -1, -1, -1
+
+
+def spans(source: Source | None) -> tuple[Span, ...]:
+    """A position as events carry them."""
+    return ((source.file, source.line, source.column, source.end_line, source.end_column),) if source is not None else ()
 
 
 def source_line(source: Source) -> str:

@@ -14,7 +14,10 @@ import numpy as np
 
 from jitlab.ir import TRACED_DTYPES
 
-CAUSES = ("first_call", "dtype", "rank", "shape", "python_value", "structure", "argument_type", "aliasing", "layout", "global", "closure")
+CAUSES = (
+    "first_call", "dtype", "rank", "shape", "python_value", "structure", "argument_type", "aliasing", "layout", "global",
+    "closure",
+)  # fmt: skip
 
 
 class Foreign(Exception):
@@ -23,7 +26,8 @@ class Foreign(Exception):
     def __init__(self, path: str, value: Any) -> None:
         self.path = path
         dtype = getattr(value, "dtype", None)
-        self.what = f"{path} is a {type(value).__module__}.{type(value).__qualname__}" + (f" of {dtype}" if dtype is not None else "")
+        of = f" of {dtype}" if dtype is not None else ""
+        self.what = f"{path} is a {type(value).__module__}.{type(value).__qualname__}{of}"
         super().__init__(self.what)
 
 
@@ -216,6 +220,9 @@ class Change:
     after: str = ""
     fix: str = ""
 
+    def __post_init__(self) -> None:
+        assert self.cause in CAUSES, self.cause
+
 
 def leaves_of(names: Sequence[str], values: Sequence[Any]) -> tuple[Leaf, ...]:
     """All leaves of bound values, each with its path: `x`, `params[0]`, `opts["lr"]`."""
@@ -260,8 +267,8 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
             result.append(change)
     if not any(change.cause in ("structure", "argument_type") for change in result):
         for path in [p for p in new if p not in old] + [p for p in old if p not in new]:
-            text = lambda leaves, path=path: leaves[path].text if path in leaves else "absent"  # noqa: E731
-            result.append(Change("structure", path, text(old), text(new), "Pass the same keys and lengths each time."))
+            texts = [leaves[path].text if path in leaves else "absent" for leaves in (old, new)]
+            result.append(Change("structure", path, texts[0], texts[1], "Pass the same keys and lengths each time."))
     return sorted(result, key=lambda change: _WEIGHTS.index(change.cause))
 
 
@@ -290,7 +297,9 @@ def _change(old: Leaf, new: Leaf, others: Sequence[Leaf]) -> Change | None:
             return Change("shape", path, old.text, new.text, "Captured again; nothing compiled. Nothing to fix.")
         return None
     if new.kind == "container":
-        return None if old.text == new.text else Change("structure", path, old.text, new.text, "Pass the same keys and lengths each time.")
+        if old.text == new.text:
+            return None
+        return Change("structure", path, old.text, new.text, "Pass the same keys and lengths each time.")
     if old.text == new.text and old.value == new.value:
         return None
     if new.kind == "object":

@@ -1,106 +1,27 @@
-"""Capture: one graph while it is recorded, and what Tensors ask of it."""
+"""Capture: a recording under way. What converted code loads, stores and calls, and how a recording is taken back."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from copy import deepcopy
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitlab import errors, events
-from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Graph, Node, Source, plain, positions
-from jitlab.ops.base import Unsupported
-from jitlab.ops.build import as_node
-from jitlab.ops.indexing import basic_index, is_basic, read_index, write_index
-from jitlab.ops.sources import Parameter
-from jitlab.ops.table import (
-    ATTRIBUTES,
-    FUNCTIONS,
-    METHODS,
-    OPERATORS,
-    UPDATE_METHODS,
-    UPDATES,
-    VIEW_ATTRIBUTES,
-    VIEW_METHODS,
-    VIEWS,
-)
-from jitlab.ops.views import Reshape, View, broadcast_to, reshape
+from jitlab import events
+from jitlab.ir import positions
 
-from .host import Template, add_host_call, evaluate, filled, host_operation, must_compile, no_array
-from .positions import describe, here, source_text
-from .tensor import Cell, Tensor, kept_strides, no_value, out_of_scope
-
-#: Functions whose 0-d results stay arrays; every other 0-d result is a NumPy scalar.
-KEEPS_ZERO_D = frozenset(
-    {
-        np.zeros, np.ones, np.full, np.empty, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.array, np.asarray,
-        np.asanyarray, np.ascontiguousarray, np.copy, np.broadcast_to, np.where, np.tensordot, np.select,
-    }
-)  # fmt: skip
-
-#: Functions that make arrays from numbers: recorded although no array is among their arguments.
-CREATION = frozenset(
-    {
-        np.zeros, np.ones, np.full, np.empty, np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.arange, np.linspace,
-        np.eye, np.identity, np.tri, np.logspace, np.geomspace, np.indices, np.meshgrid, np.copy, np.stack, np.concatenate,
-        np.vstack, np.hstack, np.column_stack, np.dstack, np.diag, np.repeat, np.tile, np.zeros_like, np.ones_like,
-        np.full_like, np.empty_like,
-    }
-)  # fmt: skip
-
-#: Functions that write into their first argument: run on a copy of it, which is then assigned.
-WRITES_FIRST = frozenset({np.put, np.place, np.putmask, np.put_along_axis, *UPDATES})
-WRITING_METHODS = frozenset({"sort", "partition", "put", *UPDATE_METHODS})
-
-#: What NumPy tells from types alone.
-TYPE_FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.shape: lambda x: x.shape,
-    np.ndim: lambda x: x.ndim,
-    np.size: lambda x, axis=None: x.size if axis is None else x.shape[axis],
-    np.isscalar: lambda x: x.is_scalar,
-    np.iscomplexobj: lambda x: x.dtype.kind == "c",
-    np.isrealobj: lambda x: x.dtype.kind != "c",
-    np.isfortran: lambda x: False,
-}
-
-UNSUPPORTED_ATTRIBUTES = frozenset({"flat", "flags", "base", "ctypes", "data", "device", "__array_interface__", "setflags", "resize"})
+from .arrays import Arrays, Binding, Input, current
+from .draws import begin
+from .positions import here, spans
+from .tensor import Tensor
 
 
-@dataclass(frozen=True)
-class Binding:
-    """Where a captured object was found, so that it can be looked up again: `read()`, and `text` for people."""
-
-    text: str
-    read: Callable[[], Any]
-    kind: str = "global"  # or "closure", "attribute", "item"
-
-
-@dataclass(eq=False)
-class Input:
-    """A parameter of the graph and the real object it stood for at capture."""
-
-    node: Node
-    value: Any
-    path: str  # "x", "params[0]", or the name it was reached by
-    binding: Binding | None = None
-    captured: bool = False  # reached through a name, not an argument
-    source: Source | None = None  # where it was first reached
-    is_array: bool = True  # else a NumPy scalar
-    tensor: Tensor = field(init=False)
-
-
-@dataclass(frozen=True)
-class ValueGuard:
-    """The trace holds only while this scalar input has this value: it was used as a Python integer."""
-
-    input: Input
-    value: int
+def current_capture() -> Capture | None:
+    """The capture that this thread (or task) is in."""
+    return current.get()  # type: ignore[return-value]
 
 
 @dataclass
@@ -117,126 +38,28 @@ class Mark:
     scope_count: int
 
 
-_current: ContextVar[Capture | None] = ContextVar("jitlab_capture", default=None)
-
-
-def current_capture() -> Capture | None:
-    """The capture that this thread (or task) is in."""
-    return _current.get()
-
-
-class Capture:
-    """A recording under way. `strict`: what has no operation is an error, not a host operation."""
+class Capture(Arrays):
+    """A recording of a program: its arrays, and the names and objects that it finds them by."""
 
     def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
-        self.name = name
-        self.strict = strict
-        self.keep_scalars = keep_scalars  # captured NumPy scalars are inputs (cells); else they are constants
-        self.graph = Graph(name)
-        self.inputs: list[Input] = []
-        self.captured: dict[int, Input] = {}  # id of a real array -> its input
-        self.values: dict[Node, Any] = {}  # what host operations needed to be known at capture
-        self.guards: list[ValueGuard] = []
-        self.journal: list[tuple[Cell, Node, dict[Any, Node], bool]] = []  # writes, for rollback
-        self.read_log: list[tuple[Cell, Any]] = []  # views that were made, for rollback
-        self.used: dict[int, Source] = {}  # input number -> where it was used first
+        super().__init__(name, strict=strict, keep_scalars=keep_scalars)
         self.generators: dict[int, tuple[Any, Any]] = {}  # id of a random generator -> itself, the copy that capture draws from
-        self.met_again: list[Input] = []  # arguments that a name gave, too
         self.functions: list[Any] = []  # whose converted bodies run, innermost last
-        self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
-        self.is_open = True
-        self._symbols = 0
 
     @contextmanager
     def recording(self) -> Iterator[Capture]:
         """Tensor operations inside are added to this capture's graph."""
-        token = _current.set(self)
+        token = current.set(self)
         try:
             with events.busy, self.graph.building(), positions(here):
                 yield self
         finally:
-            _current.reset(token)
+            current.reset(token)
 
     def close(self) -> None:
         """From now on its Tensors are out of scope."""
         self.is_open = False
         self.values.clear()
-
-    def check_open(self) -> None:
-        if not self.is_open or _current.get() is not self:
-            raise out_of_scope("of an earlier recording" if not self.is_open else f"of the recording of {self.name}")
-
-    # ---- inputs
-    def add_input(self, value: Any, path: str, *, binding: Binding | None = None, captured: bool = False) -> Tensor:
-        """A new parameter for a real array or NumPy scalar."""
-        is_scalar = isinstance(value, np.generic)
-        shape = tuple(self._extent(n) for n in value.shape)
-        type = ArrayType(shape, value.dtype)
-        node = self.graph.append(Node(Parameter(type), (), type, name=_identifier(path)))
-        input = Input(node, value, path, binding, captured, here() if captured else None, not is_scalar)
-        cell = Cell(self, node, input)
-        if not is_scalar:
-            cell.readonly = not value.flags.writeable
-            if not value.flags.c_contiguous:
-                cell.strides = tuple(stride // value.dtype.itemsize for stride in value.strides)
-        input.tensor = Tensor(cell, is_scalar=is_scalar)
-        self.inputs.append(input)
-        self.values[node] = value
-        if not is_scalar:
-            self.captured.setdefault(id(value), input)
-        return input.tensor
-
-    def _extent(self, n: int) -> int:
-        if n < 2:
-            return n  # empty and length-one axes are another program (broadcasting)
-        self._symbols += 1
-        return Extent.symbol(f"n{self._symbols - 1}", n)
-
-    def value(self, x: Any, text: str = "", binding: Binding | None = None) -> Any:
-        """What a loaded Python object is inside the capture: a Tensor for a plain array of a traced dtype, else itself."""
-        if type(x) is np.ndarray:
-            if x.dtype not in TRACED_DTYPES:
-                return x
-            known = self.captured.get(id(x))
-            if known is None:
-                return self.add_input(x, text or f"array_{len(self.inputs)}", binding=binding, captured=True)
-            if not known.captured and binding is not None and known not in self.met_again:
-                self.met_again.append(known)
-            return known.tensor
-        if self.keep_scalars and isinstance(x, np.generic) and x.dtype in TRACED_DTYPES and type(x) is x.dtype.type:
-            return self.scalar_input(x, text, binding)
-        return x
-
-    def scalar_input(self, x: Any, text: str, binding: Binding | None) -> Any:
-        for input in self.inputs:
-            if input.value is x and input.captured:
-                return input.tensor
-        return self.add_input(x, text or "scalar", binding=binding, captured=True)
-
-    def operand(self, x: Any) -> Any:
-        """An argument of a NumPy function: `deep_value`, and the tensor of what stands for one (`Variable`)."""
-        if isinstance(x, Tensor):
-            return x
-        tensor_of = getattr(type(x), "__jitlab_tensor__", None)
-        if tensor_of is not None:
-            return tensor_of(x)
-        if type(x) in (list, tuple):
-            items = [self.operand(item) for item in x]
-            return type(x)(items) if any(a is not b for a, b in zip(items, x, strict=True)) else x
-        return self.deep_value(x)
-
-    def deep_value(self, x: Any) -> Any:
-        """`value` of everything in tuples, lists and dicts; a container that holds no array stays the same object."""
-        if type(x) in (list, tuple):
-            items = [self.deep_value(item) for item in x]
-            return type(x)(items) if any(a is not b for a, b in zip(items, x, strict=True)) else x
-        if isinstance(x, tuple) and hasattr(x, "_fields"):
-            items = [self.deep_value(item) for item in x]
-            return type(x)(*items) if any(a is not b for a, b in zip(items, x, strict=True)) else x
-        if type(x) is dict:
-            values = {key: self.deep_value(item) for key, item in x.items()}
-            return values if any(values[key] is not x[key] for key in x) else x
-        return self.value(x)
 
     # ---- loads and stores of converted code
     @contextmanager
@@ -282,44 +105,36 @@ class Capture:
         """What stores into a Python object go through."""
         return _Place(self, owner)
 
-    def effect(self, function: Any, owner: Any) -> None:
-        """A call that may have effects on Python objects comes next. While a function is traced it happens now, once."""
+    def unload(self, value: Any) -> Any:
+        """What is stored into a Python object for a value of the program: an input's own object for its Tensor."""
+        if isinstance(value, Tensor) and value._cell.input is not None and not value._path and value._cell.capture is self:
+            return value._cell.input.value
+        return value
 
-    def number(self, kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """float(x), int(x), ... in the program."""
-        return kind(*args, **kwargs)
+    def lookup(self, name: str) -> Any:
+        raise NameError(f"name {name!r} is not defined")
 
+    def made(self, container: Any) -> Any:
+        """The program made a list, dict or set."""
+        return container
+
+    # ---- calls of converted code
     def before_call(self, function: Any) -> None:
         """A function of the user's comes next, converted."""
 
     def before_inline(self, function: Any) -> None:
         """A `jl.function` is called while this is recorded."""
 
-    def made(self, container: Any) -> Any:
-        """The program made a list, dict or set."""
-        return container
-
-    def lookup(self, name: str) -> Any:
-        raise NameError(f"name {name!r} is not defined")
-
-    def lower_other(self, x: Any) -> Any:
-        """An argument that is no array, for a rule or for NumPy."""
-        return x
-
-    def resolved(self, function: Any, args: Sequence[Any]) -> Sequence[Any]:
-        """The operands of a function, before they are lowered."""
-        return args
-
-    def is_operand(self, x: Any) -> bool:
-        return isinstance(x, (Tensor, bool, int, float, complex, np.generic, np.ndarray, list))
-
-    def moving_view(self, x: Tensor, index: Any) -> Tensor | None:
-        """A view whose index is computed at each run (cells)."""
-        return None
+    def effect(self, function: Any, owner: Any) -> None:
+        """A call that may have effects on Python objects comes next. While a function is traced it happens now, once."""
 
     def is_number(self, x: Any) -> bool:
         """A Python number of a cell."""
         return False
+
+    def number(self, kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """float(x), int(x), ... in the program."""
+        return kind(*args, **kwargs)
 
     def pure_number(self, function: Any, args: Sequence[Any]) -> Any:
         """A function without effects of such numbers."""
@@ -329,476 +144,21 @@ class Capture:
         """A NumPy function of Python values alone."""
         result = function(*args, **kwargs)
         if isinstance(result, (np.random.Generator, np.random.RandomState)):
-            return self.random_generator(result, function, args, kwargs)
+            return begin(self, result, function, args, kwargs)
         return result
-
-    def is_moving(self, input: Input) -> bool:
-        return False
-
-    def unload(self, value: Any) -> Any:
-        """What is stored into a Python object for a value of the program: an input's own object for its Tensor."""
-        if isinstance(value, Tensor) and value._cell.input is not None and not value._path and value._cell.capture is self:
-            return value._cell.input.value
-        return value
-
-    # ---- random numbers
-    def draw(self, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A call of a random generator: it draws at each run; capture looks at a copy."""
-        if self.strict:
-            raise must_compile(self, function.__name__, "random numbers are drawn by NumPy")
-        copy = self.generators.setdefault(id(generator), (generator, _copied(generator)))[1]
-        call = _Drawing(generator, function.__name__)
-        if function.__name__ == "shuffle" and args and isinstance(args[0], Tensor):
-            return self._shuffle(call, copy, args[0], kwargs)
-        template = Template(self)
-        made_args, made_kwargs = template.of(tuple(args)), template.of(dict(kwargs))
-        real = [self.evaluate(node) for node in template.nodes]
-        result = getattr(copy, function.__name__)(*filled(made_args, real), **filled(made_kwargs, real))
-        if not isinstance(result, (np.ndarray, np.generic)):
-            if isinstance(result, (int, float)):
-                result = np.asarray(result)[()]
-            elif function.__name__ == "seed":
-                result = np.True_
-            else:
-                raise no_array(function.__name__, result)
-        reason = "random numbers are drawn by NumPy"
-        return add_host_call(
-            self, call, made_args, made_kwargs, template.nodes, result, "stateful_random", reason, effects=True
-        )
-
-    def random_generator(self, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """`np.random.default_rng(seed)` in the program: the same generator begins anew at each run."""
-        if self.strict:
-            raise must_compile(self, function.__name__, "random numbers are drawn by NumPy")
-        begin = _Beginning(generator, function, args, kwargs)
-        add_host_call(self, begin, (), {}, [], np.True_, "stateful_random", "random numbers are drawn by NumPy", effects=True)
-        return generator
-
-    def _shuffle(self, call: Any, copy: Any, x: Tensor, kwargs: dict[str, Any]) -> None:
-        """`rng.shuffle(x)`: a shuffled copy, assigned."""
-        self._check_writable(x)
-        template = Template(self)
-        made = template.of((x,))
-        real = np.array(self.evaluate(template.nodes[0]))
-        getattr(copy, call.__name__)(real, **kwargs)
-        on_copy = _OnCopy(call)
-        reason = "random numbers are drawn by NumPy"
-        result = add_host_call(
-            self, on_copy, made, kwargs, template.nodes, real, "stateful_random", reason, effects=True
-        )
-        self.assign(x, result, "unsafe")
-
-    # ---- results
-    def fresh(self, node: Node, *, is_scalar: bool = False) -> Tensor:
-        """A new array (or scalar) whose value is `node`."""
-        return Tensor(Cell(self, node), is_scalar=is_scalar and not node.shape)
-
-    def wrap(self, result: Any, *, zero_d_is_array: bool = False) -> Any:
-        """Tensors for the nodes in a rule's result."""
-        if isinstance(result, Node):
-            return self.fresh(result, is_scalar=not zero_d_is_array)
-        if isinstance(result, (list, tuple)):
-            items = [self.wrap(item, zero_d_is_array=zero_d_is_array) for item in result]
-            return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
-        return result
-
-    def lower(self, x: Any) -> Any:
-        """Nodes for the Tensors in an argument of a rule."""
-        if isinstance(x, Tensor):
-            return x.node()
-        if isinstance(x, np.ndarray):
-            value = self.value(x) if type(x) is np.ndarray else x
-            if not isinstance(value, Tensor):
-                kind = "foreign_type" if type(x) is not np.ndarray else "dtype"
-                raise Unsupported(f"an array of {type(x).__name__} {x.dtype}", kind)
-            return value.node()
-        if type(x) in (list, tuple):
-            return type(x)(self.lower(item) for item in x)
-        if type(x) is dict:
-            return {key: self.lower(item) for key, item in x.items()}
-        if isinstance(x, slice):
-            return slice(*(self._slice_bound(bound) for bound in (x.start, x.stop, x.step)))
-        return self.lower_other(x)
-
-    def _slice_bound(self, bound: Any) -> Any:
-        return bound.__index__() if isinstance(bound, Tensor) else self.lower_other(bound)
-
-    # ---- operators
-    def operator(self, name: str, *operands: Any) -> Any:
-        """`+`, `-x`, `==`, ... of Tensors; NotImplemented for operands that are no arrays."""
-        self.check_open()
-        if not all(map(self.is_operand, operands)):
-            return NotImplemented
-        rule = OPERATORS.get(name)
-        if rule is None:
-            return self._host(_operator_function(name), operands, {})
-        lists = [np.asarray(x) if isinstance(x, list) and not _has_tensor(x) else x for x in operands]
-        return self._apply(rule, _operator_function(name), lists, {})
-
-    def inplace(self, name: str, target: Tensor, other: Any) -> Any:
-        """`target op= other`: writes into the array; a scalar is bound anew."""
-        result = self.operator(name, target, other)
-        if result is NotImplemented or target.is_scalar:
-            return result
-        self._check_output_cast(name, target, other, result)
-        if plain(np.broadcast_shapes(plain(result.shape), plain(target.shape))) != plain(target.shape):
-            shapes = (str(plain(t.shape)).replace(" ", "") for t in (target, result))
-            text = "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes)
-            raise self.shape_error(ValueError(text), _operator_function(name), (target, other))
-        self.assign(target, result, "unsafe")
-        return target
-
-    def _check_output_cast(self, name: str, target: Tensor, other: Any, result: Tensor) -> None:
-        if result.dtype == target.dtype or np.can_cast(result.dtype, target.dtype, "same_kind"):
-            return
-        ufunc = _operator_function(name)
-        empty = [np.empty((0,) * min(x.ndim, 1), x.dtype) if isinstance(x, Tensor) else x for x in (target, other)]
-        ufunc(*empty, out=np.empty(0, target.dtype))  # NumPy's own exception
-        raise TypeError(f"Cannot cast {ufunc.__name__!r} output from {result.dtype!r} to {target.dtype!r}")
-
-    # ---- functions and methods
-    def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A NumPy function (or ufunc, or method of a ufunc) of Tensors."""
-        self.check_open()
-        args = [self.operand(x) for x in args]
-        kwargs = {key: self.operand(x) for key, x in kwargs.items()}
-        out = kwargs.get("out")
-        if out is None and isinstance(function, np.ufunc) and len(args) > function.nin:
-            args, outs = args[: function.nin], args[function.nin :]
-            out = outs[0] if len(outs) == 1 else tuple(outs)
-        if out is not None and not (isinstance(out, tuple) and all(o is None for o in out)):
-            return self._into(function, args, {k: v for k, v in kwargs.items() if k != "out"}, out)
-        kwargs.pop("out", None)
-        if function in TYPE_FUNCTIONS and args and isinstance(args[0], Tensor):
-            return TYPE_FUNCTIONS[function](*args, **kwargs)
-        if function in WRITES_FIRST or _is_at(function):
-            return self._write_first(function, args, kwargs)
-        if function in VIEWS and args and isinstance(args[0], Tensor):
-            view = self._view(VIEWS[function], function, args[0], args[1:], kwargs)
-            if view is not None:
-                return view
-        rule = FUNCTIONS.get(function)
-        return self._host(function, args, kwargs) if rule is None else self._apply(rule, function, args, kwargs)
-
-    def _view(self, rule: Any, function: Any, x: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """What shares memory with x, in NumPy as here; None: this function gives a copy of such an x."""
-        with self.explaining(function, (x, *args)):
-            try:
-                steps = rule(x.type, *self.lower(list(args)), **self.lower(kwargs))
-            except Unsupported as refusal:
-                counted = self._counted(list(args)), self._counted(kwargs)
-                if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
-                    return self._view(rule, function, x, *counted)
-                return self._host(function, (x, *args), kwargs, refusal)
-            if steps is None:
-                return None
-            if steps and isinstance(steps[0], list):  # several views: split and the like
-                several = [self._along(x, way, function) for way in steps]
-                return tuple(several) if function is np.unstack else several
-            return self._along(x, steps, function)
-
-    def _along(self, x: Tensor, steps: Sequence[View | Reshape], function: Any) -> Tensor:
-        if not steps:
-            return Tensor(x._cell, x._path) if x.is_scalar and function in KEEPS_ZERO_D else x
-        result = x.along(steps)
-        result.is_scalar = x.is_scalar and not result.shape and function not in KEEPS_ZERO_D
-        return result
-
-    def _apply(self, rule: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        with self.explaining(function, args):
-            try:
-                args = self.resolved(function, args)
-                lowered, named = self.lower(list(args)), self.lower(kwargs)
-                result = rule(*lowered, **named)
-            except Unsupported as refusal:
-                counted = self._counted(list(args)), self._counted(kwargs)
-                if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
-                    return self._apply(rule, function, *counted)
-                return self._host(function, args, kwargs, refusal)
-            if result is NotImplemented:
-                return result
-            wrapped = self.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
-            if isinstance(wrapped, Tensor) and wrapped.ndim > 1 and _keeps_order(function):
-                operands = [x for x in args if isinstance(x, Tensor) and x.ndim]
-                wrapped._cell.strides = kept_strides(operands, wrapped.shape)
-            return wrapped
-
-    def _counted(self, x: Any) -> Any:
-        """An argument in which integer inputs became Python integers (and the trace holds for their values only)."""
-        if isinstance(x, Tensor):
-            return self.index(x) if self._is_count(x) else x
-        if isinstance(x, dict):
-            return {key: self._counted(item) for key, item in x.items()}
-        return type(x)(self._counted(item) for item in x) if type(x) in (list, tuple) else x
-
-    def _is_count(self, x: Tensor) -> bool:
-        cell = x._cell
-        return not x.shape and x.dtype.kind in "iu" and cell.input is not None and not cell.written
-
-    def _host(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None) -> Any:
-        return host_operation(self, function, args, kwargs, refusal)
-
-    def _into(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
-        """`function(..., out=out)`: the result is written into `out`, under NumPy's rule for casting."""
-        casting = kwargs.pop("casting", "same_kind")
-        where = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
-        return self._write_out(function, args, self.call_function(function, args, kwargs), out, casting, where)
-
-    def _write_out(
-        self, function: Any, args: Sequence[Any], result: Any, out: Any, casting: str, where: Any = True
-    ) -> Any:
-        if isinstance(out, tuple) and len(out) == 1:
-            (out,) = out
-        for target, value in zip(out, result, strict=True) if isinstance(out, tuple) else [(out, result)]:
-            if target is None:
-                continue
-            if not isinstance(target, Tensor):
-                raise errors.CaptureError(
-                    f"out= is a {type(target).__name__} that is not traced", where=describe(here()),
-                    why="only plain arrays of numbers can be written into", hint="leave out= away",
-                )  # fmt: skip
-            if where is not True:
-                value = self.call_function(np.where, (where, value, target), {})
-            if plain(np.broadcast_shapes(plain(value.shape), plain(target.shape))) != plain(target.shape):
-                shapes = (str(plain(t.shape)).replace(" ", "") for t in (target, value))
-                text = "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes)
-                raise self.shape_error(ValueError(text), function, args)
-            self.assign(target, value, casting)
-        return out
-
-    def _write_first(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        """A function that writes into its first argument."""
-        target = args[0]
-        if not isinstance(target, Tensor) or target.is_scalar:
-            raise TypeError(f"argument 1 of {function.__name__} must be numpy.ndarray, not {type(target).__name__}")
-        self._check_writable(target)
-        with self.explaining(function, args):
-            rule = UPDATES.get(function) or _UPDATES_BY_METHOD.get(function)
-            try:
-                if rule is None:
-                    raise Unsupported(f"{function.__name__} has no loop body", "no_loop_body")
-                new = rule(*self.lower(list(args)), **self.lower(kwargs))
-            except Unsupported as refusal:
-                new = self._host(_OnCopy(function), args, kwargs, refusal).node()
-        target._cell.write(target._path, new)
-
-    def attribute(self, x: Tensor, name: str) -> Any:
-        """`x.name` that Tensor itself does not have."""
-        if name in ATTRIBUTES or name in VIEW_ATTRIBUTES:
-            return self._apply_attribute(x, name)
-        if name in UNSUPPORTED_ATTRIBUTES or not hasattr(np.ndarray, name):
-            if hasattr(np.ndarray, name):
-                raise errors.CaptureError(
-                    f"`.{name}` of an array cannot be captured", where=describe(here()),
-                    why="it is about the memory of one array, and a recording has no memory yet",
-                    hint="do this outside the recorded function",
-                )  # fmt: skip
-            raise AttributeError(f"'numpy.{'generic' if x.is_scalar else 'ndarray'}' object has no attribute '{name}'")
-        if name == "strides":
-            return tuple(by * x.itemsize for by in x.element_strides())
-        return partial(self._method, x, name)
-
-    def _apply_attribute(self, x: Tensor, name: str) -> Any:
-        if name in VIEW_ATTRIBUTES:
-            view = self._view(VIEW_ATTRIBUTES[name], name, x, (), {})
-            if view is not None:
-                return view
-        tensor = self.wrap(ATTRIBUTES[name](x.node()), zero_d_is_array=not x.is_scalar)
-        tensor._cell.detached = True  # NumPy's is a view of the parts
-        return tensor
-
-    def _method(self, x: Tensor, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        return self.call_method(x, name, args, kwargs)
-
-    def call_method(self, x: Tensor, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A method of ndarray."""
-        self.check_open()
-        function = getattr(np.ndarray, name)
-        args = [self.deep_value(a) for a in args]
-        kwargs = {key: self.deep_value(a) for key, a in kwargs.items()}
-        if kwargs.get("out") is not None:
-            out, casting = kwargs.pop("out"), kwargs.pop("casting", "same_kind")
-            return self._write_out(function, (x, *args), self.call_method(x, name, args, kwargs), out, casting)
-        kwargs.pop("out", None)
-        if name in VIEW_METHODS:
-            view = self._view(VIEW_METHODS[name], function, x, args, kwargs)
-            if view is not None:
-                return view
-        if name == "view" and not args and not kwargs:
-            return x if x.is_scalar else Tensor(x._cell, x._path)
-        if name in WRITING_METHODS:
-            return self._write_first(function, (x, *args), kwargs)
-        if name == "astype" and kwargs.get("copy", True) is False:
-            dtype = kwargs.get("dtype", args[0] if args else None)
-            if np.dtype(dtype) == x.dtype:
-                return x
-        if name in METHODS:
-            result = self._apply(METHODS[name], function, (x, *args), kwargs)
-            if isinstance(result, Tensor) and not result.shape and name in ("astype", "conj", "conjugate"):
-                result.is_scalar = x.is_scalar
-            return result
-        return self._host(function, (x, *args), kwargs)
-
-    # ---- subscripts
-    def get_item(self, x: Tensor, index: Any) -> Any:
-        """`x[index]`: an alias for a basic subscript, a copy for arrays of positions."""
-        self.check_open()
-        moving = self.moving_view(x, index)
-        if moving is not None:
-            return moving
-        index = self._index_value(index)
-        if x.is_scalar and not (index == () if isinstance(index, tuple) else index is Ellipsis):
-            raise IndexError("invalid index to scalar variable.")
-        with self.explaining("a subscript", (x,)):
-            if is_basic(index):
-                view = basic_index(x.type, index)
-                if not view.shape and not _has_ellipsis(index):
-                    return self.fresh(x.along([view]).node(), is_scalar=True)
-                return x.along([view])
-            try:
-                return self.wrap(read_index(x.node(), self.lower(index)))
-            except Unsupported as refusal:
-                return self._host(_get_item, (x, index), {}, refusal)
-
-    def set_item(self, x: Tensor, index: Any, value: Any) -> None:
-        """`x[index] = value`."""
-        self.check_open()
-        if x.is_scalar:
-            raise TypeError(f"'numpy.{x.dtype.name}' object does not support item assignment")
-        moving = self.moving_view(x, index)
-        if moving is not None:
-            self._check_writable(x)
-            return self.assign(moving, value, "unsafe")
-        index, value = self._index_value(index), self.deep_value(value)
-        with self.explaining("an assignment to a subscript", (x, value)):
-            if is_basic(index):
-                return self.assign(x.along([basic_index(x.type, index)]), value, "unsafe")
-            self._check_writable(x)
-            try:
-                new = write_index(x.node(), self.lower(index), self._assigned(value, x.dtype))
-            except Unsupported as refusal:
-                new = self._host(_OnCopy(np.ndarray.__setitem__), (x, index, value), {}, refusal).node()
-            x._cell.write(x._path, new)
-
-    def _index_value(self, index: Any) -> Any:
-        """A subscript in which arrays are Tensors, and 0-d integer arguments used as a position in a slice are numbers."""
-        if isinstance(index, tuple):
-            return tuple(self._index_value(part) for part in index)
-        if isinstance(index, slice):
-            return slice(*(self._slice_bound(b) for b in (index.start, index.stop, index.step)))
-        return self.lower_other(self.deep_value(index))
-
-    def assign(self, x: Tensor, value: Any, casting: str) -> None:
-        """Write `value` into everything that `x` sees."""
-        self._check_writable(x)
-        value = self.deep_value(value)
-        if isinstance(value, Tensor):
-            if value._cell is x._cell and value._path == x._path:
-                return
-            if not np.can_cast(value.dtype, x.dtype, casting):  # type: ignore[arg-type]
-                raise TypeError(f"Cannot cast array data from {value.dtype!r} to {x.dtype!r} according to the rule '{casting}'")
-        with self.explaining("an assignment", (x, value)):
-            node = as_node(self._assigned(value, x.dtype), x.dtype)
-            x._cell.write(x._path, _broadcast_value(node, x.shape))
-
-    def _assigned(self, value: Any, dtype: np.dtype[Any] | None = None) -> Any:
-        if isinstance(value, Tensor):
-            return value.node()
-        if isinstance(value, (list, tuple)):
-            result = self.call_function(np.array, (value,), {})
-            return result.node() if isinstance(result, Tensor) else result
-        if isinstance(value, int) and dtype is not None and dtype.kind in "iu" and not isinstance(value, (bool, np.generic)):
-            dtype.type(value)  # NumPy's OverflowError
-        return self.lower_other(value)
-
-    def _check_writable(self, x: Tensor) -> None:
-        if x.readonly and not (x._cell.input is not None and self.is_moving(x._cell.input)):
-            raise ValueError("assignment destination is read-only")
-        if x._cell.detached:
-            raise errors.CaptureError(
-                "writing through this array cannot be captured", where=describe(here()),
-                why="NumPy's function that made it returned a view of another array, and jitlab recorded a copy",
-                hint="write into the array itself, or take a .copy() first",
-            )  # fmt: skip
-
-    def set_attribute(self, x: Tensor, name: str, value: Any) -> None:
-        if name == "real" and x.dtype.kind != "c":
-            return self.assign(x, value, "unsafe")
-        raise errors.CaptureError(
-            f"assigning to `.{name}` of an array cannot be captured", where=describe(here()), hint="make a new array instead"
-        )
-
-    # ---- values
-    def truth(self, x: Tensor) -> bool:
-        if not self.is_open:
-            raise out_of_scope(x.type.describe())
-        if int(x.size) > 1:
-            raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
-        source = here()
-        text = source_text(source) if source else "the array"
-        raise errors.BranchOnTracedArrayError(
-            f"`{text}` has no value while jitlab records this function.",
-            where=describe(source),
-            why="one recording serves every input, so it cannot follow one branch of an `if`.",
-            hint="np.where(condition, a, b), or mark the argument static so each value is recorded apart.",
-        )
-
-    def index(self, x: Tensor) -> int:
-        """A 0-d integer input may be used as a Python integer: the trace then holds for its value only."""
-        if self.is_open and self._is_count(x):
-            assert x._cell.input is not None
-            guard = ValueGuard(x._cell.input, int(x._cell.input.value))
-            if guard not in self.guards:
-                self.guards.append(guard)
-            return guard.value
-        raise no_value(x, "a use as an index or a count")
-
-    def evaluate(self, node: Node) -> Any:
-        """The real value of a node for the inputs of this capture."""
-        return evaluate(self, node)
-
-    def before_read(self, cell: Cell) -> None:
-        """Called before a cell's value is read."""
-        if cell.input is not None and not self.used.get(id(cell.input)):
-            source = here()
-            if source is not None:
-                self.used[id(cell.input)] = source
-
-    def before_write(self, cell: Cell) -> None:
-        """Called before a cell moves on."""
 
     def note_frozen(self, what: str) -> None:
         """NumPy work on no traced array ran now, once."""
         if events.active():
-            source = here()
-            lines = (tuple(source),) if source else ()
+            lines = spans(here())
             events.send(events.ValueFrozen(cell=events.current_cell(), function=self.name, what=what, lines=lines))
-
-    # ---- errors
-    @contextmanager
-    def explaining(self, function: Any, operands: Sequence[Any]) -> Iterator[None]:
-        """A ValueError about shapes says what, where, why and what to try."""
-        try:
-            yield
-        except ValueError as error:
-            if type(error) is ValueError and _is_about_shapes(str(error)):
-                raise self.shape_error(error, function, operands) from None
-            raise
-
-    def shape_error(self, error: ValueError, function: Any, operands: Sequence[Any]) -> errors.ShapeError:
-        name = function if isinstance(function, str) else f"np.{getattr(function, '__name__', 'function')}"
-        types = " and ".join(x.type.describe() for x in operands if isinstance(x, Tensor))
-        return errors.ShapeError(
-            str(error), where=describe(here()), why=f"{name} of {types}" if types else name,
-            hint="look at the shapes of these arrays: x.shape prints while the function is recorded",
-        )  # fmt: skip
 
     # ---- rollback
     def mark(self) -> Mark:
         graph = self.graph
         return Mark(
-            len(graph.nodes), len(self.inputs), len(self.journal), len(self.read_log), len(self.guards), dict(graph._names), list(graph.scopes),
-            graph.scope_count,
+            len(graph.nodes), len(self.inputs), len(self.journal), len(self.read_log), len(self.guards), dict(graph._names),
+            list(graph.scopes), graph.scope_count,
         )  # fmt: skip
 
     def rollback(self, mark: Mark) -> None:
@@ -820,15 +180,6 @@ class Capture:
         for node in [node for node in self.values if node in gone]:
             del self.values[node]
         graph._names, graph.scopes, graph.scope_count = mark.names, mark.scopes, mark.scope_count
-
-
-def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:
-    """Reads an attribute without keeping its owner alive."""
-    try:
-        reference = weakref.ref(owner)
-    except TypeError:
-        return lambda: getattr(owner, name, None)
-    return lambda: getattr(reference(), name, None)
 
 
 class _Place:
@@ -859,155 +210,13 @@ class _Place:
         del self._owner[key]
 
 
-class _Drawing:
-    """One method of a random generator, called at each run."""
-
-    def __init__(self, generator: Any, name: str) -> None:
-        self.generator = generator
-        self.__name__ = name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        result = getattr(self.generator, self.__name__)(*args, **kwargs)
-        return np.True_ if self.__name__ == "seed" else result
-
-
-class _Beginning:
-    """Sets a generator that the program makes back to how it is made, at each run."""
-
-    def __init__(self, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
-        self.generator = generator
-        self.make = lambda: function(*args, **kwargs)
-        self.__name__ = function.__name__
-
-    def __call__(self) -> Any:
-        set_random_state(self.generator, random_state(self.make()))
-        return np.True_
-
-
-def random_state(generator: Any) -> Any:
-    """What a random generator will draw depends on this alone."""
-    if isinstance(generator, np.random.RandomState):
-        return generator.get_state(legacy=False)
-    return deepcopy(generator.bit_generator.state)
-
-
-def set_random_state(generator: Any, state: Any) -> None:
-    if isinstance(generator, np.random.RandomState):
-        generator.set_state(state)
-    else:
-        generator.bit_generator.state = state
-
-
-def _copied(generator: Any) -> Any:
-    if isinstance(generator, np.random.RandomState):
-        copy = np.random.RandomState()
-        set_random_state(copy, random_state(generator))
-        return copy
-    return deepcopy(generator)
-
-
-class _OnCopy:
-    """`function(copy of the first argument, ...)`, and the copy: a writing function made functional."""
-
-    def __init__(self, function: Any) -> None:
-        self.function = function
-        self.__name__ = getattr(function, "__name__", "function")
-
-    def __call__(self, first: Any, *args: Any, **kwargs: Any) -> Any:
-        first = np.array(first)
-        self.function(first, *args, **kwargs)
-        return first
-
-
-def _get_item(x: Any, index: Any) -> Any:
-    return x[index]
-
-
-_UPDATES_BY_METHOD = {getattr(np.ndarray, name): rule for name, rule in UPDATE_METHODS.items()}
-
-
-def _same_items(before: Any, after: Any) -> bool:
-    """Nothing was replaced in the arguments (Tensors have no truth to compare by)."""
-    if isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
-        return len(before) == len(after) and all(map(_same_items, before, after))
-    if isinstance(before, dict) and isinstance(after, dict):
-        return all(_same_items(before[key], after[key]) for key in before)
-    return before is after
-
-
-def _is_at(function: Any) -> bool:
-    return isinstance(getattr(function, "__self__", None), np.ufunc) and function.__name__ == "at"
-
-
-def _keeps_order(function: Any) -> bool:
-    """The result's axes lie in memory as those of the arguments."""
-    return isinstance(function, (np.ufunc, ReflectedUfunc)) or function in _KEEP_ORDER
-
-
-_KEEP_ORDER = frozenset(
-    {
-        np.where, np.clip, np.copy, np.array, np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.ndarray.astype,
-        np.ndarray.clip, np.nan_to_num, np.round, np.ndarray.round,
-    }
-)  # fmt: skip
-
-
-def _has_tensor(x: Any) -> bool:
-    return isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and any(_has_tensor(item) for item in x))
-
-
-def _has_ellipsis(index: Any) -> bool:
-    return index is Ellipsis or (isinstance(index, tuple) and any(part is Ellipsis for part in index))
-
-
-def _broadcast_value(node: Node, shape: tuple[int, ...]) -> Node:
-    """The value of an assignment: leading axes of length 1 may be too many."""
-    if plain(node.shape) == plain(shape):
-        return node
-    given = node.shape
-    while node.ndim > len(shape) and int(node.shape[0]) == 1:
-        node = reshape(node, node.shape[1:])
+def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:
+    """Reads an attribute without keeping its owner alive."""
     try:
-        return broadcast_to(node, shape)
-    except ValueError:
-        before, after = (str(plain(s)).replace(" ", "") for s in (given, shape))
-        raise ValueError(f"could not broadcast input array from shape {before} into shape {after}") from None
+        reference = weakref.ref(owner)
+    except TypeError:
+        return lambda: getattr(owner, name, None)
+    return lambda: getattr(reference(), name, None)
 
 
-def _is_about_shapes(message: str) -> bool:
-    return any(word in message for word in ("broadcast", "shape", "dimension", "matmul", "size", "axes don't match"))
-
-
-def _identifier(path: str) -> str:
-    return "".join(c if c.isalnum() or c == "_" else "_" for c in path).strip("_") or "array"
-
-
-_OPERATOR_FUNCTIONS: dict[str, Any] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "matmul": np.matmul, "truediv": np.true_divide,
-    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "lshift": np.left_shift, "rshift": np.right_shift,
-    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lt": np.less, "le": np.less_equal, "gt": np.greater,
-    "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "neg": np.negative, "pos": np.positive, "abs": np.absolute,
-    "invert": np.invert, "divmod": np.divmod,
-}  # fmt: skip
-
-
-def _operator_function(name: str) -> Any:
-    """The ufunc behind an operator; a reflected one is a ufunc of the operands the other way round."""
-    stem = name.strip("_")
-    if stem in _OPERATOR_FUNCTIONS:
-        return _OPERATOR_FUNCTIONS[stem]
-    return ReflectedUfunc(_OPERATOR_FUNCTIONS[stem[1:]])
-
-
-class ReflectedUfunc:
-    """The ufunc of a reflected operator: its operands come the other way round."""
-
-    def __init__(self, ufunc: np.ufunc) -> None:
-        self.ufunc = ufunc
-        self.__name__ = ufunc.__name__
-
-    def __call__(self, x: Any, y: Any) -> Any:
-        return self.ufunc(y, x)
-
-
-__all__ = ["CREATION", "Binding", "Capture", "Input", "Mark", "ReflectedUfunc", "ValueGuard", "current_capture"]
+__all__ = ["Binding", "Capture", "Input", "Mark", "current_capture"]

@@ -19,7 +19,7 @@ from jitlab.ops.views import Reshape, Update, View, compose, identity_map
 from .positions import describe, here, source_text
 
 if TYPE_CHECKING:
-    from .state import Capture, Input
+    from .arrays import Arrays, Input
 
 Path = tuple[View | Reshape, ...]
 
@@ -29,7 +29,7 @@ class Cell:
 
     __slots__ = ("capture", "detached", "input", "node", "readonly", "reads", "strides", "written")
 
-    def __init__(self, capture: Capture, node: Node, input: Input | None = None) -> None:
+    def __init__(self, capture: Arrays, node: Node, input: Input | None = None) -> None:
         self.capture = capture
         self.node = node
         self.input = input  # the argument or captured array whose memory this is
@@ -92,7 +92,7 @@ class Tensor:
 
     # ---- what it is
     @property
-    def capture(self) -> Capture:
+    def capture(self) -> Arrays:
         return self._cell.capture
 
     @property
@@ -354,12 +354,12 @@ def c_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def kept_strides(operands: Sequence[Tensor], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Strides of an elementwise result, which keeps the axis order of its operands; None: C order. Asks NumPy, on small arrays."""
+    """Strides of an elementwise result, which keeps its operands' order of axes; None: C order. Asks NumPy, on small arrays."""
     if all(x.ndim < 2 or x.element_strides() == c_strides(plain(x.shape)) for x in operands):
         return None
     small = [_small(x) for x in operands]
-    flags = [["readonly"]] * len(small)
-    iterator = np.nditer([*small, None], ["zerosize_ok"], [*flags, ["writeonly", "allocate"]], order="K")
+    flags: Any = [*(["readonly"] for _ in small), ["writeonly", "allocate"]]
+    iterator = np.nditer([*small, None], ["zerosize_ok"], flags, order="K")
     order = sorted(range(len(shape)), key=lambda axis: -iterator.operands[-1].strides[axis])
     strides, step = [0] * len(shape), 1
     for axis in reversed(order):

@@ -121,7 +121,7 @@ def _overlap(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
     if not np.may_share_memory(x, y):
         return False
     try:
-        return bool(np.shares_memory(x, y, max_work=1000))
+        return bool(np.shares_memory(x, y, max_work=1000))  # type: ignore[arg-type]
     except np.exceptions.TooHardError:
         return True
 
@@ -322,7 +322,7 @@ def _mapping(x: dict[Any, Any], items: dict[Any, Build]) -> Build:
         return lambda outputs, inputs: {key: item(outputs, inputs) for key, item in items.items()}
 
     def build(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        result = kind(x.default_factory) if hasattr(x, "default_factory") else kind()  # type: ignore[call-arg]
+        result = kind(x.default_factory) if hasattr(x, "default_factory") else kind()
         for key, item in items.items():
             result[key] = item(outputs, inputs)
         return result

@@ -59,9 +59,12 @@ CELLS = {
     "def that reads a new global": "def f(u):\n    return u * fresh\nfresh = v * 2\na = f(v)",
     "def with a global statement": "def f():\n    global v\n    v = v + 1\nf()\nf()\na = v * 2",
     "def with effects": "log = []\ndef f(u):\n    log.append(1)\n    return u + 1\na = f(v)\nb = f(a)",
-    "def that makes a list": "def f(u):\n    out = []\n    for row in u:\n        out.append(row * 2)\n    return out\na = f(x)",
-    "closure": "def make(c):\n    def f(u):\n        return u + c\n    return f\ng = make(v)\na = g(x[0, 0])\nh = make(k)\nb = h(v)",
-    "class": "class A:\n    rate = 2.0\n    def __init__(self): self.w = v.copy()\n    def step(self): return self.w * self.rate\n"
+    "def that makes a list": "def f(u):\n    out = []\n    for row in u:\n        out.append(row * 2)\n    return out\n"
+    "a = f(x)",
+    "closure": "def make(c):\n    def f(u):\n        return u + c\n    return f\ng = make(v)\na = g(x[0, 0])\n"
+    "h = make(k)\nb = h(v)",
+    "class": "class A:\n    rate = 2.0\n    def __init__(self): self.w = v.copy()\n"
+    "    def step(self): return self.w * self.rate\n"
     "o = A()\na = o.step()\no.w = o.w + 1\nb = o.step() + o.w\no.rate = 3\nc = o.step()\no.w += 1\nstamp = o.w.sum()\ndel A, o",
     "for": "total = 0\nfor i in range(5):\n    total += v[i]\n    v[i] = total",
     "for over rows": "for row in x:\n    row *= 2\n    last = row.sum()",
@@ -70,7 +73,8 @@ CELLS = {
     "break": "for i in range(5):\n    v += i\n    if v.sum() > 20:\n        break\n    w = v * 2\nelse:\n    never = 1",
     "continue": "for i in range(5):\n    if i % 2:\n        continue\n    v[i] = -1",
     "while": "n = 0\nwhile v.sum() < 100:\n    v *= 2\n    n += 1",
-    "nested loops": "for i in range(3):\n    for j in range(4):\n        x[i, j] += i * j\n        if j == 2: break\n    t = x[i].sum()",
+    "nested loops": "for i in range(3):\n    for j in range(4):\n        x[i, j] += i * j\n        if j == 2: break\n"
+    "    t = x[i].sum()",
     "stencil": "for t in range(3):\n    v[1:-1] = (v[:-2] + v[2:]) / 2",
     "recurrence": "for i in range(1, 5):\n    v[i] = v[i - 1] + v[i]",
     "two recurrences": "for i in range(1, 4):\n    v[i] = v[i - 1] * 2\n    v[i + 1] = v[i] + v[0]",
@@ -97,14 +101,16 @@ CELLS = {
     "delete": "a = v * 2\ndel a\nb = v + 1",
     "try": "try:\n    a = v + np.zeros(3)\nexcept ValueError as e:\n    a = 'failed'\nb = v * 2",
     "with": "with np.errstate(all='ignore'):\n    a = v / 0\nb = v * 2",
-    "random": "rng = np.random.default_rng(1)\na = rng.normal(size=3)\nb = a + rng.random(3)\nnp.random.seed(0)\nc = np.random.rand(2) * v[:2]",
+    "random": "rng = np.random.default_rng(1)\na = rng.normal(size=3)\nb = a + rng.random(3)\nnp.random.seed(0)\n"
+    "c = np.random.rand(2) * v[:2]",
     "random in a loop": "rng = np.random.default_rng(1)\nt = 0\nfor i in range(4):\n    t = t + rng.normal(size=3) * i",
     "global array written by a function": "def f():\n    v[0] += 1\n    return v.sum()\na = f()\nb = f()",
     "method of an array": "a = x.mean(axis=0, keepdims=True)\nb = x.reshape(2, 6).T.copy()\nc = x.astype(int)",
     "attributes": "a = x.T\nb = x.size\nc = x.dtype\nd = x.nbytes\ne = x.shape\nf = x.ndim",
     "isinstance": "a = isinstance(v, np.ndarray)\nb = isinstance(k, int)\nc = type(v).__name__\nd = type(k) is int",
     "walrus": "b = (a := v * 2) + 1",
-    "star call": "def f(a, b, *c, d=1, **e): return a + b + sum(c) + d\nargs = (v, 1)\na = f(*args, 2, d=3)\nb = f(1, v, d=v)",
+    "star call": "def f(a, b, *c, d=1, **e): return a + b + sum(c) + d\nargs = (v, 1)\na = f(*args, 2, d=3)\n"
+    "b = f(1, v, d=v)",
     "sorted with a key": "a = sorted([3, 1, 2], key=lambda u: -u)\nb = max(k, r)\nc = sum([v, v])",
     "annotations": "a: np.ndarray = v * 2\nb = a + 1",
     "iterator of the user": "it = iter([1, 2, 3])\na = v * next(it)\nb = next(it)",
@@ -112,7 +118,8 @@ CELLS = {
     "set": "a = {1, 2, k}\nb = 3 in a",
     "overflow": "a = i8.astype(np.int8)\na += 100\nb = a * 2",
     "same list twice": "a = [v]\nb = a\nc = (a, a)\na[0] = a[0] + 1",
-    "namedtuple": "from collections import namedtuple\nP = namedtuple('P', 'a b')\np = P(v, k)\nq = p._replace(b=v * 2)\nc = q.a + q.b\ndel P, p, q",
+    "namedtuple": "from collections import namedtuple\nP = namedtuple('P', 'a b')\np = P(v, k)\n"
+    "q = p._replace(b=v * 2)\nc = q.a + q.b\ndel P, p, q",
 }
 
 ERRORS = {

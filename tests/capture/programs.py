@@ -263,7 +263,7 @@ def unrolled_rows(x):
 
 
 def zip_and_enumerate(x):
-    for i, (u, v) in enumerate(zip(x, x[::-1])):
+    for i, (u, v) in enumerate(zip(x, x[::-1], strict=True)):
         u += i * v
     return x
 

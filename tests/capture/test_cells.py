@@ -75,7 +75,10 @@ def _line(error):
     return [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<cell>"]
 
 
-@pytest.mark.parametrize("name", ["assign", "comprehension", "shape arithmetic", "np.where and clip", "method of an array", "mask"])
+WHOLE = ["assign", "comprehension", "shape arithmetic", "np.where and clip", "method of an array", "mask"]
+
+
+@pytest.mark.parametrize("name", WHOLE)
 def test_captured_whole(name):
     *_, result, _ = run_both(CELLS[name])
     assert not result.statements and len(result.traces) == 1
@@ -203,7 +206,8 @@ def test_function_called_in_a_cell_keeps_its_own_traces():
 
 def test_gradient_in_a_cell_is_part_of_the_piece():
     names = namespace() | {"jl": jl, "w": np.ones(4)}
-    source = "def loss(w):\n    return ((x @ w - 1) ** 2).mean()\nfor i in range(4):\n    value, g = jl.value_and_grad(loss)(w)\n    w -= 0.001 * g"
+    source = "def loss(w):\n    return ((x @ w - 1) ** 2).mean()\n"
+    source += "for i in range(4):\n    value, g = jl.value_and_grad(loss)(w)\n    w -= 0.001 * g"
     result = run_cell(source, names, "<grad>")
     x, w = names["x"], np.ones(4)
     for _ in range(4):

@@ -6,6 +6,7 @@ import linecache
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ class Model:
         y[0] += 3; z = y.T
         return [t.sum() for t in (y, z)]
 """
+
+ENVIRONMENT = {"PYTHONPATH": str(Path(jl.__file__).parent.parent)}
 
 EXPECTED = {
     "Mul": (9, 12, 9, 17),
@@ -67,7 +70,7 @@ def test_positions_in_a_script(tmp_path):
                 (s,) = node.sources
                 print(node.op.name, s.file.rsplit("/")[-1], *s[1:])
     """))  # fmt: skip
-    run = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=".", env={"PYTHONPATH": "."}, check=False)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, env=ENVIRONMENT, check=False)
     assert run.returncode == 0, run.stderr
     printed = {tuple(line.split()) for line in run.stdout.splitlines()}
     assert printed == {(op, "script.py", *map(str, span)) for op, span in EXPECTED.items()}

@@ -1,0 +1,110 @@
+"""Random numbers: drawn by NumPy at each run, in program order, from the generators that the program uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .facts import OnCopy
+from .host import Template, add_host_call, filled, must_compile, no_array
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .state import Capture
+
+REASON = "random numbers are drawn by NumPy"
+
+
+def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A method of a generator. Capture itself draws from a copy, to learn the result's type."""
+    name = function.__name__
+    if capture.strict:
+        raise must_compile(capture, name, REASON)
+    copy = capture.generators.setdefault(id(generator), (generator, _copied(generator)))[1]
+    call = _Drawing(generator, name)
+    if name == "shuffle" and args and isinstance(args[0], Tensor):
+        return _shuffle(capture, call, copy, args[0], kwargs)
+    template = Template(capture)
+    made_args, made_kwargs = template.of(tuple(args)), template.of(dict(kwargs))
+    real = [capture.evaluate(node) for node in template.nodes]
+    result = getattr(copy, name)(*filled(made_args, real), **filled(made_kwargs, real))
+    if name == "seed":
+        result = np.True_
+    elif isinstance(result, (int, float)):
+        result = np.asarray(result)[()]
+    elif not isinstance(result, (np.ndarray, np.generic)):
+        raise no_array(name, result)
+    return add_host_call(
+        capture, call, made_args, made_kwargs, template.nodes, result, "stateful_random", REASON, effects=True
+    )
+
+
+def begin(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """`np.random.default_rng(seed)` in the program: the generator begins anew at each run."""
+    if capture.strict:
+        raise must_compile(capture, function.__name__, REASON)
+    call = _Beginning(generator, function, args, kwargs)
+    add_host_call(capture, call, (), {}, [], np.True_, "stateful_random", REASON, effects=True)
+    return generator
+
+
+def _shuffle(capture: Capture, call: _Drawing, copy: Any, x: Tensor, kwargs: dict[str, Any]) -> None:
+    """`rng.shuffle(x)`: a shuffled copy, assigned."""
+    template = Template(capture)
+    made = template.of((x,))
+    shuffled = np.array(capture.evaluate(template.nodes[0]))
+    copy.shuffle(shuffled, **kwargs)
+    result = add_host_call(
+        capture, OnCopy(call), made, kwargs, template.nodes, shuffled, "stateful_random", REASON, effects=True
+    )
+    capture.assign(x, result, "unsafe")
+
+
+class _Drawing:
+    """One method of a random generator, called at each run."""
+
+    def __init__(self, generator: Any, name: str) -> None:
+        self.generator = generator
+        self.__name__ = name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = getattr(self.generator, self.__name__)(*args, **kwargs)
+        return np.True_ if self.__name__ == "seed" else result
+
+
+class _Beginning:
+    """Sets a generator that the program makes back to how it is made, at each run."""
+
+    def __init__(self, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self.generator = generator
+        self.make: Callable[[], Any] = lambda: function(*args, **kwargs)
+        self.__name__ = function.__name__
+
+    def __call__(self) -> Any:
+        set_random_state(self.generator, random_state(self.make()))
+        return np.True_
+
+
+def random_state(generator: Any) -> Any:
+    """What a random generator will draw depends on this alone."""
+    if isinstance(generator, np.random.RandomState):
+        return generator.get_state(legacy=False)
+    return deepcopy(generator.bit_generator.state)
+
+
+def set_random_state(generator: Any, state: Any) -> None:
+    if isinstance(generator, np.random.RandomState):
+        generator.set_state(state)
+    else:
+        generator.bit_generator.state = state
+
+
+def _copied(generator: Any) -> Any:
+    if isinstance(generator, np.random.RandomState):
+        copy = np.random.RandomState()
+        set_random_state(copy, random_state(generator))
+        return copy
+    return deepcopy(generator)

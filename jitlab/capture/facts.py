@@ -1,0 +1,107 @@
+"""What NumPy's functions do that the table of operations does not tell: which keep 0-d arrays, which write, which make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitlab.ops.table import UPDATE_METHODS, UPDATES
+
+#: Functions whose 0-d results stay arrays; every other 0-d result is a NumPy scalar.
+KEEPS_ZERO_D: frozenset[Any] = frozenset(
+    {
+        np.zeros, np.ones, np.full, np.empty, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.array, np.asarray,
+        np.asanyarray, np.ascontiguousarray, np.copy, np.broadcast_to, np.where, np.tensordot, np.select,
+    }
+)  # fmt: skip  # fmt: skip
+
+#: Functions that make arrays from numbers: recorded although no array is among their arguments.
+CREATION: frozenset[Any] = frozenset(
+    {
+        np.zeros, np.ones, np.full, np.empty, np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.arange, np.linspace,
+        np.eye, np.identity, np.tri, np.logspace, np.geomspace, np.indices, np.meshgrid, np.copy, np.stack, np.concatenate,
+        np.vstack, np.hstack, np.column_stack, np.dstack, np.diag, np.repeat, np.tile, np.zeros_like, np.ones_like,
+        np.full_like, np.empty_like,
+    }
+)  # fmt: skip  # fmt: skip
+
+#: Functions that write into their first argument: run on a copy of it, which is then assigned.
+WRITES_FIRST = frozenset({np.put, np.place, np.putmask, np.put_along_axis, *UPDATES})
+WRITING_METHODS = frozenset({"sort", "partition", "put", *UPDATE_METHODS})
+UPDATES_BY_METHOD = {getattr(np.ndarray, name): rule for name, rule in UPDATE_METHODS.items()}
+
+#: What NumPy tells from types alone.
+TYPE_FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.shape: lambda x: x.shape,
+    np.ndim: lambda x: x.ndim,
+    np.size: lambda x, axis=None: x.size if axis is None else x.shape[axis],
+    np.isscalar: lambda x: x.is_scalar,
+    np.iscomplexobj: lambda x: x.dtype.kind == "c",
+    np.isrealobj: lambda x: x.dtype.kind != "c",
+    np.isfortran: lambda x: False,
+}
+
+UNSUPPORTED_ATTRIBUTES = frozenset({"flat", "flags", "base", "ctypes", "data", "device", "setflags", "resize"})
+
+#: Methods and functions whose result has the axes of its arguments in memory, as elementwise functions have.
+KEEP_ORDER = frozenset(
+    {
+        np.where, np.clip, np.copy, np.array, np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.ndarray.astype,
+        np.ndarray.clip, np.nan_to_num, np.round, np.ndarray.round,
+    }
+)  # fmt: skip  # fmt: skip
+
+OPERATOR_FUNCTIONS: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "matmul": np.matmul, "truediv": np.true_divide,
+    "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power, "lshift": np.left_shift, "rshift": np.right_shift,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "neg": np.negative, "pos": np.positive, "abs": np.absolute,
+    "invert": np.invert, "divmod": np.divmod,
+}  # fmt: skip  # fmt: skip
+
+
+def operator_function(name: str) -> Any:
+    """The ufunc behind an operator; a reflected one is a ufunc of the operands the other way round."""
+    stem = name.strip("_")
+    if stem in OPERATOR_FUNCTIONS:
+        return OPERATOR_FUNCTIONS[stem]
+    return ReflectedUfunc(OPERATOR_FUNCTIONS[stem[1:]])
+
+
+class ReflectedUfunc:
+    """The ufunc of a reflected operator: its operands come the other way round."""
+
+    def __init__(self, ufunc: np.ufunc) -> None:
+        self.ufunc = ufunc
+        self.__name__ = ufunc.__name__
+
+    def __call__(self, x: Any, y: Any) -> Any:
+        return self.ufunc(y, x)
+
+
+def keeps_order(function: Any) -> bool:
+    """The result's axes lie in memory as those of the arguments."""
+    return isinstance(function, (np.ufunc, ReflectedUfunc)) or function in KEEP_ORDER
+
+
+def is_at(function: Any) -> bool:
+    return isinstance(getattr(function, "__self__", None), np.ufunc) and function.__name__ == "at"
+
+
+class OnCopy:
+    """`function(copy of the first argument, ...)`, and the copy: a writing function made functional."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.__name__ = getattr(function, "__name__", "function")
+
+    def __call__(self, first: Any, *args: Any, **kwargs: Any) -> Any:
+        first = np.array(first)
+        self.function(first, *args, **kwargs)
+        return first
+
+
+def read_item(x: Any, index: Any) -> Any:
+    return x[index]
