@@ -7,6 +7,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from jitlab.ir.dot import clean as clean
+from jitlab.ir.dot import line_text as line_text
+
 #: What a cause of a retrace is called in a sentence.
 CAUSES = {
     "python_value": "a Python value",
