@@ -12,12 +12,12 @@ def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden/ with what was found")
 
 
-@pytest.fixture(autouse=True)
-def no_measured_peaks(monkeypatch):
+@pytest.fixture(autouse=True, scope="session")
+def no_measured_peaks():
     """Reports say the same on every machine; tests of bounds name their own peaks."""
     from jitlab.report import build
 
-    monkeypatch.setattr(build, "peak_sources", [])
+    build.peak_sources.clear()
 
 
 @pytest.fixture
