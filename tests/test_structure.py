@@ -1,0 +1,102 @@
+"""The one direction of imports (a line imports from lines below it only), the public names, and what `import jitlab` loads."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import jitlab
+
+PACKAGE = Path(jitlab.__file__).parent
+
+# From top to bottom. Parts on one line never import one another: what one hands to the next is a type of `ir`.
+LINES = (
+    ("cli",),
+    ("notebook",),
+    ("report",),
+    ("differentiation",),
+    ("api",),
+    ("variable", "datasets"),
+    ("runtime",),
+    ("targets",),
+    ("capture", "passes", "cluster", "lower"),
+    ("ops",),
+    ("ir",),
+    ("config",),
+    ("errors", "events"),
+)
+DEPTH = {part: depth for depth, line in enumerate(LINES) for part in line}
+FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if "labextension" not in path.parts)
+
+
+def part_of(file):
+    """The line's name of a file: its folder, or the module itself where it is in none."""
+    return file.parts[0].removesuffix(".py")
+
+
+def imported(file):
+    """(part, line number) of each import of ours in a file, also inside functions and for types only."""
+    for node in ast.walk(ast.parse((PACKAGE / file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            folder = ["jitlab", *file.parts[:-1]]
+            base = folder[: len(folder) - node.level + 1] if node.level else []
+            module = base + (node.module.split(".") if node.module else [])
+            names = [[*module, alias.name] for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name[0] == "jitlab":
+                yield name[1] if len(name) > 1 and name[1] in DEPTH else "", node.lineno
+
+
+def test_every_part_stands_on_a_line():
+    assert {part_of(file) for file in FILES} - {"__init__", "__main__"} == set(DEPTH)
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_imports_point_down(file):
+    mine = part_of(file)
+    if mine in ("__init__", "__main__"):
+        pytest.skip("the package itself hands out names of every line")
+    wrong = []
+    for part, line in imported(file):
+        if part == "":
+            if DEPTH[mine] > DEPTH["notebook"]:
+                wrong.append(f"{file}:{line} imports the package itself")
+        elif part != mine and DEPTH[part] <= DEPTH[mine]:
+            wrong.append(f"{file}:{line} imports {part}, which is {'beside' if DEPTH[part] == DEPTH[mine] else 'above'} {mine}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_api_names_every_stage():
+    stages = {"capture", "passes", "cluster", "runtime"}
+    naming = [str(file) for file in FILES if part_of(file) != "__init__" and stages <= {part for part, _ in imported(file)}]
+    assert naming == ["api.py"]
+
+
+def test_all_is_what_is_there():
+    submodules = {part_of(file) for file in FILES}
+    hooks = {"load_ipython_extension", "unload_ipython_extension", "annotations", "Any"}
+    there = {name for name in vars(jitlab) if not name.startswith("_")} - hooks
+    assert sorted(jitlab.__all__) == list(jitlab.__all__)
+    assert set(jitlab.__all__) - there == set()
+    assert there - submodules == set(jitlab.__all__) - submodules
+
+
+@pytest.mark.parametrize("folder", sorted({file.parts[0] for file in FILES if len(file.parts) > 1}))
+def test_all_of_a_folder_is_there(folder):
+    module = __import__(f"jitlab.{folder}", fromlist=["__all__"])
+    missing = [name for name in getattr(module, "__all__", ()) if not hasattr(module, name)]
+    assert not missing
+
+
+def test_import_loads_no_heavy_library():
+    """What a script that only wants NumPy faster does not use is not loaded: `import jitlab` stays quick."""
+    heavy = ("numba", "scipy", "plotly", "graphviz", "IPython", "ipykernel", "ipywidgets", "llvmlite", "sklearn", "jax")
+    program = f"import sys, jitlab; print([name for name in {heavy!r} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    assert found.stdout.strip() == "[]"
