@@ -80,6 +80,13 @@ class Buffer:
     strides: tuple[Poly, ...]
     stream: bool = False  # written with non-temporal stores
 
+    def offset(self, position: Sequence[Index]) -> Index:
+        """How many elements from the start the element at a position lies."""
+        total = Index()
+        for index, stride in zip(position, self.strides, strict=True):
+            total = total + index.scale(stride)
+        return total
+
     @property
     def contiguous(self) -> bool:
         return self.strides == contiguous_strides(self.shape)

@@ -263,18 +263,6 @@ class _Lowering:
             self.errors.append(node.sources)
         return self.checks[node]
 
-    def _plain_reader(self) -> Reader:
-        def resolve(node: Node, position: Position) -> Expr | None:
-            buffer = self._place(node)
-            if buffer is None:
-                return None
-            offset = Index()
-            for index, stride in zip(position, buffer.strides, strict=True):
-                offset = offset + index.scale(stride)
-            return Load(buffer, offset)
-
-        return Reader(self.sizes, resolve, self._scalar, self._check)
-
     def _operand(self, node: Node, names: tuple[str, str], reader: Reader) -> tuple[Load, Poly, bool]:
         """(load, leading dimension, transposed) of a matrix operand. Raises Unreadable if no library reads it as it lies."""
         position = self._batch_position(node, names)
@@ -309,7 +297,7 @@ class _Lowering:
 
     def _gemm(self, node: Node) -> list[Statement]:
         a, b = node.inputs
-        reader = self._plain_reader()
+        reader = Reader(self.sizes, self._load, self._scalar, self._check)
         left = self._operand(a, ("p", "q"), reader)
         right = self._operand(b, ("q", "r"), reader) if b.ndim > 1 else self._column_operand(b, reader)
         out = self.buffers[node]
@@ -345,7 +333,7 @@ class _Lowering:
     def _region(self, node: Node, make_reader: Callable[..., Reader]) -> list[Statement]:
         """Concatenation and update: values stored into parts of one buffer."""
         out = self.buffers[node]
-        reader = make_reader(lambda read, position: self._load(read, position))
+        reader = make_reader(self._load)
         statements: list[Statement] = []
         if isinstance(node.op, Update):
             base, value = node.inputs
@@ -373,9 +361,7 @@ class _Lowering:
         names = iter(f"a{axis}" for axis in range(value.ndim))
         position = tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in value.shape)
         rest, picks = gather_positions(node, base, indices, position)
-        offset = Index()
-        for index, stride in zip(rest, out.strides, strict=True):
-            offset = offset + index.scale(stride)
+        offset = out.offset(rest)
         gathered = []
         for axis, index_node, where in picks:
             at = CheckedIndex(reader.read(index_node, where), self.sizes.of(base.shape[axis]), self._check(node))
@@ -393,10 +379,7 @@ class _Lowering:
         buffer = self._place(node)
         if buffer is None:
             return None
-        offset = Index()
-        for index, stride in zip(position, buffer.strides, strict=True):
-            offset = offset + index.scale(stride)
-        return Load(buffer, offset)
+        return Load(buffer, buffer.offset(position))
 
     def _copy_nest(
         self, out: Buffer, source: Node, reader: Reader, node: Node, where: Callable[[Position], Position]
@@ -404,9 +387,7 @@ class _Lowering:
         names = [f"a{axis}" for axis, n in enumerate(source.shape) if int(n) != 1]
         rest = iter(names)
         position = tuple(Index() if int(n) == 1 else Index.var(next(rest)) for n in source.shape)
-        offset = Index()
-        for index, stride in zip(where(position), out.strides, strict=True):
-            offset = offset + index.scale(stride)
+        offset = out.offset(where(position))
         loops = [(v, self.sizes.of(n)) for v, n in zip(names, (n for n in source.shape if int(n) != 1), strict=True)]
         body: list[Statement] = [Store(out, offset, reader.read(source, position), node.sources)]
         loops, body = collapse(loops, body)

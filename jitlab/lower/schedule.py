@@ -318,18 +318,12 @@ class Nest:
         buffer = self.place(node)
         assert buffer is not None
         position = self._position(node)
-        return Store(buffer, self._offset(buffer, position), self.reader.read(node, position), node.sources)
+        return Store(buffer, buffer.offset(position), self.reader.read(node, position), node.sources)
 
     def _store_result(self, stage: Stage) -> Store:
         buffer = self.place(stage.node)
         assert buffer is not None
-        return Store(buffer, self._offset(buffer, self._position(stage.node)), self.results[stage.node], stage.node.sources)
-
-    def _offset(self, buffer: Buffer, position: Position) -> Index:
-        total = Index()
-        for index, stride in zip(position, buffer.strides, strict=True):
-            total = total + index.scale(stride)
-        return total
+        return Store(buffer, buffer.offset(self._position(stage.node)), self.results[stage.node], stage.node.sources)
 
     def _position(self, node: Node) -> Position:
         names = iter(f"a{i}" for i in range(node.ndim))
@@ -342,7 +336,7 @@ class Nest:
         if stage is not None and stage.kind == "map" and position == self._position(node):
             return None  # made in this very iteration
         buffer = self.place(node)
-        return None if buffer is None else Load(buffer, self._offset(buffer, position))
+        return None if buffer is None else Load(buffer, buffer.offset(position))
 
     def _partials(self, accumulator: Accumulator, count: Poly) -> tuple[Buffer, ...]:
         return tuple(self.temp("temp", (count,), dtype) for dtype in accumulator_dtypes(accumulator))
