@@ -94,8 +94,8 @@ export class KernelLink {
     };
   }
 
+  /** The comm of a kernel that has gone is disposed with it; one that is still there stays ours. */
   private detach(): void {
-    this.comm = null;
     this.model.kernelLost();
   }
 
