@@ -61,7 +61,9 @@ class Lowered:
     copies: list[Node] = field(default_factory=list)  # inputs to be made contiguous first
 
 
-def lower(cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True) -> Lowered:
+def lower(
+    cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True
+) -> Lowered:
     """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster; `blas`: may it be called?"""
     given = dict(zip(cluster.inputs, layouts, strict=True))
     inside = set(cluster.nodes)

@@ -3,12 +3,12 @@ import os
 import re
 
 import pytest
-import report_samples as samples
 
 from jitlab import events
 from jitlab.errors import ForeignFileError, OptionError
 from jitlab.runtime import dumps
 from jitlab.runtime.dumps import dump_cluster
+from tests.report import report_samples as samples
 
 BEFORE = "pipeline start, before inline"
 
