@@ -354,7 +354,7 @@ class _Run:
         finally:
             self.scopes.pop()
 
-    def perform(self, trace: PieceTrace, inputs: list[Any], numbers: list[Any], segment: Segment, at: int) -> int:
+    def perform(self, trace: PieceTrace, inputs: list[Any], numbers: tuple[Any, ...], segment: Segment, at: int) -> int:
         states = [(generator, random_state(generator)) for generator in trace.generators]
         started = time.perf_counter_ns()
         try:
@@ -463,7 +463,7 @@ class _Run:
         found = [Change("first_call")]
         nearest = None
         if before:
-            candidates = [(changes(old.leaf_list, trace.leaf_list), old) for old in before]
+            candidates = [(changes(old.read_leaves, trace.read_leaves), old) for old in before]
             found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
             found = found or [Change("aliasing", before="other names share memory", after="these names share memory")]
         first = found[0]

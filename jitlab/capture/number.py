@@ -7,7 +7,7 @@ meets an array, and a guard (the trace holds for this value only) where anything
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,20 +17,20 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from .pieces import CellCapture
 
-Values = Sequence[Any]  # what the names hold at a run, in the order in which the piece reads them
-
-
 class Number:
-    """A Python number with the expression that gives it. `text` is the expression; equal texts are equal numbers."""
+    """A Python number with the expression that gives it.
 
-    __slots__ = ("capture", "compute", "text", "value")
+    `text` is Python over v0, v1, ... (what the names hold) and the capture's constants; `label` is what people read.
+    """
+
+    __slots__ = ("capture", "label", "text", "value")
     __array_ufunc__ = None  # NumPy's scalars leave operators to us
 
-    def __init__(self, capture: CellCapture, value: Any, compute: Callable[[Values], Any], text: str) -> None:
+    def __init__(self, capture: CellCapture, value: Any, text: str, label: str) -> None:
         self.capture = capture
         self.value = value
-        self.compute = compute
         self.text = text
+        self.label = label
 
     def known(self) -> Any:
         """The value; from now on the trace holds for it only."""
@@ -75,15 +75,23 @@ class Number:
 def derived(capture: CellCapture, function: Callable[..., Any], *operands: Any) -> Number:
     """`function(*operands)` of Numbers and Python values, as a Number. Python's own exception for operands it refuses."""
     value = function(*(x.value if isinstance(x, Number) else x for x in operands))
-    parts = [x.compute if isinstance(x, Number) else _constantly(x) for x in operands]
-    texts = ", ".join(x.text if isinstance(x, Number) else f"{type(x).__name__} {x!r}" for x in operands)
-    return Number(
-        capture, value, lambda values: function(*(part(values) for part in parts)), f"{function.__name__}({texts})"
-    )
+    texts = [x.text if isinstance(x, Number) else capture.constants.text(x) for x in operands]
+    labels = [x.label if isinstance(x, Number) else repr(x) for x in operands]
+    sign = _SIGNS.get(function)
+    if sign is not None and len(operands) == 2:
+        return Number(capture, value, f"({texts[0]} {sign} {texts[1]})", f"{labels[0]} {sign} {labels[1]}")
+    if sign is not None:
+        return Number(capture, value, f"({sign}{texts[0]})", f"{sign}{labels[0]}")
+    name = function.__name__
+    return Number(capture, value, f"{capture.function_name(function)}({', '.join(texts)})", f"{name}({', '.join(labels)})")
 
 
-def _constantly(value: Any) -> Callable[[Values], Any]:
-    return lambda values: value
+_SIGNS: dict[Any, str] = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
+    operator.mod: "%", operator.pow: "**", operator.lshift: "<<", operator.rshift: ">>", operator.and_: "&", operator.or_: "|",
+    operator.xor: "^", operator.matmul: "@", operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=",
+    operator.eq: "==", operator.ne: "!=", operator.neg: "-", operator.pos: "+", operator.invert: "~",
+}  # fmt: skip
 
 
 def _binary(function: Callable[[Any, Any], Any], reflected: bool) -> Any:

@@ -16,6 +16,7 @@ from jitlab.ir import TRACED_DTYPES, Extent
 from .arrays import Input
 from .convert import HOOK
 from .facts import ReflectedUfunc
+from .gathering import Constants, Moving, Read, gather_function
 from .hooks import HOOKS
 from .number import Number, derived
 from .positions import is_converted
@@ -46,19 +47,7 @@ class StaticNeeded(Exception):
 
 
 @dataclass(eq=False)
-class Read:
-    """Something outside that a piece depends on: where it is found, and what it has to be."""
-
-    text: str
-    fetch: Callable[[], Any]
-    check: Callable[[Any], bool]
-    leaf: Leaf
-    slot: int = -1  # of a number: its place among the values
-    input: int = -1  # of an array: its place among the inputs
-
-
-@dataclass(eq=False)
-class Moving:
+class MovingView:
     """An input that is a view `base[index]` whose index is computed by Python at each run."""
 
     input: Input
@@ -72,59 +61,15 @@ class PieceTrace(Trace):
     """A trace of some consecutive statements."""
 
     length: int = 0
-    reads: list[Read] = field(default_factory=list)
-    number_guards: list[tuple[Callable[[Sequence[Any]], Any], Any]] = field(default_factory=list)
-    computed: dict[int, Callable[[Sequence[Any]], Any]] = field(default_factory=dict)  # input -> its value
-    moving: list[tuple[int, int, Callable[[Sequence[Any]], Any], bool]] = field(default_factory=list)
+    gather: Callable[[], tuple[list[Any], tuple[Any, ...]] | None] = lambda: None
+    moving: dict[int, tuple[int, Callable[..., Any]]] = field(default_factory=dict)  # input -> its base, the index in it
     outputs: list[tuple[str, Build]] = field(default_factory=list)  # names assigned, in order
     generators: list[Any] = field(default_factory=list)  # random generators it draws from
-    fixed: dict[int, Any] = field(default_factory=dict)  # inputs that are no names' objects
+    apart: list[tuple[int, int]] | None = None  # pairs of inputs that must not overlap
     is_silent: bool = False
-    leaf_list: tuple[Leaf, ...] = ()
+    read_leaves: tuple[Leaf, ...] = ()
 
-    def gather(self) -> tuple[list[Any], list[Any]] | None:
-        """The real inputs and the Python numbers of a run, None when a guard does not hold."""
-        inputs: list[Any] = [self.fixed.get(n, MISSING) for n in range(len(self.inputs))]
-        numbers: list[Any] = []
-        for read in self.reads:
-            try:
-                value = read.fetch()
-                if not read.check(value):
-                    return None
-            except Exception:
-                return None
-            if read.slot >= 0:
-                numbers.append(value)
-            if read.input >= 0:
-                if inputs[read.input] is not MISSING and inputs[read.input] is not value:
-                    return None
-                inputs[read.input] = value
-        arrays = [id(x) for x in inputs if type(x) is np.ndarray]
-        if len(set(arrays)) < len(arrays):
-            return None
-        try:
-            for compute, expected in self.number_guards:
-                value = compute(numbers)
-                if type(value) is not type(expected) or value != expected:
-                    return None
-            for guard in self.guards:
-                if int(inputs[self.inputs.index(guard.input)]) != guard.value:
-                    return None
-            for number, base, index, copied in self.moving:
-                view = inputs[base][index(numbers)]
-                wanted = self.inputs[number]
-                if view.dtype != wanted.node.dtype or view.shape != tuple(map(int, wanted.node.shape)):
-                    return None
-                inputs[number] = np.array(view)[()] if copied else view
-            for number, value_of in self.computed.items():
-                inputs[number] = value_of(numbers)
-            if any(inputs[number].strides != strides for number, strides in self.layouts):
-                return None
-        except Exception:
-            return None
-        return inputs, numbers
-
-    def perform(self, inputs: list[Any], numbers: list[Any], namespace: Namespace) -> None:
+    def perform(self, inputs: list[Any], numbers: tuple[Any, ...], namespace: Namespace) -> None:
         """Run, write into the user's arrays, assign the names."""
         assert self.run is not None
         if self.writes:
@@ -132,11 +77,10 @@ class PieceTrace(Trace):
         outputs = self.run(inputs)
         if self.shared or self.orders:
             self.separate(outputs, inputs)
-        places = {number: (base, index) for number, base, index, _ in self.moving}
         for number, output in self.writes:
-            if number in places:
-                base, index = places[number]
-                inputs[base][index(numbers)] = outputs[output]
+            if number in self.moving:
+                base, index = self.moving[number]
+                inputs[base][index(*numbers)] = outputs[output]
             else:
                 np.copyto(inputs[number], outputs[output])
         room = [*outputs, numbers, [None] * self.slots]
@@ -145,16 +89,26 @@ class PieceTrace(Trace):
 
     def check_piece(self, inputs: list[Any]) -> None:
         """As `check_writable`; a moving view is known to keep clear of its own base."""
-        places = {number: base for number, base, _, _ in self.moving}
+        if self.apart is None:
+            self.apart = self._pairs()
+        for number, other in self.apart:
+            target = inputs[number]
+            if other == number:
+                if not target.flags.writeable:
+                    raise ValueError("assignment destination is read-only")
+            elif np.may_share_memory(target, inputs[other]):
+                raise NotReplayable(f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        """(written array, itself), then (written array, each other array)."""
+        base = {number: base for number, (base, _) in self.moving.items()}
+        pairs = []
         for number, _ in self.writes:
-            target = inputs[places.get(number, number)]
-            if not target.flags.writeable:
-                raise ValueError("assignment destination is read-only")
-            for other, array in enumerate(inputs):
-                if not isinstance(array, np.ndarray) or places.get(other, other) == places.get(number, number):
-                    continue
-                if np.may_share_memory(target, array):
-                    raise NotReplayable(f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+            target = base.get(number, number)
+            others = [n for n, x in enumerate(self.inputs) if x.is_array and base.get(n, n) != target]
+            pairs += [(target, target), *((target, n) for n in others)]
+        return pairs
 
 
 # ---- capture of statements
@@ -169,13 +123,16 @@ class CellCapture(Capture):
         self.static = static
         self.assigned: dict[str, Any] = {}
         self.reads: dict[tuple[int, str], Read] = {}
+        self.tables: dict[int, dict[str, Any]] = {}  # namespaces by id
         self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
         self.mirrors: dict[int, tuple[Any, Any, Callable[[], Any]]] = {}  # id of a container's copy -> copy, original, fetch
         self.number_reads = 0
+        self.constants = Constants()
+        self.function_names: dict[Any, str] = {}
         self.number_guards: dict[str, Number] = {}
         self.computed: dict[int, Number] = {}  # id of an input -> the number it takes at a run
         self.scalars: dict[tuple[str, np.dtype[Any]], Tensor] = {}
-        self.moving: dict[str, Moving] = {}
+        self.moving: dict[str, MovingView] = {}
         self.made_now: dict[int, Any] = {}  # containers that this statement made: it may change them
         self.keep: list[Any] = []
 
@@ -227,6 +184,8 @@ class CellCapture(Capture):
         if key in self.found:
             return self.found[key]
         self.keep.append(place)
+        if type(place) is dict:
+            self.tables[id(place)] = place
         value = fetch()
         seen = self.found[key] = self._seen(key, text or name, fetch, value)
         return seen
@@ -239,12 +198,10 @@ class CellCapture(Capture):
             return self._read_array(key, text, fetch, value)
         if kind in (int, float):
             slot, self.number_reads = self.number_reads, self.number_reads + 1
-            leaf = Leaf(text, "value", kind.__name__, value=kind)
-            self.reads[key] = Read(text, fetch, lambda found: type(found) is kind, leaf, slot=slot)
-            return Number(self, value, lambda values: values[slot], f"{text}#{slot}")
+            self._depend(key, Leaf(text, "value", kind.__name__, value=kind), fetch, "number", (kind,), slot=slot)
+            return Number(self, value, f"v{slot}", text)
         if kind in (bool, str, bytes, complex, type(None)):
-            leaf = Leaf(text, "value", repr(value), value=value)
-            self.reads[key] = Read(text, fetch, lambda found: type(found) is kind and found == value, leaf)
+            self._depend(key, Leaf(text, "value", repr(value), value=value), fetch, "equal", (kind, value))
             return value
         if kind in (list, tuple, dict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._read_container(key, text, fetch, value)
@@ -253,9 +210,15 @@ class CellCapture(Capture):
             raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
         if hasattr(kind, "__next__"):
             raise EndPiece("effect", f"{text} is an iterator")
-        leaf = Leaf(text, "object", f"{kind.__name__} object", value=id(value))
-        self.reads[key] = Read(text, fetch, lambda found: found is value, leaf)
+        self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=id(value)), fetch, "same", (value,))
         return value
+
+    def _depend(
+        self, key: tuple[int, str], leaf: Leaf, fetch: Callable[[], Any], kind: str, want: tuple[Any, ...], **place: int
+    ) -> None:
+        """The trace holds while what `fetch` gives is as wanted."""
+        table = self.tables.get(key[0])
+        self.reads[key] = Read(leaf, fetch, kind, want, table, key[1] if table is not None else "", **place)
 
     def _read_array(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Tensor:
         kind, dtype, shape = type(value), value.dtype, value.shape
@@ -265,18 +228,15 @@ class CellCapture(Capture):
         assert input is not None
         size = f"{dtype}[{', '.join(map(str, shape))}]" if kind is np.ndarray else str(dtype)
 
-        def check(found: Any) -> bool:
-            return type(found) is kind and found.dtype == dtype and found.shape == shape
-
         leaf = Leaf(text, "array", size, dtype, shape)
-        self.reads[key] = Read(text, fetch, check, leaf, input=self.inputs.index(input))
+        self._depend(key, leaf, fetch, "array", (kind, dtype, shape), input=self.inputs.index(input))
         return tensor
 
     def _read_container(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
         """A copy of a list, tuple or dict with Tensors in it; its structure becomes a guard."""
         for known, original, _ in self.mirrors.values():
             if original is value:
-                self.reads[key] = Read(text, fetch, lambda found: found is value, Leaf(text, "object", "", value=id(value)))
+                self._depend(key, Leaf(text, "object", "", value=id(value)), fetch, "same", (value,))
                 return known
         kind = type(value)
         size = len(value)
@@ -284,10 +244,7 @@ class CellCapture(Capture):
         if size > 1000:
             raise EndPiece("value", f"{text} holds {size} items")
 
-        def check(found: Any) -> bool:
-            return type(found) is kind and len(found) == size and (keys is None or tuple(found) == keys)
-
-        self.reads[key] = Read(text, fetch, check, Leaf(text, "container", f"{kind.__name__} of {size}"))
+        self._depend(key, Leaf(text, "container", f"{kind.__name__} of {size}"), fetch, "sized", (kind, size, keys))
         self.keep.append(value)
         names: Any = list(value) if isinstance(value, dict) else range(size)
         items = {}
@@ -342,6 +299,13 @@ class CellCapture(Capture):
         return super().iterate(iterable)
 
     # ---- numbers
+    def function_name(self, function: Any) -> str:
+        """What generated code calls a function; one name for each, so that equal texts are equal numbers."""
+        key = function.key if isinstance(function, _Caster) else function
+        if key not in self.function_names:
+            self.function_names[key] = self.constants.name(function)
+        return self.function_names[key]
+
     def guard_number(self, number: Number) -> None:
         self.number_guards.setdefault(number.text, number)
 
@@ -430,7 +394,7 @@ class CellCapture(Capture):
         known = self.scalars.get(key)
         if known is None:
             real = dtype.type(number.value)
-            known = self.scalars[key] = self.add_input(real, _number_name(number.text), captured=True)
+            known = self.scalars[key] = self.add_input(real, number.label, captured=True)
             input = known._cell.input
             assert input is not None
             self.computed[id(input)] = derived(self, _Caster(dtype), number)
@@ -454,7 +418,7 @@ class CellCapture(Capture):
             input = tensor._cell.input
             assert input is not None
             self.captured.pop(id(real), None)
-            known = self.moving[key] = Moving(input, base, index, key)
+            known = self.moving[key] = MovingView(input, base, index, key)
             self.keep.append(real)
         return known.input.tensor
 
@@ -534,8 +498,7 @@ class CellStructure(Structure):
 
     def of(self, x: Any) -> Build:
         if isinstance(x, Number):
-            compute = x.compute
-            return lambda outputs, inputs: compute(outputs[-2])
+            return _number_build(self.cell, x.text)
         if isinstance(x, Extent):
             return super().of(int(x))
         mirror = self.cell.mirrors.get(id(x))
@@ -575,6 +538,7 @@ class _Caster:
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype
+        self.key = dtype
         self.__name__ = str(dtype)
 
     def __call__(self, value: Any) -> Any:
@@ -599,26 +563,36 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     positions = {id(input): n for n, input in enumerate(capture.inputs)}
     written_bases = {id(m.base) for m in capture.moving.values() if m.base.tensor._cell.written}
     moving = [
-        (positions[id(m.input)], positions[id(m.base)], _index_builder(m.index), id(m.base) in written_bases)
+        Moving(
+            positions[id(m.input)], positions[id(m.base)], _index_code(m.index, capture.constants),
+            tuple(map(int, m.input.node.shape)), id(m.base) in written_bases,
+        )
         for m in capture.moving.values()
-    ]
+    ]  # fmt: skip
     trace = PieceTrace(
         capture.name, number, graph.without_dead(), list(capture.inputs), lambda o, i: None, writes, shared,
         list(capture.guards), structure.slots,
         uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
-        length=length, reads=list(capture.reads.values()),
-        number_guards=[(n.compute, n.value) for n in capture.number_guards.values()],
-        computed={positions[key]: number.compute for key, number in capture.computed.items()},
-        moving=moving, outputs=outputs, generators=[generator for generator, _ in capture.generators.values()],
+        length=length, outputs=outputs, generators=[generator for generator, _ in capture.generators.values()],
+        moving={m.input: (m.base, capture.constants.function(m.index, capture.number_reads)) for m in moving},
     )  # fmt: skip
-    trace.leaf_list = tuple(read.leaf for read in trace.reads) + tuple(
-        Leaf(n.text.split("#")[0], "value", repr(n.value), value=n.value) for n in capture.number_guards.values()
-    )
+    reads = list(capture.reads.values())
+    numbers = capture.number_guards.values()
+    trace.read_leaves = (
+        *(read.leaf for read in reads), *(Leaf(n.label, "value", repr(n.value), value=n.value) for n in numbers)
+    )  # fmt: skip
     trace.orders = structure.orders
     if depends_on_layout(capture, structure):
         trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
-    found = {read.input for read in trace.reads} | set(trace.computed) | {number for number, _, _, _ in moving}
-    trace.fixed = {n: input.value for n, input in enumerate(capture.inputs) if n not in found}
+    computed = {positions[key]: number.text for key, number in capture.computed.items()}
+    found = {read.input for read in reads} | set(computed) | set(trace.moving)
+    trace.gather = gather_function(
+        reads, len(capture.inputs), capture.constants,
+        fixed={n: input.value for n, input in enumerate(capture.inputs) if n not in found},
+        number_guards=[(n.text, n.value) for n in numbers],
+        value_guards=[(positions[id(guard.input)], guard.value) for guard in capture.guards],
+        moving=moving, computed=computed, layouts=trace.layouts,
+    )  # fmt: skip
     for input in capture.inputs:
         input.value = None  # the trace does not keep the user's arrays alive
     return trace
@@ -676,16 +650,21 @@ def _item_of(fetch: Callable[[], Any], name: Any) -> Callable[[], Any]:
     return lambda: fetch()[name]
 
 
-def _number_name(text: str) -> str:
-    return text.split("#")[0] if "(" not in text else "number"
-
-
 def _index_text(index: Any) -> str:
     if isinstance(index, tuple):
         return "(" + ",".join(map(_index_text, index)) + ")"
     if isinstance(index, slice):
         return ":".join(map(_index_text, (index.start, index.stop, index.step)))
     return index.text if isinstance(index, Number) else repr(index)
+
+
+def _index_code(index: Any, constants: Constants) -> str:
+    """The index as Python text over the numbers."""
+    if isinstance(index, tuple):
+        return "(" + "".join(_index_code(part, constants) + ", " for part in index) + ")"
+    if isinstance(index, slice):
+        return f"slice({', '.join(_index_code(part, constants) for part in (index.start, index.stop, index.step))})"
+    return index.text if isinstance(index, Number) else constants.text(index)
 
 
 def _has_number(index: Any) -> bool:
@@ -712,5 +691,14 @@ def _is_kept(input: Input, structure: Structure) -> bool:
     return any(tensor._cell.input is input for tensor, _ in structure.leaves)
 
 
-def _index_builder(index: Any) -> Callable[[Sequence[Any]], Any]:
-    return lambda values: _index_at(index, lambda number: number.compute(values))
+def _number_build(capture: CellCapture, text: str) -> Build:
+    """A Python number of the results: computed from the numbers of the run."""
+    made: list[Callable[..., Any]] = []
+
+    def build(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        numbers = outputs[-2]
+        if not made:
+            made.append(capture.constants.function(text, len(numbers)))
+        return made[0](*numbers)
+
+    return build

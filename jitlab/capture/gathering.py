@@ -1,0 +1,140 @@
+"""Collecting a piece's inputs: one Python function is written for each trace, because it runs at every iteration of a loop.
+
+It reads the names, checks what the trace depends on, and gives (inputs, numbers); None when the trace does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .signature import Leaf
+
+
+@dataclass(eq=False)
+class Read:
+    """Something outside that a piece depends on: where it is found, and what it has to be."""
+
+    leaf: Leaf
+    fetch: Callable[[], Any]
+    kind: str  # "array", "number", "equal" (a value), "same" (an object), "sized" (a container)
+    want: tuple[Any, ...]  # (type, dtype, shape), (type,), (type, value), (object,), (type, length, keys)
+    table: dict[str, Any] | None = None  # the namespace in which `name` stands
+    name: str = ""
+    slot: int = -1  # of a number: its place among the numbers
+    input: int = -1  # of an array: its place among the inputs
+
+
+@dataclass(frozen=True)
+class Moving:
+    """An input that is the view `base[index]`; `index` is Python text over the numbers. `copied`: its base is written, too."""
+
+    input: int
+    base: int
+    index: str
+    shape: tuple[int, ...]
+    copied: bool
+
+
+class Constants:
+    """Objects that generated code names: k0, k1, ..."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+
+    def name(self, value: Any) -> str:
+        self.values.append(value)
+        return f"k{len(self.values) - 1}"
+
+    def text(self, value: Any) -> str:
+        """Code for a value: itself where its text is exact."""
+        if type(value) in (int, bool, str, type(None), type(Ellipsis)) or (type(value) is float and value - value == 0):
+            return f"({value!r})" if value is not ... else "(...)"
+        return self.name(value)
+
+    def namespace(self) -> dict[str, Any]:
+        return {f"k{n}": value for n, value in enumerate(self.values)}
+
+    def function(self, text: str, numbers: int) -> Callable[..., Any]:
+        """`text` as a function of the numbers."""
+        names = ", ".join(f"v{n}" for n in range(numbers))
+        return eval(f"lambda {names}: {text}", self.namespace())  # type: ignore[no-any-return]
+
+
+def gather_function(
+    reads: Sequence[Read],
+    inputs: int,
+    constants: Constants,
+    *,
+    fixed: Mapping[int, Any],
+    number_guards: Sequence[tuple[str, Any]],
+    value_guards: Sequence[tuple[int, int]],
+    moving: Sequence[Moving],
+    computed: Mapping[int, str],
+    layouts: Sequence[tuple[int, tuple[int, ...]]],
+) -> Callable[[], tuple[list[Any], tuple[Any, ...]] | None]:
+    """The function that gathers for one trace."""
+    lines: list[str] = []
+    tables: dict[int, str] = {}
+    arrays: list[str] = []
+    for n, value in fixed.items():
+        lines.append(f"i{n} = {constants.name(value)}")
+    slots = 0
+    for read in reads:
+        if read.table is None:
+            found = f"{constants.name(read.fetch)}()"
+        else:
+            if id(read.table) not in tables:
+                tables[id(read.table)] = constants.name(read.table)
+            found = f"{tables[id(read.table)]}[{read.name!r}]"
+        if read.kind == "array" and f"i{read.input}" in arrays:
+            lines.append(f"if {found} is not i{read.input}: return None")
+            continue
+        name = f"i{read.input}" if read.input >= 0 else f"v{read.slot}" if read.slot >= 0 else "found"
+        slots += read.slot >= 0
+        lines.append(f"{name} = {found}")
+        lines.append(f"if {_unfit(read, name, constants)}: return None")
+        if read.kind == "array" and read.want[0] is np.ndarray:
+            arrays.append(name)
+    if len(arrays) > 1:
+        lines.append(f"if len({{{', '.join(f'id({name})' for name in arrays)}}}) != {len(arrays)}: return None")
+    for text, expected in number_guards:
+        lines.append(f"found = {text}")
+        kind = constants.name(type(expected))
+        lines.append(f"if type(found) is not {kind} or found != {constants.text(expected)}: return None")
+    for n, value in value_guards:
+        lines.append(f"if int(i{n}) != {value}: return None")
+    for part in moving:
+        lines.append(f"i{part.input} = i{part.base}[{part.index}]")
+        lines.append(f"if i{part.input}.shape != {part.shape!r}: return None")
+        if part.copied:
+            lines.append(f"i{part.input} = {constants.name(np.array)}(i{part.input})[()]")
+    for n, text in computed.items():
+        lines.append(f"i{n} = {text}")
+    for n, strides in layouts:
+        lines.append(f"if i{n}.strides != {strides!r}: return None")
+    lines.append(f"return [{', '.join(f'i{n}' for n in range(inputs))}], ({''.join(f'v{n}, ' for n in range(slots))})")
+    body = "\n".join(f"        {line}" for line in lines)
+    source = f"def gather():\n    try:\n{body}\n    except Exception:\n        return None\n"
+    namespace = constants.namespace()
+    exec(compile(source, "<jitlab gather>", "exec", dont_inherit=True), namespace)
+    return namespace["gather"]  # type: ignore[no-any-return]
+
+
+def _unfit(read: Read, name: str, constants: Constants) -> str:
+    """The condition under which what was found is not what the trace was made for."""
+    want = read.want
+    kind = "" if read.kind == "same" else f"type({name}) is not {constants.name(want[0])}"
+    if read.kind == "array":
+        return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {want[2]!r}"
+    if read.kind == "number":
+        return kind
+    if read.kind == "equal":
+        return f"{kind} or {name} != {constants.text(want[1])}"
+    if read.kind == "same":
+        return f"{name} is not {constants.name(want[0])}"
+    keys = "" if want[2] is None else f" or tuple({name}) != {constants.name(want[2])}"
+    return f"{kind} or len({name}) != {want[1]}{keys}"
