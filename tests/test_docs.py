@@ -1,0 +1,40 @@
+"""What the pages print is what is printed: every `pycon` block of docs/ runs, and the links between files lead somewhere."""
+
+import doctest
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+BLOCK = re.compile(r"^```pycon\n(.*?)^```", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
+
+pytestmark = pytest.mark.skipif(not PAGES, reason="the documentation is not part of this copy")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if BLOCK.search(page.read_text(encoding="utf-8"))], ids=lambda p: p.stem
+)
+def test_the_examples_print_what_the_page_says(page):
+    text = page.read_text(encoding="utf-8")
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    names = {"np": np, "jl": jl}
+    said = []
+    for block in BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start(1))
+        test = doctest.DocTestParser().get_doctest(block[1], names, page.name, str(page), line)
+        runner.run(test, out=said.append, clear_globs=False)
+        names = test.globs
+    assert not runner.failures, "".join(said)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.stem)
+def test_links_lead_to_files(page):
+    targets = [page.parent / link for link in LINK.findall(page.read_text(encoding="utf-8"))]
+    missing = [str(target.relative_to(ROOT)) for target in targets if not target.exists()]
+    assert not missing
