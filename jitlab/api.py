@@ -36,6 +36,8 @@ from jitlab.capture import (
     finish,
     key_of,
     leaves_of,
+    random_state,
+    set_random_state,
     spans,
     substitute,
 )
@@ -177,10 +179,13 @@ class Function:
         trace.calls += 1
         if trace.calls == WARM_CALLS:
             self._add_entry(trace, kwargs)
+        states = [(generator, random_state(generator)) for generator in trace.generators]
         try:
             return trace(trace.collect(leaves)), trace
         except NotReplayable as refusal:
-            return self._run_as_python(args, kwargs, "aliasing", str(refusal)), None
+            for generator, state in states:
+                set_random_state(generator, state)
+            return self._run_as_python(args, kwargs, refusal.code, str(refusal)), None
 
     def _add_entry(self, trace: Trace, kwargs: dict[str, Any]) -> None:
         """From now on calls with this signature are answered by a C function, where that can be (design D17)."""

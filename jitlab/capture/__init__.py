@@ -1,12 +1,14 @@
 """From unmodified Python and NumPy to a Graph: converted source, Tensors, signatures, traces, cells."""
 
 from .convert import find_definition
+from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
+from .host import NotReplayable
 from .positions import cell_names, describe, spans
 from .signature import Change, Foreign, Leaf, Signature, changed_container, changes, distance, key_of, leaves_of, substitute
 from .state import Capture, current_capture
 from .tensor import Tensor
-from .trace import NotReplayable, Trace, finish
+from .trace import Trace, finish
 
 __all__ = [
     "HOOKS",
@@ -29,6 +31,8 @@ __all__ = [
     "finish",
     "key_of",
     "leaves_of",
+    "random_state",
+    "set_random_state",
     "spans",
     "substitute",
 ]

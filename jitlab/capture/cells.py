@@ -25,10 +25,11 @@ from jitlab.ir import Source, interpret, is_operation
 from .convert import HOOK, Converter
 from .draws import random_state, set_random_state
 from .hooks import HOOKS
+from .host import NotReplayable
 from .pieces import MISSING, CellCapture, CellStructure, EndPiece, Names, Namespace, PieceTrace, StaticNeeded, finish_piece
 from .positions import describe, display_name, register, spans
 from .signature import Change, changes, distance
-from .trace import NotReplayable, Trace
+from .trace import Trace
 
 Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
 
@@ -364,7 +365,7 @@ class _Run:
                 raise
             for generator, state in states:
                 set_random_state(generator, state)
-            code = "aliasing" if isinstance(error, NotReplayable) else "error"
+            code = error.code if isinstance(error, NotReplayable) else "error"
             for statement in segment.statements[at : at + trace.length]:
                 self.plain(statement, code, str(error).split("\n")[0])
             return trace.length

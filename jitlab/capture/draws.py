@@ -72,7 +72,9 @@ class _Drawing:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = getattr(self.generator, self.__name__)(*args, **kwargs)
-        return np.True_ if self.__name__ == "seed" else result
+        if result is None:
+            return np.True_
+        return np.asarray(result)[()] if isinstance(result, (int, float)) else result
 
 
 class _Beginning:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.errors import CaptureError, InvalidArgumentError
-from jitlab.ir import TRACED_DTYPES, ArrayType, Node
+from jitlab.ir import TRACED_DTYPES, ArrayType, Node, plain
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build import apply
 from jitlab.ops.host import HostCall, Item, _filled
@@ -19,6 +19,14 @@ from .tensor import Tensor
 
 if TYPE_CHECKING:
     from .arrays import Arrays
+
+
+class NotReplayable(Exception):
+    """The trace does not fit these inputs after all: the call runs as plain Python. `code` says why."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
 
 
 def is_numpy(function: Any) -> bool:
@@ -62,7 +70,7 @@ def add_host_call(
         if not isinstance(item, (np.ndarray, np.generic)) or item.dtype not in TRACED_DTYPES:
             raise no_array(name, item)
     types = tuple(ArrayType(item.shape, item.dtype) for item in results)
-    node = apply(HostCall(function, args, kwargs, types, code, reason, effects=effects), *nodes)
+    node = apply(HostCall(_Exact(function, types), args, kwargs, types, code, reason, effects=effects), *nodes)
     capture.values[node] = tuple(results) if len(results) > 1 else results[0]
     parts = [node] if len(results) == 1 else [apply(Item(i, t), node) for i, t in enumerate(types)]
     tensors = []
@@ -75,6 +83,24 @@ def add_host_call(
     if not several:
         return tensors[0]
     return type(result)(*tensors) if hasattr(result, "_fields") else type(result)(tensors)
+
+
+class _Exact:
+    """A call whose results have the types of the trace; compiled code that reads them relies on it."""
+
+    def __init__(self, function: Any, types: tuple[ArrayType, ...]) -> None:
+        self.function = function
+        self.types = types
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.function(*args, **kwargs)
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        for item, type in zip(results, self.types, strict=True):
+            if item.shape != plain(type.shape) or item.dtype != type.dtype:
+                found = f"{item.dtype}[{', '.join(map(str, item.shape))}]"
+                raise NotReplayable("data_dependent_shape", f"{self.__name__} gave {type.describe()}, and now {found}")
+        return result
 
 
 def evaluate(capture: Arrays, wanted: Node) -> Any:

@@ -18,12 +18,13 @@ from .convert import HOOK
 from .facts import ReflectedUfunc
 from .gathering import Constants, Moving, Read, gather_function
 from .hooks import HOOKS
+from .host import NotReplayable
 from .number import Number, derived
 from .positions import is_converted
 from .signature import Leaf
 from .state import Capture, Mark
 from .tensor import Cell, Tensor
-from .trace import Build, NotReplayable, Structure, Trace, depends_on_layout, shared_outputs
+from .trace import Build, Structure, Trace, depends_on_layout, shared_outputs
 
 Namespace = dict[str, Any]
 
@@ -64,7 +65,6 @@ class PieceTrace(Trace):
     gather: Callable[[], tuple[list[Any], tuple[Any, ...]] | None] = lambda: None
     moving: dict[int, tuple[int, Callable[..., Any]]] = field(default_factory=dict)  # input -> its base, the index in it
     outputs: list[tuple[str, Build]] = field(default_factory=list)  # names assigned, in order
-    generators: list[Any] = field(default_factory=list)  # random generators it draws from
     apart: list[tuple[int, int]] | None = None  # pairs of inputs that must not overlap
     is_silent: bool = False
     read_leaves: tuple[Leaf, ...] = ()
@@ -97,7 +97,7 @@ class PieceTrace(Trace):
                 if not target.flags.writeable:
                     raise ValueError("assignment destination is read-only")
             elif np.may_share_memory(target, inputs[other]):
-                raise NotReplayable(f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+                raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
 
 
     def _pairs(self) -> list[tuple[int, int]]:

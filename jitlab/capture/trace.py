@@ -14,14 +14,11 @@ from jitlab.ops.host import HostCall, Item
 from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.views import Reshape, View
 
+from .host import NotReplayable
 from .state import Capture, Input
 from .tensor import Cell, Path, Tensor, c_strides
 
 Build = Callable[[Sequence[Any], Sequence[Any]], Any]  # (graph outputs, real inputs) -> the caller's object
-
-
-class NotReplayable(Exception):
-    """The trace does not fit these inputs after all: the call runs as plain Python."""
 
 
 @dataclass
@@ -38,6 +35,7 @@ class Trace:
     guards: list[Any]
     slots: int = 0
     uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
+    generators: list[Any] = field(default_factory=list)  # random generators it draws from
     last_call: int = 0  # on the clock of the function
     orders: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (output, its axes as they lie in memory)
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
@@ -97,7 +95,7 @@ class Trace:
                 raise ValueError("assignment destination is read-only")
             for other, array in enumerate(inputs):
                 if other != number and isinstance(array, np.ndarray) and _overlap(target, array):
-                    raise NotReplayable(f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+                    raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
 
     def separate(self, outputs: list[Any], inputs: Sequence[Any]) -> None:
         """Results own their memory: what an op-by-op run left as a view of an input or a constant is copied."""
@@ -144,6 +142,7 @@ def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars
         capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses
     )
     trace.orders = structure.orders
+    trace.generators = [generator for generator, _ in capture.generators.values()]
     if depends_on_layout(capture, structure):
         trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if not x.captured and x.node.ndim > 1]
     return trace

@@ -342,6 +342,21 @@ def test_host_operations(function):
     assert_like_numpy(function, a(4))
 
 
+def test_result_of_another_shape_runs_as_python():
+    rng, other = np.random.default_rng(3), np.random.default_rng(3)
+
+    def f(x, generator):
+        return generator.random(2).sum() + np.unique(x) * 2
+
+    traced = jl.function(lambda x: f(x, rng))
+    heard = []
+    with events.listen(heard.append):
+        for x in (a(3), np.ones(3), a(3)):
+            assert_same(traced(x), f(x, other))
+    (ran,) = [e for e in heard if isinstance(e, events.StatementRan)]
+    assert ran.reason == "data_dependent_shape" and "unique gave float64[3], and now float64[1]" in ran.text
+
+
 def test_host_operation_knows_its_line_and_reason():
     traced = jl.function(lambda x: np.sort(x * 2) + 1)
     traced(a(3))
