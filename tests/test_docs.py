@@ -12,7 +12,7 @@ import jitlab as jl
 ROOT = Path(__file__).parent.parent
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```pycon\n(.*?)^```", re.DOTALL | re.MULTILINE)
-LINK = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#:]+?)(?:#[^)]*)?\)")
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="the documentation is not part of this copy")
 
