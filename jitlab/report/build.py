@@ -160,7 +160,8 @@ def _kernels(plan: _Plan, recording: Recording, peaks: Peaks | None) -> list[Jso
 
 
 def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, float | None]:
-    """What limits a kernel, and the share of that peak it reached; nothing without a measurement."""
+    """What limits a kernel, and the share of that peak it reached; nothing without a measurement, no share where the caches
+    were faster than memory can be."""
     if peaks is None:
         return None, None
     moving = (kernel["bytes_read"] + kernel["bytes_written"]) / peaks.bytes_per_second
@@ -169,7 +170,8 @@ def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, f
     if not least:
         return None, None
     seconds = kernel["seconds"] / kernel["calls"] if kernel["seconds"] and kernel["calls"] else None
-    return "memory" if moving >= computing else "compute", least / seconds if seconds else None
+    share = least / seconds if seconds else None
+    return "memory" if moving >= computing else "compute", share if share is not None and share <= 1 else None
 
 
 def _boundary(edge: Json, plan: _Plan) -> Json:

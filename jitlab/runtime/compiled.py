@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -115,5 +116,16 @@ def background() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=1, thread_name_prefix="jitlab-compile")
 
 
+def _after_fork() -> None:
+    """A child process has none of the threads of its parent: it makes its own, and locks that they held are new."""
+    global _lock
+    _lock = threading.RLock()
+    background.cache_clear()
+    for known in _by_text.values():
+        known.better = None
+
+
 _by_text: dict[str, Compiled] = {}
 _lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -220,3 +220,25 @@ def test_products_of_matrices_need_no_blas(monkeypatch):
     f = jl.function(lambda a, b, v: (a @ b, a @ v, v @ b, v @ v, np.stack([a, a]) @ b))
     for got, want in zip(f(a, b, v), (a @ b, a @ v, v @ b, v @ v, np.stack([a, a]) @ b), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_child_compiles_and_runs():
+    program = """
+import os, numpy as np, jitlab as jl
+x = np.linspace(0, 1, 50)
+f = jl.function(lambda x: np.exp(x) + 1)
+f(x)
+child = os.fork()
+if child == 0:
+    g = jl.function(lambda x: np.exp(x) * np.tanh(x) - 7)
+    fine = np.allclose(f(x), np.exp(x) + 1) and np.allclose(g(x), np.exp(x) * np.tanh(x) - 7)
+    os._exit(0 if fine else 1)
+_, status = os.waitpid(child, 0)
+print('alive' if status == 0 else status)
+"""
+    for _ in range(3):  # with and without a compilation under way
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env={**os.environ, "JITLAB_CACHE": "0"}
+        )
+        assert done.stdout.strip() == "alive", done.stderr

@@ -23,6 +23,31 @@ Tier = Literal["quick", "good"]
 _lock = threading.Lock()  # target machines and the JIT are shared by all threads
 
 
+def _before_fork() -> None:
+    """No fork in the midst of LLVM's work: the child would find locks held by threads that it does not have."""
+    _lock.acquire()
+    inner = _llvmlite_lock()
+    if inner is not None:
+        inner.__enter__()
+
+
+def _after_fork() -> None:
+    inner = _llvmlite_lock()
+    if inner is not None:
+        inner.__exit__(None, None, None)
+    _lock.release()
+
+
+def _llvmlite_lock() -> Any:
+    """llvmlite's own lock (it also frees objects under it, whenever they go), once llvmlite is loaded."""
+    ffi = sys.modules.get("llvmlite.binding.ffi")
+    return getattr(getattr(ffi, "lib", None), "_lock", None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
 @cache
 def _llvm() -> Any:
     import llvmlite.binding as llvm
