@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,10 +17,10 @@ from jitlab.ir import Cluster, Clustering, Node, Plan, plain
 from jitlab.ir.program import Buffer
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
-from jitlab.targets.cpu_llvm.entry import Argument, Launch, Result, Warm
+from jitlab.targets.cpu_llvm.entry import DATA, Argument, Launch, Result, Warm, layout_is_known
 
 from .blas import gemm_address
-from .buffers import POOLED_BYTES, aligned, pool
+from .buffers import ALIGNMENT, POOLED_BYTES, pool
 from .compiled import Compiled, Origin, compiled
 
 #: Cycles after which a native function comes up for air: some 50 ms.
@@ -40,6 +41,11 @@ class Variant:
     code: Compiled
     template: np.ndarray
     fixed: list[np.ndarray]  # what the template points to
+    argument_slots: list[tuple[int, int]]  # (slot, input of the cluster)
+    result_slots: list[tuple[int, tuple[int, ...], np.dtype]]
+    scratch_slots: list[tuple[int, int]]  # (slot, offset in the scratch memory)
+    scratch_bytes: int
+    stride_slots: list[tuple[int, int, int]]  # (slot, input of the cluster, axis)
 
 
 class Executable:
@@ -88,7 +94,8 @@ class Executable:
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:
         """The graph's outputs; 0-d results are NumPy scalars. Raises what NumPy raises for data it refuses."""
-        self.prepare(arguments)
+        if not self._planned:
+            self.prepare(arguments)
         for watcher in tuple(_watchers):
             watcher(self, arguments)
         values: dict[Node, Any] = dict(zip(self.graph.parameters, arguments, strict=True))
@@ -116,36 +123,32 @@ class Executable:
             arrays.append(array)
             layouts.append(layout)
         variant = self._variant(cluster, tuple(layouts))
-        for node in variant.lowered.copies:
+        lowered = variant.lowered
+        for node in lowered.copies:
             position = cluster.inputs.index(node)
             arrays[position] = np.ascontiguousarray(arrays[position])
         context = variant.template.copy()
-        keep: list[np.ndarray] = []  # scratch lives as long as the launch
-        number = codegen.ContextLayout.FIRST
-        by_node = dict(zip(cluster.inputs, arrays, strict=True))
-        lowered = variant.lowered
-        for position, node in enumerate(lowered.inputs):
-            array = by_node.get(node)
-            if array is not None:
-                context[number + position] = array.__array_interface__["data"][0]
-        number += len(lowered.inputs)
+        for slot, position in variant.argument_slots:
+            context[slot] = address_of(arrays[position])
         outputs = []
-        for position, node in enumerate(lowered.outputs):
-            out = pool.empty(plain(node.shape), node.dtype)
+        for slot, shape, dtype in variant.result_slots:
+            out = pool.empty(shape, dtype)
             outputs.append(out)
-            context[number + position] = out.__array_interface__["data"][0]
-        number += len(lowered.outputs)
-        scratch = (*lowered.program.temps, *lowered.program.rows)
-        for position, buffer in enumerate(scratch):
-            block = pool.empty((_bytes(buffer, lowered),), np.dtype("u1"))
-            if block.nbytes < 1 << 16:
-                block = aligned(block.nbytes)
-            keep.append(block)
-            context[number + position] = block.__array_interface__["data"][0]
-        for symbol, (position, axis) in lowered.strides.items():
-            array = by_node[lowered.inputs[position]]
-            context[variant.code.layout.symbols[symbol]] = array.strides[axis] // array.itemsize
-        self._launch(cluster, variant, context)
+            context[slot] = address_of(out)
+        scratch = None  # lives as long as the launch
+        if variant.scratch_bytes:
+            scratch = pool.take(variant.scratch_bytes)
+            start = address_of(scratch)
+            for slot, offset in variant.scratch_slots:
+                context[slot] = start + offset
+        for symbol, position, axis in variant.stride_slots:
+            array = arrays[position]
+            context[symbol] = array.strides[axis] // array.itemsize
+        try:
+            self._launch(cluster, variant, context)
+        finally:
+            if scratch is not None:
+                pool.give(scratch)
         for node, out in zip(lowered.outputs, outputs, strict=True):
             values[node] = out if out.ndim else out[()]
 
@@ -281,6 +284,21 @@ _watchers: list[Callable[[Executable, Sequence[Any]], None]] = []
 _live: WeakSet[Executable] = WeakSet()
 
 
+def address_of(array: np.ndarray) -> int:
+    """Where an array's first element lies."""
+    return int(array.ctypes.data)
+
+
+def _address_by_layout(array: np.ndarray) -> int:
+    """The same, read from the array object: several times as fast."""
+    return _word(id(array) + DATA).value
+
+
+_word = ctypes.c_int64.from_address
+if layout_is_known():
+    address_of = _address_by_layout  # noqa: F811
+
+
 def layout_of(array: np.ndarray) -> str:
     """ "C" contiguous, "F" column-major, "R" contiguous rows apart, "S" other strides, "" what has to be copied first."""
     flags = array.flags
@@ -324,7 +342,21 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
             template[layout.FIRST + position] = array.ctypes.data
     for number, (_, _, outer) in enumerate(layout.phases):
         template[layout.chunks + number] = _chunk(lowered, outer)
-    return Variant(lowered, code, template, fixed)
+    position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
+    first = layout.FIRST
+    arguments = [(first + i, position_of[n]) for i, n in enumerate(lowered.inputs) if n in position_of]
+    first += len(lowered.inputs)
+    results = [(first + i, plain(n.shape), n.dtype) for i, n in enumerate(lowered.outputs)]
+    first += len(lowered.outputs)
+    scratch, used = [], 0
+    for i, buffer in enumerate((*lowered.program.temps, *lowered.program.rows)):
+        scratch.append((first + i, used))
+        used += -(-_bytes(buffer, lowered) // ALIGNMENT) * ALIGNMENT
+    strides = [
+        (layout.symbols[symbol], position_of[lowered.inputs[number]], axis)
+        for symbol, (number, axis) in lowered.strides.items()
+    ]
+    return Variant(lowered, code, template, fixed, arguments, results, scratch, used, strides)
 
 
 def _chunk(lowered: Lowered, outer: Any) -> int:
