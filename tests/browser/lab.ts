@@ -91,14 +91,15 @@ export class Lab {
     await this.page.evaluate(() => void window.jupyterapp.commands.execute('notebook:run-cell'));
   }
 
-  /** Runs the first code cells of the notebook, whatever their ids. */
-  async runFirst(count: number): Promise<void> {
+  /** Runs the code cells from the first to this one. */
+  async runThrough(last: string): Promise<void> {
     const cells = await this.page.evaluate(() =>
       window.jupyterapp.shell.currentWidget.content.widgets
         .filter(widget => widget.model.type === 'code')
         .map(widget => widget.model.id)
     );
-    await this.run(...cells.slice(0, count));
+    expect(cells).toContain(last);
+    await this.run(...cells.slice(0, cells.indexOf(last) + 1));
   }
 
   /** The cell `slow` of live.ipynb runs until this is called. */

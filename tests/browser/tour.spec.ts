@@ -1,0 +1,42 @@
+import { expect, test } from '@playwright/test';
+import { Lab } from './lab';
+
+/** What the first lesson says that the panel shows; figures of time are this machine's, and none is read. */
+async function readTour(lab: Lab, origin: 'live' | 'previous'): Promise<void> {
+  await lab.select('jit');
+  await expect(lab.panel).toHaveAttribute('data-cell', 'jit');
+  await expect(lab.panel).toHaveAttribute('data-origin', origin);
+  await expect(lab.section('Verdict')).toContainText(/(\d+) of \1 operations compiled/);
+  await expect(lab.section('Verdict')).toContainText('nothing on the host');
+  await expect.poll(() => lab.clusterNames()).toContain('cluster_0');
+  expect((await lab.clusterNames()).every(name => /^cluster_\d+$/.test(name))).toBe(true);
+  const timeline = lab.section('Timeline');
+  await expect(timeline.locator('canvas')).toHaveAttribute('aria-label', /op by op: \d+ spans.*compiled: \d+ spans/);
+  await timeline.getByRole('button', { name: 'Show as a table' }).click();
+  const lanes = timeline.getByRole('rowgroup');
+  await expect(lanes.filter({ hasText: 'op by op' }).getByRole('row', { name: /^MatMul/ }).first()).toBeVisible();
+  await expect(lanes.filter({ hasText: 'compiled' }).getByRole('row', { name: /^_XlaLaunch/ }).first()).toBeVisible();
+  await timeline.getByRole('button', { name: 'Show as a table' }).click();
+
+  await lab.select('retrace');
+  await expect(lab.panel).toHaveAttribute('data-cell', 'retrace');
+  await expect(lab.panel).toHaveAttribute('data-origin', origin);
+  const retraces = lab.section('Retraces');
+  await expect(retraces).toContainText('rate changed');
+  await expect(retraces).toContainText('a Python number is part of a trace');
+  await expect(retraces).toContainText(/rate was 0\.5, then 0\.45/);
+  await expect(retraces).toContainText('rate = np.asarray(rate');
+}
+
+test('the first lesson: clusters, a retrace and both timelines, also after a reload and a restart', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('notebooks/01-softmax-regression.ipynb');
+  await lab.runThrough('retrace');
+  await readTour(lab, 'live');
+  await lab.reload();
+  await readTour(lab, 'live');
+  await lab.restartKernel();
+  await readTour(lab, 'previous');
+  await expect(lab.panel).toContainText('From before the restart. Run the cell to measure again.');
+  await expect(lab.panel).toHaveClass(/jl-previous/);
+});
