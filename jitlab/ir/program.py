@@ -237,6 +237,8 @@ class Finish:
     partials: tuple[Buffer, ...]
     count: Poly  # number of partial results
     total: Poly  # number of elements they stand for
+    base: Index = field(default_factory=Index)  # where the first one lies in each buffer,
+    stride: Poly = ONE  # and how far apart they are
 
 
 @dataclass
@@ -391,7 +393,8 @@ class _Printer:
             lines.append(f"{', '.join(p.name for p in s.partials)}[{s.index}] = {s.accumulator.name} as it stands")
         elif isinstance(s, Finish):
             names = ", ".join(p.name for p in s.partials)
-            lines.append(f"{s.accumulator.name} = {s.accumulator.op} of {s.count} partial results {names} of {s.total}")
+            at = "" if s.stride == ONE else f"[{s.base}.. by {s.stride}]"
+            lines.append(f"{s.accumulator.name} = {s.accumulator.op} of {s.count} partial results {names}{at} of {s.total}")
         else:
             ta, tb = ".T" if s.transpose_a else "", ".T" if s.transpose_b else ""
             lines.append(

@@ -46,6 +46,9 @@ SHORT = 8
 #: Columns from which on a reduction over rows takes TILE vectors of columns at a time.
 WIDE, TILE = 256, 4
 
+#: Rows of a block, where a reduction over rows is larger than the caches of a core.
+ROWS, TALL_BYTES = 32, 1 << 20
+
 
 @dataclass
 class Pass:
@@ -193,6 +196,8 @@ class Nest:
             # A map over the kept axes counts them from 0: its a<position> is the nest's a<axis>.
             body.extend(substitute([self._store(stage)], rename))
         outer = [(f"a{axis}", first.space[axis]) for axis in kept]
+        if last_kept and len(gone) == 1 and gone[0] == kept[-1] - 1 and self._is_tall(p, first.space[gone[0]], outer[-1][1]):
+            return self._in_row_blocks(p, outer, gone[0], first.space[gone[0]], body[1:])
         nest = self._loops(outer, body, vector=len(outer) - 1 if last_kept else None)
         if last_kept and self._value(outer[-1][1]) >= WIDE:
             loop = nest[0]
@@ -201,6 +206,37 @@ class Nest:
             assert isinstance(loop, For)
             loop.tile = TILE  # a row of the tile is several cache lines: fewer pages are touched for each of them
         return nest
+
+    def _is_tall(self, p: Pass, rows: Poly, columns: Poly) -> bool:
+        """Worth taking blocks of rows: the columns of one vector would touch a page a row."""
+        size = p.accumulators[0].dtype.itemsize * self._value(rows) * self._value(columns)
+        return self._value(columns) >= WIDE and self._value(rows) >= 4 * ROWS and size >= TALL_BYTES
+
+    def _in_row_blocks(
+        self, p: Pass, outer: list[tuple[str, Poly]], axis: int, rows: Poly, after: list[Statement]
+    ) -> list[Statement]:
+        """Rows in blocks: each gives a row of partial results, which are joined at the end. Memory is read along its rows."""
+        *batch, (column, columns) = outer
+        row, block = f"a{axis}", "b"
+        count = self.sizes.fresh(-(-self._value(rows) // ROWS))
+        position, length = Index(), ONE
+        for v, n in reversed(batch):
+            position = position + Index.var(v).scale(length)
+            length = length * n
+        base = position.scale(count * columns) + Index.var(column)
+        partials = {
+            a.name: tuple(self.temp("temp", (length * count * columns,), dtype) for dtype in accumulator_dtypes(a))
+            for a in p.accumulators
+        }
+        at = Index.of(Poly(), {block: Poly.constant(ROWS), row: ONE})
+        left = Index.of(rows, {block: Poly.constant(-ROWS)})
+        steps = substitute(list(p.statements), {row: at})
+        inner = For(row, (Index(Poly.constant(ROWS)), left), steps, accumulators=p.accumulators, finish=False)
+        stored = [Partial(a, partials[a.name], base + Index.var(block).scale(columns)) for a in p.accumulators]
+        across = For(column, (Index(columns),), [inner, *stored], vector=True)
+        first = self._loops(batch, [For(block, (Index(count),), [across])], vector=None)
+        joined = [Finish(a, partials[a.name], count, rows, base, columns) for a in p.accumulators]
+        return [*first, *self._loops(outer, [*joined, *after], vector=len(outer) - 1)]
 
     # -- passes
 

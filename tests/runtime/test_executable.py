@@ -242,3 +242,20 @@ print('alive' if status == 0 else status)
             [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env={**os.environ, "JITLAB_CACHE": "0"}
         )
         assert done.stdout.strip() == "alive", done.stderr
+
+
+TALL = [((700, 300), 0), ((129, 2049), 0), ((3, 500, 300), 1), ((2, 2, 257, 900), 2), ((128, 1024), 0)]
+
+
+@pytest.mark.parametrize("shape, axis", TALL)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_reductions_over_many_rows_are_taken_in_blocks(shape, axis, dtype):
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+
+    def f(x):
+        total = x.sum(axis=axis)
+        return total, 2 * x.max(axis=axis) - total, (x > 0).any(axis=axis), x.argmin(axis=axis), (x * x).mean(axis=axis)
+
+    for got, want in zip(jl.function(f)(x), f(x.astype("f8")), strict=True):
+        eps = np.finfo(dtype).eps
+        np.testing.assert_allclose(got, want, rtol=20 * eps, atol=40 * eps * np.sqrt(shape[axis]))

@@ -300,7 +300,8 @@ class _Phase:
             self._store(s)
         elif isinstance(s, Partial):
             for buffer, value in zip(s.partials, self.partial[s.accumulator.name], strict=True):
-                self.scalar.store(self._address(buffer, s.index), value)
+                mask = self.vector.mask if self.vector is not None else None
+                self.e.store(self._address(buffer, s.index), value, mask=mask)
         elif isinstance(s, Finish):
             self._finish_partials(s)
         elif isinstance(s, Gemm):
@@ -641,16 +642,18 @@ class _Phase:
     def _finish_partials(self, s: Finish) -> None:
         """The partial results of a whole reduction, joined in order through the same tree."""
         r = _Running(s.accumulator)
-        e = self.scalar
-        self._prepare_running(r, e, 0)
-        template = self._initial(r, e, 0)
+        e, v = self.e, self.vector
+        lanes = e.width if v is not None else 0
+        self._prepare_running(r, e, lanes)
+        template = self._initial(r, e, lanes)
+        at_number = s.base + Index.var("#").scale(s.stride)
 
         def one(i: str) -> None:
             values = tuple(
-                e.load(self._address(buffer, Index.var("#")), part.dtype, lanes=0)
+                e.load(self._address(buffer, at_number), part.dtype, lanes=lanes, mask=v.mask if v is not None else None)
                 for buffer, part in zip(s.partials, template, strict=True)
             )
-            self._absorb(r, values, e, 0)
+            self._absorb(r, values, e, lanes)
 
         def at(i: str) -> None:
             self.vars["#"] = i
