@@ -552,7 +552,7 @@ class Arrays:
             f"`{text}` has no value while jitlab records this function.",
             where=describe(source),
             why="one recording serves every input, so it cannot follow one branch of an `if`.",
-            hint="np.where(condition, a, b), or mark the argument static so each value is recorded apart.",
+            hint="np.where(condition, a, b), or decide outside and pass a Python bool: each value is recorded apart.",
         )
 
     def index(self, x: Tensor) -> int:

@@ -119,7 +119,7 @@ def test_error_names_cell_and_line():
         "`y.sum() > 0` has no value while jitlab records this function.\n"
         "  where: In[3], line 3: if y.sum() > 0:\n"
         "  why: one recording serves every input, so it cannot follow one branch of an `if`.\n"
-        "  try: np.where(condition, a, b), or mark the argument static so each value is recorded apart."
+        "  try: np.where(condition, a, b), or decide outside and pass a Python bool: each value is recorded apart."
     )
 
 
