@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakSet
 
@@ -60,7 +61,9 @@ class Executable:
         self.plan = Plan(function, trace, clustering)
         self._values = self.graph.symbol_values()
         self._variants: dict[tuple[str, tuple[str, ...]], Variant] = {}
+        self._lowerings: dict[tuple[str, tuple[str, ...]], Lowered] = {}
         self._planned = False
+        self._lock = threading.Lock()
         self._last_use = _last_uses(clustering)
         _live.add(self)
 
@@ -71,8 +74,11 @@ class Executable:
 
     def prepare(self, arguments: Sequence[Any]) -> None:
         """Lower every cluster (for these arguments' layouts), so that the plan is whole before the first run."""
-        if self._planned:
-            return
+        with self._lock:
+            if not self._planned:
+                self._plan(arguments)
+
+    def _plan(self, arguments: Sequence[Any]) -> None:
         started = time.perf_counter_ns()
         given = {node: layout_of(np.asarray(a)) for node, a in zip(self.graph.parameters, arguments, strict=True)}
         for cluster in self.clustering.clusters:
@@ -185,7 +191,7 @@ class Executable:
     def _variant(self, cluster: Cluster, layouts: tuple[str, ...]) -> Variant:
         key = (cluster.name, layouts)
         variant = self._variants.get(key)
-        if variant is None or variant.template is None:
+        if variant is None:
             lowered = self._lowered(cluster, layouts)
             code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
             variant = self._variants[key] = _variant(lowered, code)
@@ -193,16 +199,13 @@ class Executable:
         return variant
 
     def _lowered(self, cluster: Cluster, layouts: tuple[str, ...]) -> Lowered:
-        cache = self.__dict__.setdefault("_lowered_by_layout", {})
         key = (cluster.name, layouts)
-        if key not in cache:
-            cache[key] = lower(cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")))
-        return cache[key]  # type: ignore[no-any-return]
+        if key not in self._lowerings:
+            self._lowerings[key] = lower(cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")))
+        return self._lowerings[key]
 
     def _number_kernels(self) -> None:
         """Kernels are numbered through the whole plan: k0, k1, ..."""
-        from dataclasses import replace
-
         self.plan.kernels[:] = [replace(k, name=f"k{i}") for i, k in enumerate(self.plan.kernels)]
 
     def warm(self, form: type | None, scalars: Sequence[bool]) -> tuple[Warm, list[Compiled]] | None:

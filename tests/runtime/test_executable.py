@@ -259,3 +259,27 @@ def test_reductions_over_many_rows_are_taken_in_blocks(shape, axis, dtype):
     for got, want in zip(jl.function(f)(x), f(x.astype("f8")), strict=True):
         eps = np.finfo(dtype).eps
         np.testing.assert_allclose(got, want, rtol=20 * eps, atol=40 * eps * np.sqrt(shape[axis]))
+
+
+def test_threads_plan_a_function_once():
+    forget_compiled()
+    f = jl.function(lambda x: np.exp(x) / np.exp(x).sum())
+    x = np.linspace(0, 1, 99)
+    barrier = threading.Barrier(8)
+    wrong = []
+
+    def work():
+        barrier.wait()
+        if not np.allclose(f(x), np.exp(x) / np.exp(x).sum()):
+            wrong.append(1)
+
+    seen = []
+    with events.listen(seen.append):
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    assert not wrong
+    assert [type(e).__name__ for e in seen].count("Traced") == 1
+    assert [type(e).__name__ for e in seen].count("PlanMade") == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -234,14 +234,10 @@ class _Running:
     """An accumulator's state while its loops run."""
 
     accumulator: Accumulator
-    slots: list[str] = None  # type: ignore[assignment]  # memory of the parts, when it is not compensated
+    slots: list[str] = field(default_factory=list)  # memory of the parts, when it is not compensated
     stack: str = ""  # of partial sums, when it is
     count: str = ""
     lanes: int = 0
-    template: tuple[Val, ...] = ()
-
-
-Body = Callable[[str, "Val | None", int], None]
 
 
 class _Phase:
@@ -728,7 +724,7 @@ class _Phase:
         return e.splat(total, e.width) if self.vector is not None else total
 
     def _pointer(self, buffer: Buffer) -> str:
-        return self._memo_root(("pointer", buffer.name), lambda: self.slot(self.layout.buffers[buffer.name], "ptr"))
+        return self._memo(("pointer", buffer.name), lambda: self.slot(self.layout.buffers[buffer.name], "ptr"))
 
     def _address(self, buffer: Buffer, offset: Index) -> str:
         """The address of buffer[offset] on the first lane."""
@@ -892,9 +888,6 @@ class _Phase:
         value = make()
         self.scopes[-1][key] = value
         return value
-
-    def _memo_root(self, key: Any, make: Callable[[], str]) -> str:
-        return self._memo(key, make)
 
     # -- library calls
 
