@@ -14,14 +14,13 @@ OFF, ON = "OFF", "ON"
 @dataclass
 class Config:
     """`global_jit_level`: "ON" or "OFF" (design D9). `min_cluster_size`, `max_cluster_size`: of auto-clustering in functions
-    and cells. `max_traces`: traces kept a function. `contract`: allow a*b+c to be one rounding. `copy_limit_bytes`: what a
-    comparison may copy. `cache`: keep compiled objects on disk."""
+    and cells. `max_traces`: traces kept a function. `copy_limit_bytes`: what a comparison may copy. `cache`: keep compiled
+    objects on disk."""
 
     global_jit_level: str = ON
     min_cluster_size: int = 1
     max_cluster_size: int = 2**31 - 1
     max_traces: int = 1000
-    contract: bool = False
     copy_limit_bytes: int = 2**31
     cache: bool = field(default_factory=lambda: os.environ.get("JITLAB_CACHE", "1") != "0")
 

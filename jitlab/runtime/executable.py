@@ -80,7 +80,7 @@ class Executable:
 
     def _plan(self, arguments: Sequence[Any]) -> None:
         started = time.perf_counter_ns()
-        given = {node: layout_of(np.asarray(a)) for node, a in zip(self.graph.parameters, arguments, strict=True)}
+        given = {node: layout_of(np.asarray(a)) or "C" for node, a in zip(self.graph.parameters, arguments, strict=True)}
         for cluster in self.clustering.clusters:
             layouts = tuple(given.get(node, "C") for node in cluster.inputs)
             variant = self._lowered(cluster, layouts)
