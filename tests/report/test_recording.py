@@ -74,7 +74,7 @@ def test_explain_calls_once_and_reports():
 
 def test_kernels_know_what_bounds_them_once_peaks_were_measured(monkeypatch):
     assert {kernel.bound for kernel in samples.softmax_report().kernels} == {None}
-    monkeypatch.setattr(build, "peak_sources", [lambda: None, lambda: Peaks(36e9, 400e9)])
+    monkeypatch.setattr(build, "peak_sources", [lambda: None, lambda: Peaks(40e9, 400e9)])
     k0 = samples.softmax_report(retraces=0).kernels[0]
     assert k0.bound == "memory"
-    assert abs(k0.of_peak - (190.4e6 / 36e9) / 5.28e-3) < 1e-9
+    assert abs(k0.of_peak - (190.4e6 / 40e9) / 5.28e-3) < 1e-9
