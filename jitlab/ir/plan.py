@@ -203,7 +203,7 @@ def spans(sources: frozenset[Any]) -> list[list[Any]]:
 
 
 def line_numbers(nodes: Sequence[Node]) -> list[int]:
-    return sorted({source.line for node in nodes for source in node.sources})
+    return sorted({source.line for node in nodes if is_operation(node) for source in node.sources})
 
 
 def _text(value: Any) -> str | None:

@@ -352,6 +352,16 @@ def expressions(statement: Statement) -> tuple[Expr, ...]:
     return ()
 
 
+def work(expr: Expr, seen: set[int] | None = None) -> float:
+    """Operations to compute an expression once, shared parts counted once."""
+    seen = set() if seen is None else seen
+    if id(expr) in seen:
+        return 0.0
+    seen.add(id(expr))
+    own = expr.op.flops_per_element if isinstance(expr, Apply) and expr.op is not None else 0.0
+    return float(own) + sum(work(part, seen) for part in expr.parts)
+
+
 def contiguous_strides(shape: Sequence[Poly]) -> tuple[Poly, ...]:
     """Strides, in elements, of a C-contiguous array."""
     strides: list[Poly] = []

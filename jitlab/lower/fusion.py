@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jitlab.ir import Cluster, Edge, Node, NotFused, Poly, Reason
-from jitlab.ir.program import Apply, Expr, Index, Scalar
+from jitlab.ir.program import Apply, Expr, Index, Scalar, work
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.indexing import Scatter
 from jitlab.ops.joining import Concatenate
@@ -21,7 +21,7 @@ from jitlab.ops.linear import Product
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View
 
-from .reading import DEAR, Position, Reader, Ref, Unreadable, flops
+from .reading import DEAR, Position, Reader, Ref, Unreadable
 from .sizes import Sizes
 
 REGION = (Concatenate, Update, Scatter)
@@ -196,7 +196,7 @@ class _TracingReader(Reader):
     def compute(self, node: Node, position: Position) -> Expr:
         expr = super().compute(node, position)
         if isinstance(node.op, (Elementwise, Generated)):
-            self.work[node] = flops(expr)
+            self.work[node] = work(expr)
         return expr
 
 
@@ -307,9 +307,9 @@ def _dear_in_several(groups: list[Group], stored: set[Node]) -> set[Node]:
     cost: dict[Node, float] = {}
     for i, group in enumerate(groups):
         for stage in group.stages:
-            for node, work in stage.lazy.items():
+            for node, operations in stage.lazy.items():
                 users.setdefault(node, set()).add(i)
-                cost[node] = work
+                cost[node] = operations
     dear = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= DEAR}
     # Keep the last of a chain: what only feeds kept values is not computed again.
     return {node for node in dear if not _only_feeds(node, dear, groups)}

@@ -280,11 +280,17 @@ class _Lowering:
             columns = ONE
         if node.ndim > 1 and int(node.shape[-2]) == 1:
             rows = extent_columns
+        if self._may_be_negative(rows) or self._may_be_negative(columns):
+            raise Unreadable(node)
         if columns == ONE and self._positive(rows) >= self._positive(extent_columns):
             return e, rows, False
         if rows == ONE and self._positive(columns) >= self._positive(extent_rows):
             return e, columns, True
         raise Unreadable(node)
+
+    def _may_be_negative(self, stride: Poly) -> bool:
+        """Is it a stride of an argument of which nothing is known? A library wants positive ones."""
+        return any(self.layouts.get(self.inputs[self.strides[s][0]]) == "S" for s in stride.symbols if s in self.strides)
 
     def _positive(self, p: Poly) -> int:
         return p.evaluate({**self.sizes.values, **{s: 1 << 40 for s in self.strides}})
@@ -328,8 +334,8 @@ class _Lowering:
         """A vector on the right: k rows of one column."""
         e = reader.read(b, (Index.var("q") if int(b.shape[0]) != 1 else Index(),))
         stride = e.offset.coefficient("q") if isinstance(e, Load) and not e.gathered else ONE
-        if not isinstance(e, Load) or e.gathered or any(name in self.strides for name in stride.symbols):
-            raise Unreadable(b)  # the stride may be negative
+        if not isinstance(e, Load) or e.gathered or self._may_be_negative(stride):
+            raise Unreadable(b)
         return e, stride if stride.terms else ONE, False
 
     def _region(self, node: Node, make_reader: Callable[..., Reader]) -> list[Statement]:

@@ -194,14 +194,3 @@ def gather_positions(
         own = tuple(Index() if int(n) == 1 else position[shift + a] for a, n in enumerate(index.shape))
         picks.append((axis, index, own))
     return at, picks
-
-
-def flops(expr: Expr, seen: set[int] | None = None) -> float:
-    """Operations to compute an expression once, shared parts counted once."""
-    seen = set() if seen is None else seen
-    if id(expr) in seen:
-        return 0.0
-    seen.add(id(expr))
-    own = expr.op.flops_per_element if isinstance(expr, Apply) and expr.op is not None else 0.0
-    return own + sum(flops(part, seen) for part in expr.parts)
-

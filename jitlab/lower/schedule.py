@@ -28,12 +28,13 @@ from jitlab.ir.program import (
     contiguous_strides,
     expressions,
     walk,
+    work,
 )
 from jitlab.ops.linear import Product
 from jitlab.ops.reductions import Sum
 
 from .fusion import Group, Stage, contraction
-from .reading import DEAR, Position, Reader, flops
+from .reading import DEAR, Position, Reader
 from .sizes import Sizes
 
 #: Elements of a whole reduction that one partial result stands for. It depends on nothing, so neither do the bits.
@@ -327,7 +328,7 @@ class Nest:
             return
         seen.add(id(e))
         earlier = made.get(id(e))
-        if earlier is not None and earlier is not p and earlier.inner == p.inner and e.depends & inner and flops(e) >= DEAR:
+        if earlier is not None and earlier is not p and earlier.inner == p.inner and e.depends & inner and work(e) >= DEAR:
             if id(e) not in kept:
                 kept[id(e)] = self._keep(e, earlier, k)
             replaced[id(e)] = kept[id(e)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.ir import Cluster, Clustering, Node, Plan, plain
-from jitlab.ir.program import Buffer
+from jitlab.ir.program import Buffer, For, Gemm, Statement, expressions, work
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
 from jitlab.targets.cpu_llvm.entry import DATA, Argument, Launch, Result, Warm, layout_is_known
@@ -27,8 +27,8 @@ from .compiled import Compiled, Origin, compiled
 #: Cycles after which a native function comes up for air: some 50 ms.
 BUDGET = 100_000_000
 
-#: Bytes that one chunk of an outer loop touches, at least.
-CHUNK_BYTES = 1 << 18
+#: Operations on elements in one chunk of an outer loop, about.
+CHUNK_STEPS = 1 << 18
 
 #: Scratch that a warm call may have on the stack.
 SCRATCH_BYTES = 1 << 14
@@ -362,15 +362,26 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
     return Variant(lowered, code, template, fixed, arguments, results, scratch, used, strides)
 
 
-def _chunk(lowered: Lowered, outer: Any) -> int:
-    """Iterations of an outer loop between two looks at the clock: a multiple of 256, or few rows of much work."""
+def _chunk(lowered: Lowered, outer: For | None) -> int:
+    """Iterations of an outer loop between two looks at the clock: some 100 µs of work; for vectors a multiple of 256."""
     if outer is None:
         return 1
-    extents = outer.extent[0].const.evaluate(lowered.symbol_values)
-    total = sum(k.bytes_read + k.bytes_written for k in lowered.kernels)
-    each = max(total // max(extents, 1), 1)
-    wanted = max(CHUNK_BYTES // each, 1)
+    each = max(_steps(outer.body, lowered.symbol_values), 1)
+    wanted = max(CHUNK_STEPS // each, 1)
     return int(-(-wanted // 256) * 256) if outer.vector or wanted >= 256 else int(wanted)
+
+
+def _steps(statements: Sequence[Statement], sizes: Mapping[str, int]) -> int:
+    """Operations on elements in one run of the statements, about; what an expression shares counts once."""
+    total = 0
+    for s in statements:
+        if isinstance(s, For):
+            total += min(i.const.evaluate(sizes) for i in s.extent if not i.vars) * _steps(s.body, sizes)
+        elif isinstance(s, Gemm):
+            total += s.m.evaluate(sizes) * s.n.evaluate(sizes) * s.k.evaluate(sizes) // 8
+        else:
+            total += 1 + int(sum(work(e) for e in expressions(s)))
+    return total
 
 
 def _bytes(buffer: Buffer, lowered: Lowered) -> int:

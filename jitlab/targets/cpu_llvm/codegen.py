@@ -38,6 +38,7 @@ from jitlab.ir.program import (
     Store,
     expressions,
     walk,
+    work,
 )
 from jitlab.ops.base import Generated
 
@@ -406,7 +407,7 @@ class _Phase:
         outer_vector = self.vector
         inner = emitter if emitter is not None else self.e
         lanes = width if emitter is not None else (outer_vector.emitter.width if outer_vector is not None else 0)
-        heavy = sum(_work(root, set()) for inner_s in s.body for root in expressions(inner_s)) >= HEAVY
+        heavy = sum(work(root) for inner_s in s.body for root in expressions(inner_s)) >= HEAVY
         chains = 2 if heavy or emitter is None else 4
         accumulators = [self.running[step.accumulator.name] for step in steps]
         compensated = any(r.accumulator.op.compensated for r in accumulators)
@@ -923,14 +924,6 @@ def _widest(e: Expr, seen: set[int]) -> int:
     seen.add(id(e))
     own = _part_size(e.dtype) if isinstance(e, (Load, Apply)) else 1
     return max([own, *(_widest(part, seen) for part in e.parts)])
-
-
-def _work(e: Expr, seen: set[int]) -> float:
-    if id(e) in seen:
-        return 0.0
-    seen.add(id(e))
-    own = float(e.op.flops_per_element) if isinstance(e, Apply) else 0.0
-    return own + sum(_work(part, seen) for part in e.parts)
 
 
 def _has_check(e: Expr) -> bool:
