@@ -7,7 +7,7 @@ outputs y0, temporaries t0, symbols n0, scalars c0, loop variables i0): two trac
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -372,6 +372,15 @@ def contiguous_strides(shape: Sequence[Poly]) -> tuple[Poly, ...]:
     return tuple(reversed(strides))
 
 
+def _op_text(e: Apply) -> str:
+    """The operation and its attributes; the shape of one that is made from its indices is what the loops around it say."""
+    text = str(e.op)
+    if not e.indices:
+        return text
+    rest = [f"{f.name}={getattr(e.op, f.name)}" for f in fields(e.op) if f.name != "shape"]
+    return f"{e.op.name}({', '.join(rest)})" if rest else str(e.op.name)
+
+
 class _Printer:
     """Prints expressions once each: what is used twice is named."""
 
@@ -436,7 +445,7 @@ class _Printer:
             arguments = ", ".join(self.expr(part, lines) for part in e.parts)
             name = f"v{self.count}"
             self.count += 1
-            lines.append(f"{name} = {e.op} {arguments}".rstrip())
+            lines.append(f"{name} = {_op_text(e)} {arguments}".rstrip())
             self.names[id(e)] = name
             return name
         self.names[id(e)] = text

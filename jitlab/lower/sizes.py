@@ -9,6 +9,9 @@ from jitlab.ops.base import Elementwise
 from jitlab.ops.linear import Product
 from jitlab.ops.views import Update
 
+#: Lengths and offsets below this are part of a Program's text (cpu.md §7); larger numbers are run-time symbols like any other.
+BAKED = 16
+
 
 class Sizes:
     """Polynomials of a Program. Symbols are n0, n1, ... in order of first use, so that equal Programs have equal text."""
@@ -25,7 +28,7 @@ class Sizes:
 
     def of(self, extent: int) -> Poly:
         """The polynomial of an extent."""
-        return self._rename(self._normal(poly(extent)))
+        return self._rename(self._normal(_symbolic(poly(extent))))
 
     def fresh(self, value: int, stem: str = "n") -> Poly:
         """A new run-time symbol (a stride of an argument)."""
@@ -43,7 +46,7 @@ class Sizes:
     def _rename(self, p: Poly) -> Poly:
         for name in p.symbols:
             if name not in self._names:
-                self._names[name] = self.fresh(self._known[name])
+                self._names[name] = self.fresh(int(name[1:]) if name.startswith("#") else self._known[name])
         return p.substitute(self._names)
 
     def _normal(self, p: Poly) -> Poly:
@@ -55,7 +58,7 @@ class Sizes:
 
     def _unite(self, a: int, b: int) -> None:
         """An operation needs a = b: replace one symbol by what it equals. The trace is exact, so they are equal today."""
-        p, q = self._normal(poly(a)), self._normal(poly(b))
+        p, q = self._normal(_symbolic(poly(a))), self._normal(_symbolic(poly(b)))
         difference = p - q
         if not difference.terms or int(a) != int(b):
             return
@@ -79,3 +82,12 @@ class Sizes:
         elif isinstance(op, Update):
             for n, m in zip(node.inputs[1].shape, op.shape, strict=True):
                 self._unite(n, m)
+
+
+def _symbolic(p: Poly) -> Poly:
+    """The polynomial with a large constant term as a symbol, `#<number>`: the same program for another number."""
+    constant = dict(p.terms).get((), 0)
+    if abs(constant) < BAKED:
+        return p
+    symbol = Poly.symbol(f"#{abs(constant)}").scale(1 if constant > 0 else -1)
+    return p - Poly.constant(constant) + symbol

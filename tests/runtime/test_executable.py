@@ -43,6 +43,28 @@ def test_a_second_shape_compiles_nothing():
     np.testing.assert_allclose(f(np.ones((41, 70))), np.full((41, 70), 1 / 70))
 
 
+LENGTHS = {
+    "ones": lambda x: x + np.ones(len(x)),
+    "arange": lambda x: x * np.arange(len(x)),
+    "linspace": lambda x: x + np.linspace(0, 1, len(x)),
+    "eye": lambda x: x @ np.eye(len(x)),
+    "half": lambda x: x[len(x) // 2 :] * 2,
+    "step": lambda x: x[::2] + 1,
+    "last": lambda x: x[:-1] + x[1:],
+    "rows": lambda x: x.reshape(-1, 2).sum(axis=1),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_a_length_computed_in_python_compiles_nothing_new(name):
+    f = jl.function(LENGTHS[name])
+    f(np.linspace(0, 1, 50))
+    x = np.linspace(0, 1, 66)
+    again = heard(lambda: f(x), events.ProgramCompiled)
+    assert [e.origin for e in again] == ["memory"] * len(again)
+    np.testing.assert_allclose(f(x), LENGTHS[name](x), rtol=1e-13)
+
+
 def test_softmax_is_one_kernel_that_reads_x_once():
     x = np.random.default_rng(0).normal(size=(64, 100))
     with jl.record() as recording:
