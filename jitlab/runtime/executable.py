@@ -14,7 +14,7 @@ from weakref import WeakSet
 import numpy as np
 
 from jitlab import events
-from jitlab.ir import Cluster, Clustering, Node, Plan, plain
+from jitlab.ir import Cluster, Clustering, Node, Plan, Sources, plain
 from jitlab.ir.program import Buffer, For, Gemm, Statement, expressions, work
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
@@ -151,22 +151,23 @@ class Executable:
             array = arrays[position]
             context[symbol] = array.strides[axis] // array.itemsize
         try:
-            self._launch(cluster, variant, context)
+            failed = self._launch(cluster, variant, context)
         finally:
             if scratch is not None:
                 pool.give(scratch)
+        if failed is not None:
+            self._fail(cluster, lowered.program.errors[failed], values)
         for node, out in zip(lowered.outputs, outputs, strict=True):
             values[node] = out if out.ndim else out[()]
 
-    def _launch(self, cluster: Cluster, variant: Variant, context: np.ndarray) -> None:
+    def _launch(self, cluster: Cluster, variant: Variant, context: np.ndarray) -> int | None:
+        """Run it to the end; the number of the check that failed, if one did."""
         pointer = context.__array_interface__["data"][0]
         if not events.active():
             status = variant.code.run(pointer)
             while status == codegen.PAUSED:  # back in Python: signals are looked after here
                 status = variant.code.run(pointer)
-            if status != codegen.DONE:
-                self._fail(variant, status - codegen.FAILED)
-            return
+            return None if status == codegen.DONE else status - codegen.FAILED
         ticks = np.zeros(len(variant.code.layout.phases) + 1, np.int64)
         context[codegen.ContextLayout.TIMES] = ticks.__array_interface__["data"][0]
         started = time.perf_counter_ns()
@@ -175,18 +176,26 @@ class Executable:
             status = variant.code.run(pointer)
         duration = time.perf_counter_ns() - started
         if status != codegen.DONE:
-            self._fail(variant, status - codegen.FAILED)
+            return int(status) - codegen.FAILED
         events.send(
             events.ClusterRan(
                 cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
                 start_ns=started, duration_ns=duration, kernels_ns=_kernel_times(variant, ticks, duration),
             )
         )  # fmt: skip
+        return None
 
-    def _fail(self, variant: Variant, code: int) -> None:
-        sources = sorted(variant.lowered.program.errors[code])
-        where = f" ({sources[0].file}, line {sources[0].line})" if sources else ""
-        raise IndexError(f"index is out of bounds{where}: an index array reaches outside the axis it is used on")
+    def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any]) -> None:
+        """Raise what NumPy raises for the data: the cluster's operations run on it once more, one by one."""
+        where = "".join(f" ({source.file}, line {source.line})" for source in sorted(sources)[:1])
+        own = {node: values[node] for node in cluster.inputs}
+        with np.errstate(all="ignore"):
+            for node in cluster.nodes:
+                try:
+                    own[node] = node.op.numpy(*(own[source] for source in node.inputs))
+                except IndexError as error:
+                    raise IndexError(f"{error}{where}") from None
+        raise AssertionError(f"a check failed that NumPy passes{where}")
 
     def _variant(self, cluster: Cluster, layouts: tuple[str, ...]) -> Variant:
         key = (cluster.name, layouts)

@@ -111,7 +111,7 @@ def test_an_index_out_of_range_is_numpys_error_at_its_line():
     x = np.arange(10.0)
     np.testing.assert_array_equal(f(x, np.array([-10, 9])), x[[-10, 9]] + 1)
     for bad in (10, -11):
-        with pytest.raises(IndexError, match=r"out of bounds.*line \d+"):
+        with pytest.raises(IndexError, match=rf"index {bad} is out of bounds for axis 0 with size 10 \(.*line \d+\)"):
             f(x, np.array([0, bad, 1]))
 
 
