@@ -251,11 +251,11 @@ def _source_line(lines: Iterable[Any]) -> str:
 
 
 def _lanes(recording: Recording) -> list[Json]:
-    """Each lane starts at its own first span, so that lanes of one piece of work lie under one another; `offset` is where."""
+    """Each lane starts at its own first span, kept or not, so that one piece of work lies under another; `offset`: where."""
     lanes = []
     for name, spans in recording.lanes.items():
         if spans:
-            start = min(span.start_ns for span in spans)
+            start = min(recording.began[name], *(span.start_ns for span in spans))
             lanes.append(
                 {
                     "name": name, "offset": round((start - recording.start_ns) / 1e3, 3), "dropped": recording.dropped[name],

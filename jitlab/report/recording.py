@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 SPANS = 2000  # kept of each lane
+COMPARED_SPANS = 5000  # kept of what NumPy ran: each cluster is many of its operations
 TRACES = 1000  # kept of each recording
 DISTINCT = 10_000  # statements, frozen values, dumps: kept of each recording
 
@@ -74,8 +75,11 @@ class Recording:
         self.frozen: OrderedDict[tuple[str, str, tuple[events.Span, ...]], int] = OrderedDict()
         self.dumps: deque[str] = deque(maxlen=TRACES)
         self.compared: events.Compared | None = None
-        self.lanes: dict[str, deque[Span]] = {name: deque(maxlen=SPANS) for name in ("op by op", "compiled", "first call")}
+        self.lanes: dict[str, deque[Span]] = {
+            "op by op": deque(maxlen=COMPARED_SPANS), "compiled": deque(maxlen=SPANS), "first call": deque(maxlen=SPANS),
+        }  # fmt: skip
         self.dropped: dict[str, int] = dict.fromkeys(self.lanes, 0)
+        self.began: dict[str, int] = {}  # also where the first spans of a lane are dropped
         self.count = 0  # events that were taken in
         self._plan_keys: set[tuple[str, int, tuple[str, ...]]] = set()
         self._lock = threading.Lock()
@@ -108,8 +112,14 @@ class Recording:
             self.clusters, self.host, self.numpy = replay.clusters, replay.host, replay.numpy
             self.compared = replay.compared
             for name in ("compiled", "op by op"):
-                self.lanes[name], self.dropped[name] = replay.lanes[name], replay.dropped[name]
+                self.take_lane(name, replay)
             self.count += replay.count
+
+    def take_lane(self, name: str, other: Recording) -> None:
+        """Show a lane of another recording in the place of one's own."""
+        self.lanes[name], self.dropped[name] = other.lanes[name], other.dropped[name]
+        if name in other.began:
+            self.began[name] = other.began[name]
 
     def report(self) -> Report:
         """The report of what was recorded so far."""
@@ -174,7 +184,8 @@ class Recording:
 
     def _span(self, lane: str, event: Any, name: str, label: str, kind: str, cluster: str | None = None) -> None:
         spans = self.lanes[lane]
-        self.dropped[lane] += len(spans) == SPANS
+        self.dropped[lane] += len(spans) == spans.maxlen
+        self.began.setdefault(lane, event.start_ns)
         function, trace = getattr(event, "function", ""), getattr(event, "trace", 0)
         spans.append(Span(name, label, kind, event.start_ns, event.duration_ns, function, trace, cluster))
 

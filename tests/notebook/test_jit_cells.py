@@ -78,6 +78,32 @@ def test_compare_measures_numpy_on_copies_and_changes_nothing(shell):
     assert starts == sorted(starts) and starts[0] == 0
 
 
+def test_short_work_is_compared_several_times_and_the_fastest_round_is_shown(shell, monkeypatch):
+    rounds = []
+    whole_round = Comparison._round
+
+    def count(self, round, start, numpy, compiled):
+        largest = whole_round(self, round, start, numpy, compiled)
+        rounds.append((numpy.sum_ns - sum(n for n, _ in rounds), compiled.sum_ns - sum(c for _, c in rounds)))
+        return largest
+
+    monkeypatch.setattr(Comparison, "_round", count)
+    run(shell, "%%jit --compare\nt = np.tanh(x)")
+    report = report_of(shell)
+    assert len(rounds) == 15
+    assert report["verdict"]["numpy_seconds"] == min(numpy for numpy, _ in rounds) / 1e9
+    assert report["verdict"]["seconds"] == min(compiled for _, compiled in rounds) / 1e9
+    assert report["clusters"][0]["calls"] == 1
+    assert report["clusters"][0]["seconds"] == report["verdict"]["seconds"]
+    for lane, seconds in (("op by op", "numpy_seconds"), ("compiled", "seconds")):
+        (spans,) = [entry["spans"] for entry in report["timeline"]["lanes"] if entry["name"] == lane]
+        assert sum(span["duration"] for span in spans) / 1e6 == pytest.approx(report["verdict"][seconds], abs=1e-8)
+    monkeypatch.setattr("jitlab.notebook.compare.LONG_NS", 1)
+    rounds.clear()
+    run(shell, "%%jit --compare\nt = np.tanh(x)")
+    assert len(rounds) == 1
+
+
 def test_compare_covers_compiled_functions_that_the_cell_calls(shell):
     run(shell, "import jitlab as jl\n@jl.function\ndef f(a):\n    return np.tanh(a).sum()")
     run(shell, "%%jit --compare\nfor i in range(3):\n    s = f(x)")
