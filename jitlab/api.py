@@ -110,6 +110,7 @@ class Function:
         self._lock = threading.RLock()
         self._bound: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._warned: set[str] = set()
+        self._foreign: dict[Any, str] = {}  # signatures whose calls run as Python, and why
         self._warm: list[Any] = []  # what the C functions in front of this one need to live
         functools.update_wrapper(self, python_function)
 
@@ -173,8 +174,16 @@ class Function:
             return self._run_as_python(args, kwargs, "foreign_type", foreign.what), None
         trace = self._find(key, leaves)
         if trace is None:
-            with self._lock:
-                trace = self._find(key, leaves) or self._trace(key, values, leaves)
+            if key in self._foreign:
+                return self._run_as_python(args, kwargs, "foreign_type", self._foreign[key]), None
+            try:
+                with self._lock:
+                    trace = self._find(key, leaves) or self._trace(key, values, leaves)
+            except NotReplayable as refusal:  # a foreign array met the arguments: there is nothing to record
+                self._foreign[key] = str(refusal)
+                while len(self._foreign) > config.max_traces:
+                    del self._foreign[next(iter(self._foreign))]
+                return self._run_as_python(args, kwargs, refusal.code, str(refusal)), None
         self._check_bindings(trace)
         trace.calls += 1
         if trace.calls == WARM_CALLS:
@@ -296,6 +305,8 @@ class Function:
             args, kwargs = self._signature.call_form(substitute(values, lambda _: next(order), copies))
             try:
                 result = self._call_recorded(capture, args, kwargs)
+                if capture.refused is not None:  # the function caught it
+                    raise capture.refused
                 if changed_container(copies) is not None:
                     raise ValueError(
                         f"{self.name} should not modify its Python input arguments: a list or dict that was passed has changed"

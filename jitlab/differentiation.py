@@ -39,7 +39,12 @@ class Gradient:
 
     def _record(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()
-        assert capture is not None
+        if capture is None:  # the call runs as Python: only plain arrays are recorded
+            raise CaptureError(
+                f"the derivative of {self.__name__} is asked for, and it works on arrays that are not recorded.",  # type: ignore[attr-defined]
+                why="only plain arrays of numbers have one: no masked arrays, matrices or containers of other libraries",
+                hint="np.asarray(x) (of a masked array: x.filled(0), and the mask apart)",
+            )
         return self.__jitlab_inline__(capture, args, kwargs)
 
     def __jitlab_inline__(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

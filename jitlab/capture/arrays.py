@@ -38,11 +38,12 @@ from .facts import (
     WRITING_METHODS,
     OnCopy,
     is_at,
+    is_foreign,
     keeps_order,
     operator_function,
     read_item,
 )
-from .host import evaluate, host_operation
+from .host import NotReplayable, evaluate, host_operation
 from .positions import describe, here, source_text
 from .tensor import Cell, Tensor, kept_strides, no_value, out_of_scope
 
@@ -88,6 +89,8 @@ class Arrays:
     `strict`: what has no operation is an error, not a host operation.
     """
 
+    strict_name = "jit_compile=True"  # what a person calls it
+
     def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
         self.name = name
         self.strict = strict
@@ -103,11 +106,29 @@ class Arrays:
         self.used: dict[int, Source] = {}  # id of an input -> where it was used first
         self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
         self.is_open = True
+        self.refused: NotReplayable | None = None  # a foreign array met the program's (design D7)
         self._symbols = 0
 
     def check_open(self) -> None:
         if not self.is_open or current.get() is not self:
             raise out_of_scope("of an earlier recording" if not self.is_open else f"of the recording of {self.name}")
+
+    # ---- foreign arrays
+    def foreign(self, x: Any) -> Exception:
+        """What ends a recording in which a masked array, a matrix or the like would have to be a plain array."""
+        kind = type(x)
+        self.refused = NotReplayable("foreign_type", f"it works on a {kind.__module__}.{kind.__qualname__}")
+        return self.refused
+
+    def check_plain(self, *operands: Any) -> None:
+        """None of these, nor what containers among them hold, is a foreign array."""
+        for x in operands:
+            if type(x) in (list, tuple):
+                self.check_plain(*x)
+            elif type(x) is dict:
+                self.check_plain(*x.values())
+            elif type(x) is not Tensor and is_foreign(x):
+                raise self.foreign(x)
 
     # ---- inputs
     def add_input(self, value: Any, path: str, *, binding: Binding | None = None, captured: bool = False) -> Tensor:
@@ -239,6 +260,7 @@ class Arrays:
     def operator(self, name: str, *operands: Any) -> Any:
         """`+`, `-x`, `==`, ... of Tensors; NotImplemented for operands that are no arrays."""
         self.check_open()
+        self.check_plain(*operands)
         if not all(map(self.is_operand, operands)):
             return NotImplemented
         rule = OPERATORS.get(name)
@@ -272,6 +294,7 @@ class Arrays:
     def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A NumPy function (or ufunc, or method of a ufunc) of Tensors."""
         self.check_open()
+        self.check_plain(getattr(function, "__self__", None), *args, *kwargs.values())
         args = [self.operand(x) for x in args]
         kwargs = {key: self.operand(x) for key, x in kwargs.items()}
         out = kwargs.get("out")
@@ -425,6 +448,7 @@ class Arrays:
     def call_method(self, x: Tensor, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A method of ndarray."""
         self.check_open()
+        self.check_plain(*args, *kwargs.values())
         function = getattr(np.ndarray, name)
         args = [self.deep_value(a) for a in args]
         kwargs = {key: self.deep_value(a) for key, a in kwargs.items()}
@@ -432,6 +456,10 @@ class Arrays:
             out, casting = kwargs.pop("out"), kwargs.pop("casting", "same_kind")
             return self._write_out(function, (x, *args), self.call_method(x, name, args, kwargs), out, casting)
         kwargs.pop("out", None)
+        if name == "view":
+            kinds = [a for a in (*args, *kwargs.values()) if isinstance(a, type) and issubclass(a, np.ndarray)]
+            if any(kind is not np.ndarray for kind in kinds):
+                raise self.foreign(np.empty(0).view(kinds[0]))
         if name in VIEW_METHODS:
             view = self._view(VIEW_METHODS[name], function, x, args, kwargs)
             if view is not None:
@@ -455,6 +483,7 @@ class Arrays:
     def get_item(self, x: Tensor, index: Any) -> Any:
         """`x[index]`: an alias for a basic subscript, a copy for arrays of positions."""
         self.check_open()
+        self.check_plain(index)
         moving = self.moving_view(x, index)
         if moving is not None:
             return moving
@@ -475,6 +504,7 @@ class Arrays:
     def set_item(self, x: Tensor, index: Any, value: Any) -> None:
         """`x[index] = value`."""
         self.check_open()
+        self.check_plain(index, value)
         if x.is_scalar:
             raise TypeError(f"'numpy.{x.dtype.name}' object does not support item assignment")
         moving = self.moving_view(x, index)
@@ -503,6 +533,7 @@ class Arrays:
     def assign(self, x: Tensor, value: Any, casting: str) -> None:
         """Write `value` into everything that `x` sees."""
         self._check_writable(x)
+        self.check_plain(value)
         value = self.deep_value(value)
         if isinstance(value, Tensor):
             if value._cell is x._cell and value._path == x._path:

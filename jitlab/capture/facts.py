@@ -86,6 +86,19 @@ def keeps_order(function: Any) -> bool:
     return isinstance(function, (np.ufunc, ReflectedUfunc)) or function in KEEP_ORDER
 
 
+def is_foreign(x: Any) -> bool:
+    """An array that is not plain, or a container of another library that NumPy would read as one (design D7)."""
+    kind = type(x)
+    if kind in _NEVER_FOREIGN or isinstance(x, (np.generic, type)):
+        return False
+    if isinstance(x, np.ndarray):
+        return True
+    return (hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")) and not hasattr(kind, "__jitlab_tensor__")
+
+
+_NEVER_FOREIGN = frozenset({np.ndarray, bool, int, float, complex, str, bytes, type(None), type(...), slice, list, tuple, dict})
+
+
 def is_at(function: Any) -> bool:
     return isinstance(getattr(function, "__self__", None), np.ufunc) and function.__name__ == "at"
 

@@ -67,6 +67,7 @@ def add_host_call(
     several = isinstance(result, (tuple, list))
     results = list(result) if several else [result]
     for item in results:
+        capture.check_plain(item)
         if not isinstance(item, (np.ndarray, np.generic)) or item.dtype not in TRACED_DTYPES:
             raise no_array(name, item)
     types = tuple(ArrayType(item.shape, item.dtype) for item in results)
@@ -126,11 +127,16 @@ def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentErro
     """What jit_compile=True answers to an operation that cannot be compiled."""
     source = here()
     line = f" (line {source.line})" if source else ""
+    mode = capture.strict_name
     return InvalidArgumentError(
         f"Detected unsupported operations when trying to compile graph {capture.name}[_XlaMustCompile=true]: {name}{line}",
         where=describe(source),
-        why=f"jit_compile=True leaves nothing to NumPy, and {reason}",
-        hint="jit_compile=None runs this operation on NumPy between compiled parts, or take it out of the function",
+        why=f"{mode} leaves nothing to NumPy, and {reason}",
+        hint=(
+            "leave --strict away: this operation then runs on NumPy between compiled parts; or take it out of this cell"
+            if mode == "--strict"
+            else "jit_compile=None runs this operation on NumPy between compiled parts, or take it out of the function"
+        ),
     )
 
 

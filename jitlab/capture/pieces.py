@@ -15,7 +15,7 @@ from jitlab.ir import TRACED_DTYPES, Extent
 
 from .arrays import Input
 from .convert import HOOK
-from .facts import ReflectedUfunc
+from .facts import ReflectedUfunc, is_foreign
 from .gathering import Constants, Moving, Read, gather_function
 from .hooks import HOOKS
 from .host import NotReplayable
@@ -117,6 +117,8 @@ class PieceTrace(Trace):
 class CellCapture(Capture):
     """A capture whose names are looked up in the user's namespace and in what the piece has assigned so far."""
 
+    strict_name = "--strict"
+
     def __init__(self, name: str, namespace: Namespace, *, strict: bool, static: bool) -> None:
         super().__init__(name, strict=strict, keep_scalars=True)
         self.namespace = namespace
@@ -135,6 +137,9 @@ class CellCapture(Capture):
         self.moving: dict[str, MovingView] = {}
         self.made_now: dict[int, Any] = {}  # containers that this statement made: it may change them
         self.keep: list[Any] = []
+
+    def foreign(self, x: Any) -> Exception:
+        return EndPiece("foreign_type", f"it works on a {type(x).__module__}.{type(x).__qualname__}")
 
     # ---- names
     def lookup(self, name: str) -> Any:
@@ -205,8 +210,7 @@ class CellCapture(Capture):
             return value
         if kind in (list, tuple, dict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._read_container(key, text, fetch, value)
-        foreign = hasattr(kind, "__array__") or hasattr(kind, "__array_interface__")
-        if isinstance(value, (np.ndarray, np.generic)) or (foreign and not hasattr(kind, "__jitlab_tensor__")):
+        if isinstance(value, np.generic) or is_foreign(value):
             raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
         if hasattr(kind, "__next__"):
             raise EndPiece("effect", f"{text} is an iterator")
@@ -473,7 +477,13 @@ class Names(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name == HOOK:
             return HOOKS
-        return self.capture.lookup(name)
+        capture = self.capture
+        if not capture.is_open:  # a traceback is shown
+            return capture.assigned[name] if name in capture.assigned else capture.namespace[name]
+        try:
+            return capture.lookup(name)
+        except NameError:
+            raise KeyError(name) from None  # what a mapping raises; Python makes a NameError of it
 
     def __setitem__(self, name: str, value: Any) -> None:
         self.capture.assigned[name] = value

@@ -91,6 +91,8 @@ class Capture(Arrays):
         if not isinstance(value, (np.ndarray, np.generic)):
             return value
         text = f"{type(owner).__name__}.{name}"
+        if getattr(owner, name, None) is not value:  # made at each access: nothing that could be bound anew
+            return self.value(value, text)
         return self.value(value, text, Binding(text, _attribute_reader(owner, name), "attribute"))
 
     def load_item(self, owner: Any, key: Any) -> Any:

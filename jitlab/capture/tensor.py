@@ -7,6 +7,7 @@ makes the views; writing makes updates and moves the cell on, so a view sees its
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,8 @@ from jitlab.errors import CaptureError, OutOfScopeError, ValueOfTracedArrayError
 from jitlab.ir import ArrayType, Node, plain
 from jitlab.ops.views import Reshape, Update, View, compose, identity_map
 
-from .positions import describe, here, source_text
+from .facts import is_foreign
+from .positions import describe, here, is_converted, source_text
 
 if TYPE_CHECKING:
     from .arrays import Arrays, Input
@@ -268,7 +270,7 @@ class Tensor:
         return repr(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
-        raise no_value(self, "a conversion to a real array")
+        raise _asked_by_foreign(self) or no_value(self, "a conversion to a real array")
 
     def __reduce__(self) -> Any:
         raise no_value(self, "pickle")
@@ -320,6 +322,17 @@ def _unary(name: str) -> Any:
 
 for _name in "neg pos abs invert".split():
     setattr(Tensor, f"__{_name}__", _unary(f"__{_name}__"))
+
+
+def _asked_by_foreign(tensor: Tensor) -> Exception | None:
+    """What ends the recording when a method of a foreign array wants ours: `masked + x` asks the masked array first."""
+    frame = sys._getframe(2)
+    while tensor.capture.is_open and frame.f_back is not None and not is_converted(frame.f_code):
+        owner = frame.f_locals.get("self")
+        if type(owner) is not Tensor and is_foreign(owner):
+            return tensor.capture.foreign(owner)
+        frame = frame.f_back
+    return None
 
 
 def no_value(tensor: Tensor, what: str) -> Exception:

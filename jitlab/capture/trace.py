@@ -197,6 +197,7 @@ class Structure:
             return self.of(value) if isinstance(value, Tensor) else _constant(x)
         if isinstance(x, (list, tuple)):
             return _Sequence(type(x), [self.of(item) for item in x])
+        self.capture.check_plain(x)
         if isinstance(x, dict):
             return _mapping(x, {key: self.of(item) for key, item in x.items()})
         if self.numbers_become_scalars:
