@@ -98,6 +98,13 @@ class Statement:
             self._plain = compile(ast.Module([node], []), self.filename, "exec", dont_inherit=True)
         return self._plain
 
+    def refuse(self, error: Exception) -> None:
+        """Raise an error at the statement's own line, so that the traceback shows it."""
+        node = ast.Raise(ast.Name("error", ast.Load()))
+        for part in ast.walk(node):
+            ast.copy_location(part, self.node)
+        exec(compile(ast.Module([node], []), self.filename, "exec", dont_inherit=True), {"error": error})
+
     def converted(self) -> types.CodeType:
         if self._converted is None:
             node = copy.deepcopy(self._displayed(self.node) if self.is_display else self.node)
@@ -358,16 +365,17 @@ class _Run:
     def perform(self, trace: PieceTrace, inputs: list[Any], numbers: tuple[Any, ...], segment: Segment, at: int) -> int:
         states = [(generator, random_state(generator)) for generator in trace.generators]
         started = time.perf_counter_ns()
+        refusal: Exception | None = None
         try:
             trace.perform(inputs, numbers, self.namespace)
-        except (NotReplayable, Exception) as error:
-            if isinstance(error, InvalidArgumentError):
-                raise
+        except InvalidArgumentError:
+            raise
+        except Exception as error:
+            refusal = error
+        if refusal is not None:  # below `except`: what Python raises now has no other error behind it
             for generator, state in states:
                 set_random_state(generator, state)
-            code = error.code if isinstance(error, NotReplayable) else "error"
-            for statement in segment.statements[at : at + trace.length]:
-                self.plain(statement, code, str(error).split("\n")[0])
+            self.replace(segment.statements[at : at + trace.length], refusal)
             return trace.length
         if trace.is_silent:
             return trace.length
@@ -381,25 +389,49 @@ class _Run:
             )  # fmt: skip
         return trace.length
 
+    def replace(self, statements: list[Statement], refusal: Exception) -> None:
+        """Run the statements of a piece that failed as Python. When one of them raises, it alone is the one to tell of."""
+        text = str(refusal).split("\n")[0]
+        if isinstance(refusal, NotReplayable):
+            for statement in statements:
+                self.plain(statement, refusal.code, text)
+            return
+        times = []
+        for statement in statements:
+            started = time.perf_counter_ns()
+            try:
+                exec(statement.plain(), self.namespace)
+            except Exception as error:
+                self.tell(statement, "error", f"{type(error).__name__}: {str(error).split(chr(10))[0]}", started)
+                raise
+            times.append((started, time.perf_counter_ns()))
+        for statement, (started, ended) in zip(statements, times, strict=True):
+            self.tell(statement, "error", text, started, ended)
+
     def plain(self, statement: Statement, code: str, text: str) -> None:
         """Run a statement as Python."""
         if self.strict and code not in ("statement", "effect", "compiled_function", "error"):
-            raise CaptureError(
+            error = CaptureError(
                 f"`{statement.text}` cannot be captured, and --strict leaves nothing to NumPy.",
                 where=describe(statement.source), why=text, hint="take it out of the cell, or leave --strict away",
             )  # fmt: skip
-        self.result.statements.append((code, text, statement.source))
+            statement.refuse(error)
         started = time.perf_counter_ns()
         try:
             exec(statement.plain(), self.namespace)
         finally:
-            if events.active() and not isinstance(statement.node, (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)):
-                events.send(
-                    events.StatementRan(
-                        cell=events.current_cell(), reason=code, text=text, lines=spans(statement.source),
-                        start_ns=started, duration_ns=time.perf_counter_ns() - started,
-                    )
-                )  # fmt: skip
+            self.tell(statement, code, text, started)
+
+    def tell(self, statement: Statement, code: str, text: str, started: int, ended: int = 0) -> None:
+        """Python ran a statement."""
+        self.result.statements.append((code, text, statement.source))
+        if events.active() and not isinstance(statement.node, (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)):
+            events.send(
+                events.StatementRan(
+                    cell=events.current_cell(), reason=code, text=text, lines=spans(statement.source),
+                    start_ns=started, duration_ns=(ended or time.perf_counter_ns()) - started,
+                )
+            )  # fmt: skip
 
     def capture(self, segment: Segment, at: int) -> tuple[PieceTrace | None, tuple[str, str]]:
         """Capture statements from `at` on as far as it goes; the trace of none is None, with the reason."""

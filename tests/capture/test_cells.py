@@ -16,6 +16,7 @@ from same import assert_same, assert_same_sharing
 import jitlab as jl
 from jitlab import events
 from jitlab.capture.cells import CellResult, run_cell
+from jitlab.capture.pieces import CellCapture, Names
 from jitlab.errors import CaptureError, InvalidArgumentError
 
 
@@ -145,6 +146,7 @@ def test_strict_cell_refuses_what_it_cannot_compile():
     text = str(error.value)
     assert "Detected unsupported operations when trying to compile graph" in text and "median" in text
     assert "where: <strict>, line 2: b = np.median(a)" in text
+    assert "--strict leaves nothing to NumPy" in text and "this cell" in text and "jit_compile=" not in text
     assert "c" not in names and "a" in names
     with pytest.raises(CaptureError, match="--strict"):
         run_cell("a = float(v.sum())", names, "<strict2>", strict=True)
@@ -235,3 +237,37 @@ def test_keyboard_interrupt_leaves_the_statement_before():
     with pytest.raises(KeyboardInterrupt):
         run_cell("a = 1\nprint(end='')\nv += 1\nb = v * 2", names, "<interrupt>", executor=interrupted)
     assert names["a"] == 1 and "b" not in names and names["v"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_names_of_a_failed_statement_are_a_mapping():
+    names = Names(CellCapture("cell", namespace(), strict=False, static=False))
+    assert "nothing" not in names and names.get("nothing") is None
+    with pytest.raises(KeyError):
+        names["nothing"]
+    with pytest.raises(NameError, match="name 'nothing' is not defined"):
+        run_cell("a = v * nothing", namespace(), "<undefined>")
+
+
+def test_refusal_of_strict_stands_at_the_statement():
+    with pytest.raises(CaptureError) as error:
+        run_cell("a = v * 2\nb = float(a.sum())", namespace(), "<strict3>", strict=True)
+    assert [f.lineno for f in traceback.extract_tb(error.value.__traceback__) if f.filename == "<strict3>"] == [2]
+
+
+def test_error_of_compiled_code_is_numpys_own():
+    heard = []
+    names = namespace() | {"far": np.array([1, 9])}
+    program = "a = v * 2\nb = a[far] + 1\nc = b * 2"
+
+    def failing(trace):
+        def run(inputs):
+            raise IndexError("found by compiled code")
+
+        return run
+
+    with events.listen(heard.append), pytest.raises(IndexError, match="index 9 is out of bounds for axis 0") as error:
+        run_cell(program, names, "<far>", executor=failing)
+    assert error.value.__context__ is None and error.value.__cause__ is None
+    ran = [e for e in heard if isinstance(e, events.StatementRan)]
+    assert [e.lines[0][1] for e in ran] == [2] and "index 9" in ran[0].text
+    assert names["a"].tolist() == [0, 2, 4, 6, 8] and "b" not in names
