@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,10 @@ PATTERNS = ("solid", "diagonal", "horizontal", "dots", "vertical", "grid")
 #: Tell the measured peaks, or None while they are not known.
 peak_sources: list[Callable[[], Peaks | None]] = [known_peaks]
 
+#: A host operation that takes less of the run is no advice.
+SHARE_FELT = 0.05
+#: Why NumPy runs an operation although nobody should change that: a scope or a setting says so, and draws keep NumPy's order.
+BEYOND_CURE = {"disallowed", "level", "jit_off", "stateful_random"}
 
 NO_CELL: Json = {"id": "", "execution_count": None, "title": "", "source": [], "running": False, "error": None}
 
@@ -319,14 +324,16 @@ def lead(compiled: int, operations: int, statements: int = 0) -> str:
 
 def suggestion(data: Json, seconds: float | None) -> Json | None:
     """The one thing to do next, from what cost the most: retraces that a change avoids, or operations on the host."""
-    groups: dict[tuple[str, str, str], list[Json]] = {}
+    groups: dict[tuple[str, str], list[Json]] = {}
     for retrace in data["retraces"]:
-        if not retrace["first"] and retrace["fix"]:
-            groups.setdefault((retrace["function"], retrace["cause"], retrace["argument"]), []).append(retrace)
-    retraces = max(groups.values(), key=lambda group: sum(r["seconds"] for r in group), default=[])
-    lost = sum(r["seconds"] for r in retraces)
-    host = max(data["fallbacks"], key=lambda f: f["seconds"] or 0.0, default=None)
-    if host and (host["seconds"] or 0.0) > lost:
+        if not retrace["first"]:
+            groups.setdefault((retrace["function"], retrace["argument"]), []).append(retrace)
+    curable = [group for group in groups.values() if any(r["fix"] for r in group)]
+    retraces = max(curable, key=_lost, default=[])
+    lost = _lost(retraces)
+    hosts = [f for f in data["fallbacks"] if _worth_naming(f, seconds)]
+    host = max(hosts, key=lambda f: f["seconds"], default=None)
+    if host and host["seconds"] > lost:
         numbers = wording.line_text(wording.numbers_of(host["lines"]))
         share = f" ({wording.percent(host['seconds'] / seconds)} of the run)" if seconds and seconds >= host["seconds"] else ""
         reason = host["reason"]["text"] if host["reason"] else ""
@@ -336,15 +343,28 @@ def suggestion(data: Json, seconds: float | None) -> Json | None:
         }  # fmt: skip
     if not retraces:
         return None
-    first = retraces[0]
+    causes = Counter(r["cause"] for r in retraces if r["fix"])
+    alike = [r for r in retraces if r["fix"] and r["cause"] == causes.most_common(1)[0][0]]
+    first, fix = alike[0], alike[-1]["fix"]
     why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
-    fix = retraces[-1]["fix"]
     code = fix if wording.is_code(fix) else None
     return {
         "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces), fix),
         "code": code,
         "why": f"{why} {'' if code else fix + ' '}{wording.duration(lost)} lost.", "section": "retraces",
     }  # fmt: skip
+
+
+def _lost(retraces: list[Json]) -> float:
+    """What retraces cost that a change avoids."""
+    return float(sum(r["seconds"] for r in retraces if r["fix"]))
+
+
+def _worth_naming(fallback: Json, seconds: float | None) -> bool:
+    """It takes a share of the run that is felt, and NumPy runs it neither because the user wants that nor because it has to."""
+    took = fallback["seconds"] or 0.0
+    wanted = fallback["reason"] and fallback["reason"]["code"] in BEYOND_CURE
+    return took > 0 and not wanted and took >= SHARE_FELT * (seconds or 0.0)
 
 
 def _spans(lines: Iterable[Any]) -> list[list[Any]]:

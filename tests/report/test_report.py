@@ -100,6 +100,47 @@ def test_next_is_the_host_operation_when_that_costs_most():
     assert suggestion["section"] == "clusters"
 
 
+def with_host_operation(reason, ms):
+    """A cluster of 10 ms and a host operation that stays out for `reason`."""
+    recording = samples.recorded(
+        [e for e in samples.softmax_events(retraces=0, compare=False) if e.kind != "host-operation-ran"]
+    )
+    made = recording.plans[0].plan
+    made["ops"] = [
+        {**op, "reason": {"code": reason.name.lower(), "text": "why"}} if op["name"] == "argpartition" else op
+        for op in made["ops"]
+    ]
+    recording.listen(
+        events.HostOperationRan(
+            function="In [7]", trace=1, operation="argpartition", op="ArgPartition", start_ns=0,
+            duration_ns=int(ms * samples.MS),
+        )
+    )  # fmt: skip
+    return recording.report().verdict["next"]
+
+
+def test_next_names_no_host_operation_that_is_quick_or_meant_to_be_there():
+    stays = samples.Stays
+    assert with_host_operation(stays.NO_LOOP_BODY, 5.0)["text"].startswith("ArgPartition on the host")
+    assert with_host_operation(stays.NO_LOOP_BODY, 0.4) is None  # under 5 % of the run
+    for reason in (stays.DISALLOWED, stays.LEVEL, stays.JIT_OFF, stays.STATEFUL_RANDOM):
+        assert with_host_operation(reason, 5.0) is None
+
+
+def test_next_counts_all_retraces_of_an_argument():
+    changes = [("argument_type", "f64[]", "0.5"), *(("python_value", str(0.5 + i), str(1.5 + i)) for i in range(4))]
+    rec = samples.recorded(
+        events.Traced(
+            function="f", trace=i + 2, causes=(cause,), argument="lr", before=before, after=after, lines=(),
+            fix="lr = np.asarray(lr)" if i else "Pass lr as the same kind of thing each time.", operations=1, start_ns=0,
+            duration_ns=10**6 if i else 10**9,
+        )
+        for i, (cause, before, after) in enumerate(changes)
+    )  # fmt: skip
+    found = rec.report().verdict["next"]
+    assert (found["text"], found["code"]) == ("Make lr an array: it retraced 5 times", "lr = np.asarray(lr)")
+
+
 def test_nothing_next_when_nothing_is_lost():
     events_ = [e for e in samples.softmax_events(retraces=0) if not isinstance(e, events.HostOperationRan)]
     assert samples.recorded(events_).report().verdict["next"] is None
