@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab.errors import CaptureError, OutOfScopeError, ValueOfTracedArrayError
-from jitlab.ir import ArrayType, Node, plain
+from jitlab.ir import ArrayType, Node, Source, plain, positions
 from jitlab.ops.views import Reshape, Update, View, compose, identity_map
 
 from .facts import is_foreign
@@ -29,13 +30,14 @@ Path = tuple[View | Reshape, ...]
 class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
-    __slots__ = ("capture", "detached", "input", "node", "readonly", "reads", "strides", "written")
+    __slots__ = ("capture", "detached", "input", "node", "places", "readonly", "reads", "strides", "written")
 
     def __init__(self, capture: Arrays, node: Node, input: Input | None = None) -> None:
         self.capture = capture
         self.node = node
         self.input = input  # the argument or captured array whose memory this is
         self.reads: dict[Path, Node] = {}
+        self.places: dict[Path, Source | None] = {}  # where the program made each view; it is recorded when it is read
         self.strides: tuple[int, ...] | None = None  # in elements; None: C order
         self.readonly = False
         self.detached = False  # a copy of what NumPy would show as a view: only to be read
@@ -50,7 +52,9 @@ class Cell:
             key = path[:n]
             known = self.reads.get(key)
             if known is None:
-                known = self.reads[key] = self.capture.graph.add(path[n - 1], node)
+                place = self.places.get(key)
+                with positions(here if place is None else partial(_itself, place)):
+                    known = self.reads[key] = self.capture.graph.add(path[n - 1], node)
                 self.capture.read_log.append((self, key))
             node = known
         return node
@@ -74,6 +78,10 @@ class Cell:
         if isinstance(step, Reshape):
             return graph.add(Reshape(base.shape), value)
         return base if 0 in plain(step.shape) else graph.add(Update(step.map, step.shape), base, value)
+
+
+def _itself(place: Source) -> Source:
+    return place
 
 
 class Tensor:
@@ -165,7 +173,7 @@ class Tensor:
             self.capture.layout_read = self.capture.layout_read or len(self._shape) > 1
             if strides is None:
                 return self.capture.fresh(self.capture.graph.add(step, self.node()))
-            return Tensor(self._cell, (*self._path, step))
+            return self._seen_through((*self._path, step))
         if self._path and isinstance(self._path[-1], View):
             step = compose(step, self._path[-1])
             before = self._path[:-1]
@@ -174,7 +182,12 @@ class Tensor:
         inner = before[-1].shape if before else self._cell.node.shape
         if step.map == identity_map(len(inner)) and plain(step.shape) == plain(inner):
             return Tensor(self._cell, before)
-        return Tensor(self._cell, (*before, step))
+        return self._seen_through((*before, step))
+
+    def _seen_through(self, path: Path) -> Tensor:
+        if path not in self._cell.places:
+            self._cell.places[path] = here()
+        return Tensor(self._cell, path)
 
     def element_strides(self) -> tuple[int, ...]:
         """Distances between elements along each axis, counted in elements, as NumPy would have them."""
