@@ -40,6 +40,7 @@ from jitlab.capture import (
     set_random_state,
     spans,
     substitute,
+    user_traceback,
 )
 from jitlab.cluster import cluster
 from jitlab.config import config
@@ -118,10 +119,14 @@ class Function:
         capture = current_capture()
         if capture is not None:
             return self.__jitlab_inline__(capture, args, kwargs)
-        if not events.active():
-            return self._run(args, kwargs)[0]
-        started = time.perf_counter_ns()
-        result, trace = self._run(args, kwargs)
+        started = time.perf_counter_ns() if events.active() else 0
+        try:
+            result, trace = self._run(args, kwargs)
+        except Exception as error:
+            error.__traceback__ = user_traceback(error)
+            raise
+        if not started:
+            return result
         if trace is not None:
             events.send(
                 events.FunctionCalled(

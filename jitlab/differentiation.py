@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.api import Function
-from jitlab.capture import HOOKS, Capture, Tensor, current_capture, describe
+from jitlab.capture import HOOKS, Capture, Tensor, current_capture, describe, user_traceback
 from jitlab.capture.positions import here
 from jitlab.capture.tensor import Cell
 from jitlab.errors import CaptureError
@@ -29,13 +29,17 @@ class Gradient:
         self.argnums = argnums
         self.with_value = with_value
         functools.update_wrapper(self, function)
-        self._compiled = Function(self._record, name=f"grad of {getattr(function, '__name__', 'a function')}")
+        self._compiled = Function(self._record, autograph=False, name=f"grad of {getattr(function, '__name__', 'a function')}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()
         if capture is not None:
             return self.__jitlab_inline__(capture, args, kwargs)
-        return self._compiled(*args, **kwargs)
+        try:
+            return self._compiled(*args, **kwargs)
+        except Exception as error:
+            error.__traceback__ = user_traceback(error)
+            raise
 
     def _record(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()

@@ -4,7 +4,7 @@ from .convert import find_definition
 from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
-from .positions import cell_names, describe, spans
+from .positions import cell_names, describe, spans, user_traceback
 from .signature import Change, Foreign, Leaf, Signature, changed_container, changes, distance, key_of, leaves_of, substitute
 from .state import Capture, current_capture
 from .tensor import Tensor
@@ -35,4 +35,5 @@ __all__ = [
     "set_random_state",
     "spans",
     "substitute",
+    "user_traceback",
 ]

@@ -66,8 +66,15 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
     new = _inner_code(compiled, code.co_name, code.co_firstlineno)
     if new is None or not set(new.co_freevars) <= {HOOK, *code.co_freevars}:
         return None
+    new = _qualified(new, new.co_qualname, code.co_qualname)
     register(new)
     return new
+
+
+def _qualified(code: types.CodeType, before: str, name: str) -> types.CodeType:
+    """The code, and that of the functions in it, under the name that the user's has, not the factory's."""
+    constants = tuple(_qualified(c, before, name) if isinstance(c, types.CodeType) else c for c in code.co_consts)
+    return code.replace(co_qualname=name + code.co_qualname.removeprefix(before), co_consts=constants)
 
 
 _FUTURE_FLAGS = 0

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
 import sysconfig
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 
 import numpy as np
 
+from jitlab.errors import JitlabError
 from jitlab.events import Span
 from jitlab.ir import Source
 
@@ -69,6 +71,23 @@ def user_frame() -> FrameType | None:
             first_user = frame
         frame = frame.f_back
     return first_user
+
+
+def user_traceback(error: BaseException) -> TracebackType | None:
+    """The traceback of an error without our own frames; whole when it has no others and may be our fault."""
+    frames = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        if is_converted(traceback.tb_frame.f_code) or not filename.startswith((_PACKAGE, contextlib.__file__)):
+            frames.append(traceback)
+        traceback = traceback.tb_next
+    if not frames and not isinstance(error, (JitlabError, TypeError, ValueError, IndexError)):
+        return error.__traceback__
+    result: TracebackType | None = None
+    for frame in reversed(frames):
+        result = TracebackType(result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return result
 
 
 def span(frame: FrameType) -> Source:

@@ -6,12 +6,14 @@ import linecache
 import subprocess
 import sys
 import textwrap
+import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.capture.cells import run_cell
 from jitlab.errors import BranchOnTracedArrayError
 from jitlab.ir import Source
 
@@ -135,3 +137,32 @@ def test_error_of_the_users_own_code_keeps_its_type_and_gets_the_lines():
     (note,) = error.value.__notes__
     assert f"line {f.__code__.co_firstlineno + 1}, in f" in note and "return inner(x) + 1" in note
     assert f"line {inner.__code__.co_firstlineno + 1}, in inner" in note
+
+
+def test_view_stands_where_it_was_made():
+    names = {"np": np, "v": np.arange(24.0).reshape(4, 6)}
+    result = run_cell("p = v * 2\nbest = np.argpartition(p, -3)[:, -3:]\nc = best + 1", names, "<views>")
+    lines = {(node.op.name, s.line) for trace in result.traces for node in trace.graph.nodes for s in node.sources}
+    assert {line for name, line in lines if name == "StridedSlice"} == {2}
+
+
+def test_traceback_of_a_function_has_the_users_frames_alone():
+    def inner(y):
+        return y if y.sum() > 0 else -y
+
+    def outer(x):
+        return (lambda y: inner(y))(x * 2)
+
+    with pytest.raises(jl.errors.BranchOnTracedArrayError) as error:
+        jl.function(outer)(np.ones(3))
+    codes = [(f.f_code.co_filename, f.f_code.co_qualname) for f, _ in traceback.walk_tb(error.value.__traceback__)]
+    here = "test_traceback_of_a_function_has_the_users_frames_alone"
+    assert [name for file, name in codes if file == __file__] == [
+        here, f"{here}.<locals>.outer", f"{here}.<locals>.outer.<locals>.<lambda>", f"{here}.<locals>.inner",
+    ]  # fmt: skip
+    assert len(codes) == 4
+
+
+def test_gradient_names_the_users_line():
+    with pytest.raises(jl.errors.CaptureError, match=r"where: test_positions\.py, line \d+: jl\.grad"):
+        jl.grad(lambda x: x)(np.ones(3))
