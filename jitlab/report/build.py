@@ -23,6 +23,10 @@ peak_sources: list[Callable[[], Peaks | None]] = [known_peaks]
 
 #: A host operation that takes less of the run is no advice.
 SHARE_FELT = 0.05
+#: Python statements of a cell are told of in its facts from this share of its time on, or from this long.
+STATEMENTS_SHARE, STATEMENTS_SECONDS = 0.05, 1e-3
+#: Who moves fewer bytes waits for the call, not for memory.
+MEMORY_FELT = 64_000
 #: Why NumPy runs an operation although nobody should change that: a scope or a setting says so, and draws keep NumPy's order.
 BEYOND_CURE = {"disallowed", "level", "jit_off", "stateful_random"}
 
@@ -176,6 +180,8 @@ def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, f
         return None, None
     seconds = kernel["seconds"] / kernel["calls"] if kernel["seconds"] and kernel["calls"] else None
     share = least / seconds if seconds else None
+    if moving >= computing and kernel["bytes_read"] + kernel["bytes_written"] < MEMORY_FELT:
+        return None, None
     return "memory" if moving >= computing else "compute", share if share is not None and share <= 1 else None
 
 
@@ -311,6 +317,10 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         "traces": recording.traced, "seconds": seconds, "numpy_seconds": numpy_seconds,
         "next": suggestion(data, seconds),
     }  # fmt: skip
+    by_python = sum(statement["seconds"] for statement in data["statements"])
+    whole = by_python + sum(tally.ns for tally in ran) / 1e9
+    if by_python >= min(STATEMENTS_SECONDS, STATEMENTS_SHARE * whole) and data["statements"]:
+        result["statements"], result["statement_seconds"] = len(data["statements"]), by_python
     if recording.compared is not None:
         result["largest_error"] = recording.compared.largest_error
     return result

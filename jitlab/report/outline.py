@@ -46,6 +46,7 @@ class Box:
     kernels: tuple[KernelRow, ...] = ()
     count: int = 1  # of equal host operations in a row
     edge: str = ""  # what goes to the next box
+    at: tuple[str, int] = ("", 0)  # its first file and line
     heading: str = ""  # of the first box of a plan, where there are several
 
 
@@ -84,7 +85,7 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6) -> Outline
     verdict = data["verdict"]
     parts = [_plan_boxes(data, plan) for plan in data["plans"] if plan["like"] == plan["name"]]
     boxes = [box if len(parts) > 1 else replace(box, heading="") for part in parts for box in part]
-    boxes += [_statement(statement) for statement in data.get("statements", ())]
+    boxes = _with_statements(boxes, data.get("statements", ()))
     kept = set(heapq.nlargest(most_boxes, range(len(boxes)), key=lambda i: (boxes[i].seconds or 0.0, -i)))
     rows, more, warm_up = _retraces(data, most_retraces)
     return Outline(
@@ -104,6 +105,9 @@ def _counts(verdict: Json) -> tuple[str, ...]:
         number = verdict.get(key) or 0
         if number:
             words.append(wording.counted(number, noun) if noun else f"{number} on the host")
+    if verdict.get("statements"):
+        took = wording.duration(verdict["statement_seconds"])
+        words.append(f"{wording.counted(verdict['statements'], 'statement')} run by Python, {took}")
     return tuple(words)
 
 
@@ -189,6 +193,7 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         seconds=_total(c["seconds"] for c in same), calls=sum(c["calls"] for c in same), color=cluster["color"],
         scope=", ".join(map(wording.clean, scopes)), kernels=tuple(rows),
         moved=wording.moved_text(cluster["bytes_read"], cluster["bytes_written"]),
+        at=_first_line([span for name in cluster["ops"] if name in ops for span in ops[name]["lines"]]),
     )  # fmt: skip
 
 
@@ -197,7 +202,7 @@ def _host(op: Json, total: tuple[float | None, int] | None) -> Box:
     reason = op["reason"]["text"] if op["reason"] else ""
     return Box(
         kind="host", name=wording.clean(op["op"]), lines=wording.line_text(wording.numbers_of(op["lines"])), seconds=seconds,
-        calls=calls, why=f"Not compiled: {wording.clean(reason)}",
+        calls=calls, why=f"Not compiled: {wording.clean(reason)}", at=_first_line(op["lines"]),
     )  # fmt: skip
 
 
@@ -208,6 +213,24 @@ def _statement(statement: Json) -> Box:
         lines=wording.line_text(wording.numbers_of(statement["lines"])), seconds=statement["seconds"],
         calls=statement["calls"], why=f"Run by Python: {wording.clean(statement['reason']['text'])}",
     )  # fmt: skip
+
+
+def _with_statements(boxes: Sequence[Box], statements: Sequence[Json]) -> list[Box]:
+    """The boxes with a box for each statement before the first one of a later line of its file, else after its file's last."""
+    result = list(boxes)
+    for statement in sorted(statements, key=lambda s: _first_line(s["lines"])):
+        file, line = at = _first_line(statement["lines"])
+        after = [i for i, box in enumerate(result) if box.at[0] == file and box.at[1] <= line]
+        before = [i for i, box in enumerate(result) if box.at[0] == file and box.at[1] > line]
+        i = before[0] if before else after[-1] + 1 if after else len(result)
+        if i:
+            result[i - 1] = replace(result[i - 1], edge="")  # the arrow would lead to the statement
+        result.insert(i, replace(_statement(statement), at=at))
+    return result
+
+
+def _first_line(spans: Sequence[Sequence[Any]]) -> tuple[str, int]:
+    return min(((str(span[0]), int(span[1])) for span in spans), default=("", 0))
 
 
 def _cut(edge: Json) -> Cut:

@@ -5,7 +5,8 @@ import report_samples as samples
 
 from jitlab import events
 from jitlab.errors import OptionError
-from jitlab.report import MIME, Report
+from jitlab.report import MIME, Peaks, Report
+from jitlab.report.build import bound
 from jitlab.report.report import BUNDLE_BYTES
 
 
@@ -267,6 +268,38 @@ def test_statements_python_ran_are_named(tmp_path):
     assert [(s.text, s.lines, s.calls) for s in report.statements] == [("import scipy", (2,), 3)]
     assert "◇ import scipy, Python, line 2" in str(report)
     assert "Run by Python: an import" in str(report)
+
+
+def test_statements_stand_in_program_order_and_in_the_facts():
+    rec = samples.recorded(samples.softmax_events(retraces=0, compare=False))
+    for line, ms in ((1, 0.5), (7, 2.0), (20, 0.0)):
+        rec.listen(
+            events.StatementRan(
+                reason="statement", text=f"statement of line {line}", lines=((samples.CELL, line, 0, line, 9),), start_ns=5,
+                duration_ns=int(ms * samples.MS),
+            )
+        )  # fmt: skip
+    report = rec.report()
+    assert (report.verdict["statements"], report.verdict["statement_seconds"]) == (3, pytest.approx(2.5e-3))
+    assert "3 statements run by Python, 2.5 ms" in str(report) and "3 statements run by Python, 2.5 ms" in report.to_svg()
+    order = [line.split(",")[0][2:] for line in str(report).splitlines() if line.startswith(("■", "◇"))]
+    assert order == [
+        "statement of line 1", "cluster_0", "statement of line 7", "ArgPartition", "cluster_1", "statement of line 20"
+    ]  # fmt: skip
+
+
+def test_statements_of_no_account_are_no_fact():
+    rec = samples.recorded(samples.softmax_events(retraces=0, compare=False))
+    rec.listen(events.StatementRan(reason="statement", text="x", lines=(), start_ns=5, duration_ns=10_000))
+    assert "statements" not in rec.report().verdict and "run by Python" not in str(rec.report()).splitlines()[0]
+
+
+def test_who_moves_little_is_not_bound_by_memory():
+    peaks = Peaks(bytes_per_second=1e10, flops_per_second=1e11)
+    kernel = {"bytes_read": 30_000, "bytes_written": 30_000, "flops": 10, "seconds": 1e-5, "calls": 1}
+    assert bound(kernel, peaks) == (None, None)
+    assert bound({**kernel, "bytes_written": 40_000}, peaks) == ("memory", pytest.approx(0.7))
+    assert bound({**kernel, "flops": 900_000}, peaks)[0] == "compute"
 
 
 def test_a_report_is_made_of_its_json_alone(report):
