@@ -12,7 +12,7 @@ PYTEST_ARGS ?=
 EXTENSION_SOURCES := $(shell find extension/src extension/style extension/schema -type f) package.json yarn.lock hatch_build.py
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: lab test test-python test-extension test-browser lint lint-python lint-extension bench docs clean
+.PHONY: lab test test-python test-extension test-browser screenshots lint lint-python lint-extension bench docs clean
 
 lab: $(VENV)/.extension
 	$(BIN)/jitlab lab $(ARGS)
@@ -33,6 +33,10 @@ test-extension: $(VENV)/.extension node_modules/.ready
 
 test-browser: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
 	JITLAB_CHROMIUM="$$(scripts/find-chromium)" && export JITLAB_CHROMIUM && cd tests/browser && ../../$(NODE) jlpm playwright test
+
+# The pictures of README and docs, from the first lesson as it runs now.
+screenshots: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
+	JITLAB_CHROMIUM="$$(scripts/find-chromium)" JITLAB_PICTURES=screenshots.ts && export JITLAB_CHROMIUM JITLAB_PICTURES && cd tests/browser && ../../$(NODE) jlpm playwright test
 
 lint: lint-python lint-extension
 

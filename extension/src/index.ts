@@ -33,6 +33,9 @@ class Panel extends Widget {
     this.view.show(this.notebook?.state() ?? empty);
   }
 
+  /** Called when the panel is shown, hidden or closed. */
+  visibilityChanged: () => void = () => undefined;
+
   override dispose(): void {
     this.view.dispose();
     super.dispose();
@@ -40,6 +43,8 @@ class Panel extends Widget {
 
   /** JupyterLab gives a new right panel about 250 pixels; the person's own width is never touched. */
   protected override onAfterShow(): void {
+    this.visibilityChanged();
+    this.refresh();
     if (localStorage.getItem(WIDENED) === null) {
       localStorage.setItem(WIDENED, 'yes');
       this.node.style.minWidth = '380px';
@@ -49,6 +54,18 @@ class Panel extends Widget {
         this.parent?.fit();
       }, 500);
     }
+  }
+
+  protected override onAfterHide(): void {
+    this.visibilityChanged();
+  }
+
+  protected override onAfterAttach(): void {
+    this.visibilityChanged();
+  }
+
+  protected override onAfterDetach(): void {
+    this.visibilityChanged();
   }
 
   private readonly view: PanelView;
@@ -84,6 +101,7 @@ const plugin: JupyterFrontEndPlugin<void> = {
     };
     tracker.widgetAdded.connect((_, notebook) => {
       const one = new FollowedNotebook(notebook);
+      one.link.model.setShown(panel.isVisible);
       followed.set(notebook.id, one);
       one.link.model.changed.connect(() => {
         if (panel.notebook === one) {
@@ -96,6 +114,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
         follow();
       });
     });
+    panel.visibilityChanged = () => {
+      for (const { link } of followed.values()) {
+        link.model.setShown(panel.isVisible);
+      }
+    };
     tracker.currentChanged.connect(follow);
     tracker.activeCellChanged.connect(follow);
 
@@ -111,15 +134,18 @@ const plugin: JupyterFrontEndPlugin<void> = {
       describedBy: { args: {} },
       execute: () => {
         const model = panel.notebook?.link.model;
+        const cell = panel.notebook?.shownCell() ?? null;
         return {
           notebook: panel.notebook?.notebook.context.path,
-          cell: panel.notebook?.shownCell(),
+          cell,
+          running: cell === null ? false : model?.cell(cell)?.running,
           cells: model?.reported(),
           loaded: model?.loaded,
           epoch: model?.epoch,
           last: model?.last,
           events: model?.eventCount,
-          resumes: model?.resumes
+          resumes: model?.resumes,
+          shown: panel.isVisible
         };
       }
     });

@@ -56,5 +56,7 @@ test('the first sentence is the head', () => {
     'p is read again, 2.4 MB',
     'Take may read any row'
   ]);
+  assert.deepEqual(firstSentence('read again; matmul_1 is 12 kB'), ['read again', 'matmul_1 is 12 kB']);
+  assert.deepEqual(firstSentence('read twice: matmul_1 is 12 kB'), ['read twice', 'matmul_1 is 12 kB']);
   assert.deepEqual(firstSentence('one clause.'), ['one clause', '']);
 });

@@ -120,3 +120,34 @@ test('a report of a newer jitlab is refused, not drawn', () => {
   model.receive({ op: 'report', cell: 'a', report: { version: 9 } });
   assert.match(model.cell('a')?.refusal ?? '', /version 9/);
 });
+
+test('a hidden panel asks for silence, and for what it missed when it is shown again', () => {
+  const { model, sent } = panel();
+  model.receive({ op: 'hello', epoch: 'e', last: 0 });
+  model.receive(batch('a', 1, 5));
+  model.setShown(false);
+  model.setShown(false);
+  model.receive({ op: 'paused' });
+  model.setShown(true);
+  assert.deepEqual(sent, [
+    { op: 'resume', epoch: 'e', since: 0 },
+    { op: 'pause' },
+    { op: 'resume', epoch: 'e', since: 5 }
+  ]);
+});
+
+test('a panel that is shown goes on when another page has hidden its own', () => {
+  const { model, sent } = panel();
+  model.receive({ op: 'hello', epoch: 'e', last: 0 });
+  model.receive({ op: 'paused' });
+  assert.equal(sent.length, 2);
+});
+
+test('a hidden panel does not answer a hello', () => {
+  const { model, sent } = panel();
+  model.setShown(false);
+  model.receive({ op: 'hello', epoch: 'e', last: 3 });
+  assert.deepEqual(sent, []);
+  model.setShown(true);
+  assert.deepEqual(sent, [{ op: 'resume', epoch: 'e', since: 0 }]);
+});

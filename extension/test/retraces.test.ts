@@ -28,3 +28,15 @@ test('the first trace is warm-up, not a retrace', () => {
   assert.equal(ledgerSummary(ledger), 'none after the first call');
   assert.equal(ledgerSummary(ledgerOf(report(softmax))), '32.6 ms lost');
 });
+
+test('the pieces of a cell are captured in one first call', () => {
+  const json = report(line);
+  const ledger = ledgerOf({ ...json, retraces: [...json.retraces, ...json.retraces] });
+  assert.deepEqual([ledger.warmUp.length, ledger.warmUp[0]?.text], [1, 'captured in 2 pieces']);
+});
+
+test('a line of another cell says which', () => {
+  const json = report(softmax);
+  const { entries } = ledgerOf({ ...json, cell: { ...json.cell, title: 'In [9]' } });
+  assert.equal(entries[0]?.where, 'In [7], lines 10–11');
+});

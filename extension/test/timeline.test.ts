@@ -44,6 +44,25 @@ test('the axis starts with what is to be compared, however long the first call t
   assert.equal(goesOn.length, 1, 'the lane that goes on says so');
 });
 
+test('of very many spans the axis starts with a stretch in which each can be seen, where all lanes have some', () => {
+  const many = (name: string, count: number, first: number): Lane => ({
+    name,
+    dropped: first,
+    spans: Array.from({ length: count }, (_, index) => ({
+      name: 'op',
+      label: 'MatMul',
+      kind: 'op',
+      plan: '',
+      start: (first + index) * 10,
+      duration: 9,
+      cluster: null
+    }))
+  });
+  const home = homeWindow(prepareLanes([many('op by op', 2000, 1600), many('compiled', 3000, 0)], []));
+  assert.equal(home.start, 16_000);
+  assert.ok(home.end - home.start < 600);
+});
+
 test('a kernel lies within its launch', () => {
   assert.deepEqual(
     lanes.map(lane => lane.depth),

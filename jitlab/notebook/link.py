@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class Link:
-    """Carries events and reports to the panel, in one thread of its own. Silent until a panel asks to resume."""
+    """Carries events and reports to the panel, in a thread of its own. Silent until a panel resumes, and while paused."""
 
     batch_seconds = 0.05
     batch_events = 2000
@@ -102,6 +102,8 @@ class Link:
                 since = known if isinstance(known, int) else 0
                 self._replay_since = since if self._replay_since is None else min(since, self._replay_since)
                 self.attached = True
+            elif message.get("op") == "pause":
+                self._pause()
             elif message.get("op") == "request":
                 body = self._answer(message.get("body"))
                 self._replies.append({"op": "reply", "id": message.get("id"), "body": body})
@@ -111,6 +113,15 @@ class Link:
                 self._thread = threading.Thread(target=self._run, name="jitlab-link", daemon=True)
                 self._thread.start()
         self._wake.set()
+
+    def _pause(self) -> None:
+        """Nobody looks: nothing is sent until a panel resumes. One that is still shown is told, and does so at once."""
+        if self.attached:
+            self._replies.append({"op": "paused"})
+        self.attached = False
+        self._replay_since = None
+        self._pending.clear()
+        self._unsent.clear()
 
     def _answer(self, body: Any) -> Message:
         match body:

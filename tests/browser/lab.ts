@@ -8,13 +8,19 @@ interface App {
 }
 
 interface NotebookWidget {
-  content: { activeCellIndex: number; widgets: { model: { id: string; type: string } }[] };
+  content: { activeCellIndex: number; widgets: { model: CellModel }[] };
   context: {
     path: string;
     ready: Promise<void>;
     save(): Promise<void>;
     sessionContext: { ready: Promise<void>; restartKernel(): Promise<void> };
   };
+}
+
+interface CellModel {
+  id: string;
+  type: string;
+  toJSON(): { outputs?: { data?: Record<string, string | string[] | undefined> }[] };
 }
 
 const LET_GO = 'let-go.txt';
@@ -121,6 +127,28 @@ export class Lab {
 
   async save(): Promise<void> {
     await this.page.evaluate(() => window.jupyterapp.shell.currentWidget.context.save());
+  }
+
+  /** Drags the panel's edge until it is so wide. */
+  async widen(width: number): Promise<void> {
+    const box = await this.panel.boundingBox();
+    expect(box).not.toBeNull();
+    const { x, y, width: before } = box ?? { x: 0, y: 0, width: 0 };
+    await this.page.mouse.move(x - 2, y + 200);
+    await this.page.mouse.down();
+    await this.page.mouse.move(x - 2 - (width - before), y + 200, { steps: 5 });
+    await this.page.mouse.up();
+    await expect.poll(async () => (await this.panel.boundingBox())?.width).toBeCloseTo(width, -1);
+  }
+
+  /** What a page without JupyterLab shows of a cell: the HTML of its last rich output. */
+  htmlOutput(cell: string): Promise<string> {
+    return this.page.evaluate(id => {
+      const found = window.jupyterapp.shell.currentWidget.content.widgets.find(widget => widget.model.id === id);
+      const outputs = found?.model.toJSON().outputs ?? [];
+      const html = outputs.map(output => output.data?.['text/html']).findLast(data => data !== undefined);
+      return Array.isArray(html) ? html.join('') : (html ?? '');
+    }, cell);
   }
 
   section(title: string): Locator {

@@ -117,6 +117,40 @@ test('a panel that was closed stays closed, until jitlab is loaded', async ({ pa
   await expect(lab.panel).toBeVisible();
 });
 
+test('a closed panel gets no messages, and what it missed when it is shown again', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load', 'line');
+  await expect(lab.panel).toContainText('All 2 operations compiled');
+  await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-right-area'));
+  await expect(lab.panel).toBeHidden();
+  await expect.poll(() => lab.debugState()).toMatchObject({ shown: false });
+  const before = await lab.debugState();
+  await lab.run('softmax');
+  expect(await lab.debugState()).toMatchObject({ events: before.events, last: before.last });
+  await page.evaluate(() => window.jupyterapp.commands.execute('jitlab:open'));
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+});
+
+test('a click is not lost to a report that comes while the button is down', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('live.ipynb');
+  await lab.run('load');
+  await lab.start('slow');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.section('Retraces').getByRole('button', { name: 'Retraces' }).click();
+  const heading = lab.section('Retraces').getByRole('button', { name: 'Retraces' });
+  await expect(heading).toHaveAttribute('aria-expanded', 'false');
+  await lab.section('Verdict').getByRole('button', { name: 'retraces' }).hover();
+  await page.mouse.down();
+  await lab.letGo();
+  await expect.poll(() => lab.debugState()).toMatchObject({ running: false });
+  await page.mouse.up();
+  await expect(heading).toHaveAttribute('aria-expanded', 'true');
+  await expect(lab.panel).toHaveAttribute('data-running', 'false');
+});
+
 test('Notebook 7 shows the panel and the output', async ({ page }) => {
   const lab = new Lab(page);
   await lab.open('live.ipynb', { app: 'notebook' });

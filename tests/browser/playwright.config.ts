@@ -6,7 +6,7 @@ const url = `http://127.0.0.1:${process.env.JITLAB_TEST_PORT}`;
 
 export default defineConfig({
   testDir: '.',
-  testMatch: '*.spec.ts',
+  testMatch: process.env.JITLAB_PICTURES === undefined ? '*.spec.ts' : process.env.JITLAB_PICTURES,
   outputDir: 'test-results',
   workers: 1,
   retries: 0,

@@ -14,8 +14,18 @@ async function readTour(lab: Lab, origin: 'live' | 'previous'): Promise<void> {
   await expect(timeline.locator('canvas')).toHaveAttribute('aria-label', /op by op: \d+ spans.*compiled: \d+ spans/);
   await timeline.getByRole('button', { name: 'Show as a table' }).click();
   const lanes = timeline.getByRole('rowgroup');
-  await expect(lanes.filter({ hasText: 'op by op' }).getByRole('row', { name: /^MatMul/ }).first()).toBeVisible();
-  await expect(lanes.filter({ hasText: 'compiled' }).getByRole('row', { name: /^_XlaLaunch/ }).first()).toBeVisible();
+  await expect(
+    lanes
+      .filter({ hasText: 'op by op' })
+      .getByRole('row', { name: /^MatMul/ })
+      .first()
+  ).toBeVisible();
+  await expect(
+    lanes
+      .filter({ hasText: 'compiled' })
+      .getByRole('row', { name: /^_XlaLaunch/ })
+      .first()
+  ).toBeVisible();
   await timeline.getByRole('button', { name: 'Show as a table' }).click();
 
   await lab.select('retrace');
@@ -28,7 +38,9 @@ async function readTour(lab: Lab, origin: 'live' | 'previous'): Promise<void> {
   await expect(retraces).toContainText('rate = np.asarray(rate');
 }
 
-test('the first lesson: clusters, a retrace and both timelines, also after a reload and a restart', async ({ page }) => {
+test('the first lesson: clusters, a retrace and both timelines, also after a reload and a restart', async ({
+  page
+}) => {
   const lab = new Lab(page);
   await lab.open('notebooks/01-softmax-regression.ipynb');
   await lab.runThrough('retrace');

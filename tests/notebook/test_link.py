@@ -106,6 +106,22 @@ def test_the_ring_forgets_the_oldest_events(monkeypatch):
     assert [event["seq"] for event in panel.wait_for_event(6)] == [3, 4, 5, 6]
 
 
+def test_a_paused_link_is_silent_until_a_panel_resumes(panel):
+    panel.resume()
+    panel.link.emit("a", {"kind": "kernel-ran"})
+    panel.wait_for_event(1)
+    panel.link.receive({"op": "pause"})
+    panel.wait_for("paused")
+    panel.link.emit("a", {"kind": "kernel-ran"})
+    panel.link.report("a", ENDED)
+    assert panel.request({"want": "cells"}) == {"cells": ["a"]}
+    assert [event["seq"] for event in panel.events()] == [1]
+    assert panel.of("report") == []
+    panel.resume(since=1)
+    assert [event["seq"] for event in panel.wait_for_event(2)] == [1, 2]
+    panel.wait_for("report")
+
+
 def test_panels_that_resume_in_a_rush_share_one_replay(panel):
     panel.link.emit("a", {"kind": "traced"})
     panel.resume()

@@ -73,6 +73,15 @@ export function copyLine(code: string): HTMLElement {
   return h('div', { class: 'jl-fix' }, text, button);
 }
 
+/** The button that had the keyboard has it again, though it is another element. */
+export function refill(element: HTMLElement, ...children: (Node | string)[]): void {
+  const at = [...element.querySelectorAll('button')].findIndex(button => button === document.activeElement);
+  element.replaceChildren(...children);
+  if (at >= 0) {
+    element.querySelectorAll('button')[at]?.focus({ preventScroll: true });
+  }
+}
+
 function fill<E extends Element>(element: E, attributes: Record<string, Attribute>, children: Child[]): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (value !== null && value !== undefined && value !== false) {

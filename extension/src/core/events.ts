@@ -24,14 +24,17 @@ export type FromKernel =
   | { op: 'hello'; epoch: string; last: number }
   | { op: 'batch'; cell: string | null; first: number; last: number; events: Event[] }
   | { op: 'report'; cell: string | null; report: unknown }
-  | { op: 'reply'; id: number; body: unknown };
+  | { op: 'reply'; id: number; body: unknown }
+  | { op: 'paused' };
 
 export type ToKernel =
-  { op: 'resume'; epoch: string; since: number } | { op: 'request'; id: number; body: Record<string, string> };
+  | { op: 'resume'; epoch: string; since: number }
+  | { op: 'pause' }
+  | { op: 'request'; id: number; body: Record<string, string> };
 
 export function isFromKernel(value: unknown): value is FromKernel {
   const op = (value as { op?: unknown } | null | undefined)?.op;
-  return op === 'hello' || op === 'batch' || op === 'report' || op === 'reply';
+  return op === 'hello' || op === 'batch' || op === 'report' || op === 'reply' || op === 'paused';
 }
 
 export function isCellStarted(event: Event): event is CellStarted {

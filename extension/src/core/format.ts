@@ -61,6 +61,12 @@ export function lineRanges(lines: readonly number[]): string {
   return ranges.map(([from, to]) => (from === to ? String(from) : `${from}–${to}`)).join(', ');
 }
 
+/** `<cell 7>` is what Jupyter's reader knows as In [7]; of a file its name is enough. */
+export function fileName(file: string): string {
+  const cell = /^<cell (\d+)>$/.exec(file)?.[1];
+  return cell === undefined ? (file.split(/[\\/]/).at(-1) ?? file) : `In [${cell}]`;
+}
+
 export function lines(numbers: readonly number[]): string {
   const ranges = lineRanges(numbers);
   return ranges && `${/[–,]/.test(ranges) ? 'lines' : 'line'} ${ranges}`;
@@ -82,15 +88,13 @@ export function arrayBytes(dtype: string, shape: readonly number[]): number | nu
   return Number.isNaN(bits) ? null : shape.reduce((product, extent) => product * extent, bits / 8);
 }
 
-/** The first sentence, and what follows it. */
+/** The first sentence or clause, and what follows it; it may begin with a user's name, so its case is kept. */
 export function firstSentence(text: string): [string, string] {
   const end = /[.:;] (?=[A-Za-z`])/.exec(text);
   if (!end) {
     return [text.replace(/\.$/, ''), ''];
   }
-  const rest = text.slice(end.index + 2);
-  const isClause = end[0].startsWith(';'); // goes on with a name, maybe: names keep their case
-  return [text.slice(0, end.index), isClause ? rest : rest.charAt(0).toUpperCase() + rest.slice(1)];
+  return [text.slice(0, end.index), text.slice(end.index + 2)];
 }
 
 export function sentence(text: string): string {

@@ -53,6 +53,9 @@ export class NotebookModel {
         break;
       case 'reply':
         break; // the link hands replies to who asked
+      case 'paused':
+        this.resumeNow(); // another page has hidden its panel, this one has not
+        break;
     }
   }
 
@@ -86,16 +89,37 @@ export class NotebookModel {
     }
   }
 
+  /** Whether anyone looks; the kernel sends nothing to a panel that is hidden. */
+  setShown(shown: boolean): void {
+    if (this.shown === shown) {
+      return;
+    }
+    this.shown = shown;
+    if (shown) {
+      this.resumeNow();
+    } else if (this.loaded) {
+      this.asked = false;
+      this.send({ op: 'pause' });
+    }
+  }
+
   /** Asks for what was missed: at most once in two seconds, because a gap would show in every batch until it is filled. */
   resume(): void {
     const now = Date.now();
-    if (now - this.resumed < RESUME_MS) {
+    if (!this.shown || now - this.resumed < RESUME_MS) {
       return;
     }
     this.resumed = now;
     this.resumes++;
     this.asked = true;
     this.send({ op: 'resume', epoch: this.epoch, since: this.gap ? 0 : this.last });
+  }
+
+  private resumeNow(): void {
+    if (this.loaded) {
+      this.resumed = 0;
+      this.resume();
+    }
   }
 
   private takeHello(epoch: string, last: number): void {
@@ -188,6 +212,7 @@ export class NotebookModel {
   }
 
   private readonly cells = new Map<string, CellState>();
+  private shown = true;
   private resumed = 0;
   /** A resume is on its way, so the next hello is its answer. */
   private asked = false;

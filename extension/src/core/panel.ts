@@ -84,8 +84,24 @@ export class PanelView {
     on(this.element, {
       keydown: event => {
         this.onKey(event);
+      },
+      pointerdown: () => {
+        this.pressed = true;
       }
     });
+    // Also where the pointer has left the panel meanwhile; the click comes right after.
+    const release = (): void => {
+      if (this.pressed) {
+        this.pressed = false;
+        this.schedule();
+      }
+    };
+    for (const name of ['pointerup', 'pointercancel', 'blur']) {
+      window.addEventListener(name, release);
+      this.ends.push(() => {
+        window.removeEventListener(name, release);
+      });
+    }
   }
 
   show(state: PanelState): void {
@@ -118,10 +134,11 @@ export class PanelView {
   private render(): void {
     const { state } = this;
     const width = this.element.clientWidth;
-    if (!state || width === 0) {
-      return;
+    const selects = this.linked && state === this.shown && width === this.width;
+    if (!state || width === 0 || (this.pressed && !selects)) {
+      return; // what is being pressed stays where it is: a click needs the element that it began on
     }
-    if (this.linked && state === this.shown && width === this.width) {
+    if (selects) {
       // Only what is pointed at has changed.
       this.linked = false;
       this.clustersView.render();
@@ -347,6 +364,7 @@ export class PanelView {
   private shown: PanelState | null = null;
   private width = 0;
   private linked = false;
+  private pressed = false;
   private frame = 0;
   private headShown = '';
   private messageShown = '';

@@ -1,4 +1,4 @@
-import { arrayBytes } from '../format';
+import { arrayBytes, fileName } from '../format';
 import type { Boundary, Cluster, Fallback, Kernel, Operation, Report, Statement } from '../report';
 
 /** A report as a spine: boxes in program order, and the values that pass between them. */
@@ -13,6 +13,8 @@ export interface Flow {
 /** The boxes of one plan, or of several traces that came to the same plan. */
 export interface FlowPart {
   title: string;
+  /** Where its lines stand, if not in the cell itself. */
+  place: string;
   nodes: FlowNode[];
   edges: FlowEdge[];
 }
@@ -47,6 +49,11 @@ export interface FlowEdge {
   more: number;
 }
 
+/** What stands above the boxes of a part; one plan of the cell itself needs no title. */
+export function headOf({ title, place }: FlowPart, { parts }: Flow): string {
+  return place ? `${title} · lines of ${place}` : parts.length > 1 ? title : '';
+}
+
 /** More host operations in a row than this share a box. */
 const HOST_ROW = 3;
 
@@ -69,7 +76,7 @@ export function flowOf(report: Report): Flow {
         addTimes(node, nodes[index]);
       });
     } else {
-      parts.push({ plans: [plan], part: { title: plan, nodes, edges: edgesOf(nodes) } });
+      parts.push({ plans: [plan], part: { title: plan, place: placeOf(report, ops), nodes, edges: edgesOf(nodes) } });
     }
   }
   for (const { plans, part } of parts) {
@@ -295,6 +302,12 @@ function titleOf(report: Report, plans: readonly string[]): string {
   return plans.length === 1
     ? (plans[0] ?? '')
     : `${functionOf(report, plans[0])}, traces ${Math.min(...traces)}–${Math.max(...traces)}: the same plan`;
+}
+
+function placeOf(report: Report, ops: readonly Operation[]): string {
+  const files = new Set(ops.flatMap(op => op.lines.map(({ file }) => fileName(file))));
+  const [file = ''] = files;
+  return files.size === 1 && file !== report.cell.title ? file : '';
 }
 
 type Named = { name: string; plan: string };

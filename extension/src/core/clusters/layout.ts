@@ -13,7 +13,7 @@ import {
   type Type,
   type Words
 } from '../shapes';
-import type { Flow, FlowEdge, FlowKernel, FlowNode } from './flow';
+import { headOf, type Flow, type FlowEdge, type FlowKernel, type FlowNode } from './flow';
 import { layoutOperations } from './operations';
 import {
   clusterFacts,
@@ -41,7 +41,7 @@ const MOST_STATEMENTS = 24;
 export function layoutClusters(flow: Flow, options: ClustersOptions): Picture {
   const spine = new Spine(options);
   for (const part of flow.parts) {
-    spine.addPart(part.nodes, part.edges, flow.parts.length > 1 ? part.title : '', flow.seconds);
+    spine.addPart(part.nodes, part.edges, headOf(part, flow), flow.seconds);
   }
   spine.addStatements(flow.statements);
   return { width: options.width, height: spine.y + 4, shapes: spine.shapes, items: spine.items };

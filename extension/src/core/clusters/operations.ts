@@ -31,6 +31,8 @@ interface Row {
 
 const ROW = 28;
 const MOST_ROWS = 24;
+/** In a kernel of more operations than this, only arrows to the next one are drawn: the others would cross everything. */
+const FEW = 16;
 /** Room for an arrow between two operations. */
 const GAP = 26;
 const NUMBERS = 20;
@@ -62,7 +64,8 @@ export function layoutOperations(
   for (const op of ops.filter(({ name }) => visible.has(name))) {
     for (const input of new Set(op.inputs)) {
       const [from, to] = [chips.get(input), chips.get(op.name)];
-      if (from && to && from !== to && visible.has(input)) {
+      const near = from && to && (ops.length <= FEW || (from.row === to.row && to.column === from.column + 1));
+      if (near && from !== to && visible.has(input)) {
         shapes.push(arrow(from, to));
       }
     }

@@ -1,7 +1,7 @@
 import { bytes, duration, lineRanges, some } from '../format';
 import { h } from '../dom';
 import { swatch } from '../marks';
-import type { Flow } from './flow';
+import { headOf, type Flow } from './flow';
 import { distinctTexts } from './words';
 
 const MOST_NAMES = 40;
@@ -10,8 +10,9 @@ const MOST_NAMES = 40;
 export function clustersTable(flow: Flow): HTMLTableElement {
   const rows: HTMLTableRowElement[] = [];
   for (const part of flow.parts) {
-    if (flow.parts.length > 1) {
-      rows.push(h('tr', {}, h('th', { colspan: 5, scope: 'colgroup' }, part.title)));
+    const head = headOf(part, flow);
+    if (head) {
+      rows.push(h('tr', {}, h('th', { colspan: 5, scope: 'colgroup' }, head)));
     }
     for (const node of part.nodes) {
       const apart = distinctTexts(node.boundaries, 'boxes').map(([{ head }]) => head);

@@ -5,7 +5,7 @@ import type { Report } from '../report';
 import type { Section } from '../section';
 import type { Selection } from '../selection';
 import type { Item } from '../shapes';
-import { flowOf, slowest, type Flow } from './flow';
+import { flowOf, slowest, type Flow, type FlowNode } from './flow';
 import { layoutClusters } from './layout';
 import { clustersTable } from './table';
 import { describe } from './words';
@@ -54,7 +54,7 @@ export class ClustersView {
         this.touched = false;
       }
       if (!this.touched) {
-        const first = this.nodes().find(node => node.cluster !== null);
+        const first = slowestCluster(this.nodes());
         this.open = new Set(first && first.ops.length <= MOST_OPEN ? [first.id] : []);
       }
     }
@@ -259,10 +259,13 @@ export class ClustersView {
   }
 
   private summary(report: Report): string {
-    const apart = report.boundaries.length;
-    const slow = [...report.clusters].sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0))[0];
-    const heavy =
-      slow && report.clusters.length > 1 && slow.seconds ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
+    const nodes = this.nodes();
+    const apart = nodes
+      .flatMap(node => [node.boundaries, ...node.kernels.map(({ boundaries }) => boundaries)])
+      .reduce((sum, boundaries) => sum + boundaries.length, 0);
+    const clusters = nodes.filter(node => node.cluster !== null);
+    const slow = slowestCluster(clusters);
+    const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
     return (
       [apart ? `${some(apart, 'value')} not fused` : '', heavy].filter(Boolean).join(' · ') ||
       some(report.clusters.length, 'cluster')
@@ -282,10 +285,19 @@ export class ClustersView {
   private flow: Flow | null = null;
   private open = new Set<string>();
   private showAll = false;
-  /** Whether the person has opened or closed a box; until then the first one is open. */
+  /** Whether the person has opened or closed a box; until then the slowest one is open. */
   private touched = false;
   private focused = '';
   private width = 0;
+}
+
+/** The first one where none was timed. */
+function slowestCluster(nodes: readonly FlowNode[]): FlowNode | undefined {
+  const clusters = nodes.filter(node => node.cluster !== null);
+  return clusters.reduce<FlowNode | undefined>(
+    (slow, node) => (slow === undefined || (node.seconds ?? 0) > (slow.seconds ?? 0) ? node : slow),
+    undefined
+  );
 }
 
 function itemOf(target: EventTarget | null): HTMLElement | null {

@@ -1,4 +1,4 @@
-import { duration, lines, percent, some } from '../format';
+import { duration, fileName, lines, percent, some } from '../format';
 import type { Report, Retrace } from '../report';
 
 /** What the panel says of one cause: all retraces of one function for one argument are one entry. */
@@ -47,11 +47,10 @@ export function ledgerOf(report: Report): Ledger {
   }
   const lostSeconds = sum(report.retraces.filter(({ first }) => !first)) ?? 0;
   const whole = (report.verdict.seconds ?? 0) + lostSeconds;
-  const entries = [...groups.values()].map(group => entryOf(group, whole));
-  const first = report.retraces.filter(retrace => retrace.first);
+  const entries = [...groups.values()].map(group => entryOf(group, whole, report.cell.title));
   return {
     entries: entries.sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0)),
-    warmUp: first.map(retrace => ({ title: retrace.function, seconds: retrace.seconds, text: retrace.text })),
+    warmUp: warmUpOf(report.retraces.filter(({ first }) => first)),
     lostSeconds
   };
 }
@@ -64,14 +63,31 @@ export function ledgerSummary({ entries, lostSeconds }: Ledger): string {
   return lostSeconds > 0 ? `${duration(lostSeconds)} lost` : some(count, 'retrace');
 }
 
-function entryOf(group: readonly Retrace[], whole: number): Entry {
+/** A cell has a first trace for each of its pieces: they are one first call. */
+function warmUpOf(first: readonly Retrace[]): Ledger['warmUp'] {
+  return [...new Set(first.map(retrace => retrace.function))].map(title => {
+    const same = first.filter(retrace => retrace.function === title);
+    const pieces = same.length > 1 ? `captured in ${some(same.length, 'piece')}` : (same[0]?.text ?? '');
+    return { title, seconds: sum(same), text: pieces };
+  });
+}
+
+/** Lines of the cell itself, else of where the function stands. */
+function whereOf(group: readonly Retrace[], title: string): string {
+  const positions = group.flatMap(retrace => retrace.lines);
+  const file = fileName(positions[0]?.file ?? '');
+  const where = lines(positions.map(position => position.line));
+  return where && file && file !== title ? `${file}, ${where}` : where;
+}
+
+function entryOf(group: readonly Retrace[], whole: number, title: string): Entry {
   const [first] = group as readonly [Retrace, ...Retrace[]];
   const seconds = sum(group);
   const name = first.argument || first.function;
   return {
     title: `${name} changed ${group.length === 1 ? 'once' : group.length === 2 ? 'twice' : `${group.length} times`}`,
     cause: CAUSES[first.cause] ?? first.cause.replaceAll('_', ' '),
-    where: lines(group.flatMap(retrace => retrace.lines.map(position => position.line))),
+    where: whereOf(group, title),
     seconds,
     share: seconds !== null && whole > 0 ? `${percent(seconds / whole)} of the time` : '',
     argument: name,

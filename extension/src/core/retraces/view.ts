@@ -1,3 +1,4 @@
+import { refill } from '../dom';
 import type { Report } from '../report';
 import type { Section } from '../section';
 import { ledgerOf, ledgerSummary } from './layout';
@@ -10,6 +11,6 @@ export class RetracesView {
   show(report: Report): void {
     const ledger = ledgerOf(report);
     this.section.summary = ledgerSummary(ledger);
-    this.section.body.replaceChildren(retracesTable(ledger));
+    refill(this.section.body, retracesTable(ledger));
   }
 }

@@ -30,7 +30,7 @@ export interface PreparedLane {
   spans: Span[];
   depths: number[];
   depth: number;
-  /** Microseconds in which something ran. */
+  /** Microseconds in which something ran; of a lane whose first spans were not kept, all that it took. */
   busy: number;
   end: number;
   marks: Mark[];
@@ -42,6 +42,8 @@ const PAD = 6;
 const NAMES = 13;
 const TOTALS = 58;
 const MOST_DEPTH = 4;
+/** Three steps of a lesson's training loop. */
+const MOST_AT_FIRST = 54;
 /** Microseconds that a span may seem to begin before the end of the one before it. */
 const ROUNDING = 0.05;
 
@@ -70,7 +72,7 @@ export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[
       spans,
       depths,
       depth: Math.max(0, ...depths.slice(0, 100_000)) + 1,
-      busy,
+      busy: lane.dropped > 0 ? reached : busy,
       end: reached,
       marks: spans.map(span => markOf(span, colors))
     };
@@ -89,11 +91,27 @@ export function wholeWindow(lanes: readonly PreparedLane[]): TimeWindow {
   return end > start ? { start: Math.min(0, start), end } : { start: 0, end: 1 };
 }
 
-/** What the axis shows at first: the lanes that are to be compared, also where a first call took a hundred times as long. */
+/**
+ * What the axis shows at first: the lanes that are to be compared, also where a first call took a hundred times as long.
+ * Of very many spans it is a stretch in which each can be seen.
+ */
 export function homeWindow(lanes: readonly PreparedLane[]): TimeWindow {
   const whole = wholeWindow(lanes);
   const compared = lanes.filter(lane => lane.name !== 'first call');
   const home = wholeWindow(compared);
+  if (compared.length > 1 && compared.some(lane => lane.spans.length > MOST_AT_FIRST)) {
+    const start = Math.max(0, ...compared.filter(lane => lane.dropped > 0).map(lane => lane.spans[0]?.start ?? 0));
+    const ends = compared.map(({ spans }) => {
+      const first = Math.max(0, lastStartingBefore(spans, start));
+      const last = spans[Math.min(spans.length, first + MOST_AT_FIRST) - 1];
+      return last ? last.start + last.duration : start;
+    });
+    const end = Math.min(...ends.filter(time => time > start));
+    const shown = compared.every(({ spans }) =>
+      spans.some(span => span.start < end && span.start + span.duration > start)
+    );
+    return shown ? { start, end } : home;
+  }
   return compared.length && home.end < whole.end / 2 ? { start: home.start, end: home.end * 1.02 } : whole;
 }
 
@@ -154,6 +172,11 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
       ink: 'text',
       align: 'right'
     });
+    const [first] = lane.spans;
+    if (first && lane.dropped > 0 && first.start > window.start) {
+      const [from, to] = [Math.max(left, x(0)), Math.min(right, x(first.start))];
+      shapes.push({ shape: 'stroke', path: `M${from} ${top + BAR / 2}H${to}`, ink: 'line2', dash: [3, 2.5] });
+    }
     shapes.push(...laneBars(lane, index, top, left, right, x, options));
   });
   return { width, height, shapes, items: [] };

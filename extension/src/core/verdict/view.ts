@@ -1,8 +1,8 @@
 import { CanvasView } from '../canvas';
 import { flowOf } from '../clusters/flow';
-import { copyLine, h, icon, on, type IconName } from '../dom';
+import { copyLine, h, icon, on, refill, type IconName } from '../dom';
 import { bytes, duration, percent, ratio, sentence, some } from '../format';
-import type { Report } from '../report';
+import type { Plan, Report } from '../report';
 import { layoutBars, layoutStrip } from './layout';
 
 /** The first thing a person reads: what compiled, how much faster, and what to do next. */
@@ -24,7 +24,8 @@ export class VerdictView {
       verdict.numpySeconds === null ? '' : `NumPy ${duration(verdict.numpySeconds)}`
     ];
     const bars = new CanvasView({ role: 'img', 'aria-label': barsLabel.filter(Boolean).join(', ') });
-    this.element.replaceChildren(
+    refill(
+      this.element,
       h('div', { class: 'jl-lead' }, h('span', {}, verdict.lead), h('span', { class: 'jl-times' }, speed || time)),
       this.facts(report),
       strip.element,
@@ -53,7 +54,7 @@ export class VerdictView {
           this.jump(section);
         }
       });
-    const moved = report.kernels.reduce((sum, kernel) => sum + (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0), 0);
+    const moved = bytesMoved(report);
     return h(
       'div',
       { class: 'jl-facts' },
@@ -93,7 +94,7 @@ export class VerdictView {
         h(
           'span',
           { class: 'jl-muted', title: 'By the cost model, in one call of each kernel' },
-          `moves ${bytes(moved)}`
+          `moves ${bytes(moved)}${report.clusters.some(({ calls }) => calls > 1) || report.plans.some(isAlike) ? ' a call' : ''}`
         )
     );
   }
@@ -115,6 +116,18 @@ export class VerdictView {
       )
     ];
   }
+}
+
+/** Of alike plans one counts, as in the counts of the verdict. */
+export function bytesMoved({ plans, clusters }: Report): number {
+  const alike = new Set(plans.filter(isAlike).map(({ name }) => name));
+  return clusters
+    .filter(({ plan }) => !alike.has(plan))
+    .reduce((sum, cluster) => sum + (cluster.bytesRead ?? 0) + (cluster.bytesWritten ?? 0), 0);
+}
+
+function isAlike({ name, like }: Plan): boolean {
+  return like !== '' && like !== name;
 }
 
 /** Nothing is measured unasked, so the panel says how to ask. */
@@ -148,5 +161,6 @@ function whatBounds(report: Report): string {
   const share = percent((top.seconds ?? 0) / whole);
   const verb = top.bound === 'compute' ? 'computes at' : 'uses memory at';
   const peak = top.ofPeak === null ? '' : ` and ${verb} ${percent(top.ofPeak)} of its peak`;
-  return `Nothing left to do: ${top.name} takes ${share} of the time${peak}.`;
+  const name = report.clusters.length > 1 ? `${top.name} of ${top.cluster}` : top.name;
+  return `Nothing left to do: ${name} takes ${share} of the time${peak}.`;
 }

@@ -1,0 +1,28 @@
+import { expect, test } from '@playwright/test';
+import { join } from 'node:path';
+import { Lab } from './lab';
+
+/** `make screenshots` puts the pictures of README and docs here. */
+const IMAGES = join(__dirname, '../../docs/images');
+
+test('the pictures of the documentation', async ({ page }) => {
+  const lab = new Lab(page);
+  await lab.open('notebooks/01-softmax-regression.ipynb');
+  await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-left-area'));
+  await lab.runThrough('jit');
+  await expect(lab.panel).toHaveAttribute('data-cell', 'jit');
+  await expect(lab.panel).toHaveAttribute('data-running', 'false');
+  await lab.widen(560);
+  // Closed, so that the timeline is seen too; the saved output shows what is in it.
+  await lab.section('Clusters').getByRole('treeitem', { expanded: true }).first().click();
+  await expect(lab.section('Timeline').locator('canvas')).toBeInViewport({ ratio: 1 });
+  await page.mouse.move(2, 2);
+  await page.locator('.jp-Cell.jp-mod-active .jl-output').scrollIntoViewIfNeeded();
+  await page.screenshot({ path: join(IMAGES, 'panel.png') });
+
+  const output = await lab.htmlOutput('jit');
+  await page.setViewportSize({ width: 800, height: 400 });
+  expect(output).toContain('<svg');
+  await page.setContent(`<body style="margin: 20px; background: #fff">${output}`);
+  await page.screenshot({ path: join(IMAGES, 'saved-output.png'), fullPage: true });
+});
