@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 SPANS = 2000  # kept of each lane
 COMPARED_SPANS = 5000  # kept of what NumPy ran: each cluster is many of its operations
 TRACES = 1000  # kept of each recording
+TEXT_CHARACTERS = 4_000_000  # of stages, kept of each recording
 DISTINCT = 10_000  # statements, frozen values, dumps: kept of each recording
 
 
@@ -81,6 +82,8 @@ class Recording:
         self.dropped: dict[str, int] = dict.fromkeys(self.lanes, 0)
         self.began: dict[str, int] = {}  # also where the first spans of a lane are dropped
         self.count = 0  # events that were taken in
+        self.texts: OrderedDict[str, dict[tuple[str, str], str]] = OrderedDict()  # of each cluster's plan, all its stages
+        self._text_sizes: dict[str, int] = {}  # of each plan, by its first cluster
         self._plan_keys: set[tuple[str, int, tuple[str, ...]]] = set()
         self._lock = threading.Lock()
         self._take: dict[type[events.Event], Callable[[Any], None]] = {
@@ -128,7 +131,8 @@ class Recording:
 
         with self._lock:
             data = report_json(self)
-        return Report(data)
+            texts = dict(self.texts)
+        return Report(data, texts)
 
     def _traced(self, event: events.Traced) -> None:
         self.traced += 1
@@ -147,6 +151,17 @@ class Recording:
             self._plan_keys.add(key)
             self.plans.append(event)
             remember_plan(event.function, event.trace, event.plan)
+            self._keep_texts(event)
+
+    def _keep_texts(self, event: events.PlanMade) -> None:
+        """A report can show the stages of its clusters when the function is gone; of too much text the newest stays."""
+        names = [cluster["name"] for cluster in event.plan["clusters"]]
+        plan = _kept_plan(event.function, event.trace, names[0]) if names else None
+        if plan is not None:
+            self.texts.update(dict.fromkeys(names, plan.texts))  # later stages are added to it
+            self._text_sizes[names[0]] = sum(map(len, plan.texts.values()))
+        while sum(self._text_sizes.values()) > TEXT_CHARACTERS and len(self.texts) > len(names):
+            self._text_sizes.pop(self.texts.popitem(last=False)[0], None)
 
     def _program_compiled(self, event: events.ProgramCompiled) -> None:
         compiled = self.compiled[event.function, event.trace]

@@ -167,8 +167,9 @@ class Answer:
 class Report:
     """What happened: lists of plain objects, text, pictures, files. It doesn't change after it was made."""
 
-    def __init__(self, data: Mapping[str, Any]) -> None:
+    def __init__(self, data: Mapping[str, Any], texts: Mapping[str, Mapping[tuple[str, str], str]] | None = None) -> None:
         self.data = data  # shared, never changed; `to_json()` is a copy
+        self._stages = texts or {}  # of each cluster, where the recording heard of its plan
 
     @cached_property
     def ops(self) -> list[Op]:
@@ -252,7 +253,7 @@ class Report:
         if cluster is None:
             raise OptionError(f"this report has no cluster {name!r}", hint=_close(name, (c.name for c in self.clusters)))
         plan = next(p for p in self.data["plans"] if p["name"] == cluster.plan)
-        text = known_text(plan["function"], plan["trace"], name, stage)
+        text = self._text(plan, name, stage)
         if text is None:
             raise OptionError(
                 f"the {stage} text of {name} is not kept",
@@ -347,13 +348,19 @@ class Report:
                         ways.append([source, *way])
         return [edge for pair, edge in cut.items() if set(pair) == {first.name, second.name}]
 
+    def _text(self, plan: Mapping[str, Any], cluster: str, stage: str) -> str | None:
+        """The text of a cluster (of the whole graph, when the plan has no other) at a stage, when it is still kept."""
+        kept = self._stages.get(cluster)
+        found = (kept.get((cluster, stage)) or kept.get(("", stage))) if kept else None
+        return found or known_text(plan["function"], plan["trace"], cluster, stage)
+
     def _texts(self) -> dict[tuple[str, str], str]:
         texts = {}
         for plan in self.data["plans"]:
             for cluster in self.data["clusters"]:
                 if cluster["plan"] == plan["name"]:
                     for stage in STAGES:
-                        text = known_text(plan["function"], plan["trace"], cluster["name"], stage)
+                        text = self._text(plan, cluster["name"], stage)
                         if text is not None:
                             texts[cluster["name"], stage] = text
         return texts

@@ -1,7 +1,10 @@
+import gc
 import threading
 
+import numpy as np
 import report_samples as samples
 
+import jitlab as jl
 from jitlab import events, runtime
 from jitlab.report import Peaks, Recording, build, explain, record, recording
 
@@ -78,3 +81,21 @@ def test_kernels_know_what_bounds_them_once_peaks_were_measured(monkeypatch):
     k0 = samples.softmax_report(retraces=0).kernels[0]
     assert k0.bound == "memory"
     assert abs(k0.of_peak - (190.4e6 / 40e9) / 5.28e-3) < 1e-9
+
+
+def test_the_stages_of_a_function_that_is_gone_are_kept():
+    report = jl.explain(jl.function(lambda x: np.tanh(x) + 1), np.ones(5))
+    gc.collect()
+    name = report.clusters[0].name
+    assert "Tanh" in report.ir(name) and report.ir(name, "program")
+    assert "program" in {stage for _, stage in report._texts()}
+
+
+def test_of_too_much_text_the_newest_stays(monkeypatch):
+    monkeypatch.setattr("jitlab.report.recording.TEXT_CHARACTERS", 1)
+    with jl.record() as recording:
+        kept = [jl.function(lambda x, n=n: np.tanh(x) + n) for n in range(3)]
+        for function in kept:
+            function(np.ones(5))
+    report = recording.report()
+    assert list(recording.texts) == [report.clusters[-1].name]

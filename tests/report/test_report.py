@@ -281,7 +281,7 @@ def test_statements_stand_in_program_order_and_in_the_facts():
         )  # fmt: skip
     report = rec.report()
     assert (report.verdict["statements"], report.verdict["statement_seconds"]) == (3, pytest.approx(2.5e-3))
-    assert "3 statements run by Python, 2.5 ms" in str(report) and "3 statements run by Python, 2.5 ms" in report.to_svg()
+    assert "3 statements run by Python, 2.5 ms" in " ".join(str(report).split())
     order = [line.split(",")[0][2:] for line in str(report).splitlines() if line.startswith(("■", "◇"))]
     assert order == [
         "statement of line 1", "cluster_0", "statement of line 7", "ArgPartition", "cluster_1", "statement of line 20"
