@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import traceback
 from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -133,10 +132,7 @@ class JitMagics(Magics):
             kind, formatter = type(error), self.ip.InteractiveTB
 
             def render() -> list[str]:
-                try:
-                    return list(formatter.structured_traceback(kind, error, frames, tb_offset=0))
-                except Exception:  # a frame whose names IPython can't read: Python's own form will do
-                    return traceback.format_exception(kind, error, frames)
+                return list(formatter.structured_traceback(kind, error, frames, tb_offset=0))
 
             error._render_traceback_ = render  # type: ignore[attr-defined]
 
