@@ -100,8 +100,35 @@ def _plans(recording: Recording) -> list[_Plan]:
         titles[title] = titles.get(title, 0) + 1
         if titles[title] > 1:  # another function of that name
             title = f"{title} ({titles[title]})"
-        plans.append(_Plan(title, function, trace, plan))
+        plans.append(_Plan(title, function, trace, without_items(plan)))
     return plans
+
+
+def without_items(plan: Json) -> Json:
+    """The plan without the nodes that pick one of a host call's results: who reads such a result reads the call."""
+    ops = {op["name"]: op for op in plan["ops"]}
+    call = {
+        name: op["inputs"][0]
+        for name, op in ops.items()
+        if op["op"] == "Item"
+        and op["cluster"] is None
+        and len(op["inputs"]) == 1
+        and ops.get(op["inputs"][0], op)["cluster"] is None
+    }
+    if not call:
+        return plan
+
+    def edges() -> Iterable[Json]:
+        for edge in plan["boundaries"]:
+            if edge["consumer"] not in call:
+                yield {**edge, "producer": call.get(edge["producer"], edge["producer"])}
+
+    kept = [
+        {**op, "inputs": list(dict.fromkeys(call.get(source, source) for source in op["inputs"]))}
+        for op in plan["ops"]
+        if op["name"] not in call
+    ]
+    return {**plan, "ops": kept, "boundaries": list(edges())}
 
 
 def _key(function: str, trace: int, plan: Json) -> tuple[str, int, tuple[str, ...]]:
@@ -249,7 +276,8 @@ def _statements(recording: Recording) -> list[Json]:
     """What Python ran of a `%%jit` cell; a statement that calls a compiled function is no loss and is not listed."""
     return [
         {
-            "text": _source_line(lines) or why, "reason": {"code": code, "text": why or code}, "lines": _spans(lines),
+            "text": _source_line(lines) or why or code, "lines": _spans(lines),
+            "reason": {"code": code, "text": why or wording.REASONS.get(code, code)},
             "seconds": tally.ns / 1e9, "calls": tally.calls,
         }
         for (code, why, lines), tally in recording.statements.items()

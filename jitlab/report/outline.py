@@ -161,7 +161,7 @@ def _heading(data: Json, plan: Json, alike: Sequence[str]) -> str:
     if len(alike) == 1:
         return wording.clean(plan["name"])
     traces = [p["trace"] for p in data["plans"] if p["name"] in alike]
-    return f"{wording.clean(plan['function'])}, traces {min(traces)}–{max(traces)}: the same plan"
+    return f"{wording.clean(plan['function'])}, traces {min(traces)}–{max(traces)}, which differ in sizes or values only"
 
 
 def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Json]) -> Box:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitlab.errors import OptionError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .chrome import Timeline
 
+T = TypeVar("T")
 MIME = "application/vnd.jitlab.report+json"
 BUNDLE_BYTES = 150_000
 LISTS = ("ops", "boundaries", "retraces", "fallbacks", "statements", "frozen", "kernels", "clusters")
@@ -164,6 +165,53 @@ class Answer:
         return self.text
 
 
+class Listing(list[T]):
+    """A list that shows a line for each of its things."""
+
+    def __str__(self) -> str:
+        return "\n".join(_line(item) for item in self) or "none"
+
+    def __repr__(self) -> str:
+        return f"[{', '.join(f'<{_line(item)}>' for item in self)}]" if len(self) < 2 else f"[\n{self._indented()}\n]"
+
+    def _indented(self) -> str:
+        return "\n".join(f"  <{_line(item)}>" for item in self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+
+def _line(item: Any) -> str:
+    """The thing in a line: what, where, why, how long."""
+    match item:
+        case Cluster() | Kernel():
+            what = wording.counted(len(item.ops), "operation")
+            what += f", {wording.counted(len(item.kernels), 'kernel')}" if isinstance(item, Cluster) else ""
+            text = f"{item.name}{_at(item.lines)}: {what}{_took(item.seconds)}"
+        case Trace():
+            text = f"{item.function} #{item.trace}{_at(item.lines)}: {item.text}{_took(item.seconds)}"
+        case Op():
+            text = f"{item.name} {item.op}{_at(item.lines)}: {item.cluster or item.reason or 'not compiled'}"
+        case Fallback():
+            text = f"{item.op}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
+        case Boundary():
+            text = f"{item.producer} → {item.consumer}: {item.reason}, {wording.size(item.bytes)}"
+        case Statement():
+            text = f"{item.text}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
+        case _:
+            text = str(item)
+    return wording.clean(text)
+
+
+def _at(lines: Iterable[int]) -> str:
+    where = wording.line_text(lines)
+    return f", {where}" if where else ""
+
+
+def _took(seconds: float | None) -> str:
+    return "" if seconds is None else f", {wording.duration(seconds)}"
+
+
 class Report:
     """What happened: lists of plain objects, text, pictures, files. It doesn't change after it was made."""
 
@@ -173,38 +221,38 @@ class Report:
 
     @cached_property
     def ops(self) -> list[Op]:
-        return [_made(Op, entry) for entry in self.data["ops"]]
+        return Listing(_made(Op, entry) for entry in self.data["ops"])
 
     @cached_property
     def clusters(self) -> list[Cluster]:
-        return [_made(Cluster, entry) for entry in self.data["clusters"]]
+        return Listing(_made(Cluster, entry) for entry in self.data["clusters"])
 
     @cached_property
     def kernels(self) -> list[Kernel]:
-        return [_made(Kernel, entry) for entry in self.data["kernels"]]
+        return Listing(_made(Kernel, entry) for entry in self.data["kernels"])
 
     @cached_property
     def traces(self) -> list[Trace]:
         """Every capture, the first of each function too."""
-        return [_made(Trace, entry) for entry in self.data["retraces"]]
+        return Listing(_made(Trace, entry) for entry in self.data["retraces"])
 
     @cached_property
     def retraces(self) -> list[Trace]:
         """Captures after the first, each with its cause."""
-        return [trace for trace in self.traces if not trace.first]
+        return Listing(trace for trace in self.traces if not trace.first)
 
     @cached_property
     def fallbacks(self) -> list[Fallback]:
-        return [_made(Fallback, entry) for entry in self.data["fallbacks"]]
+        return Listing(_made(Fallback, entry) for entry in self.data["fallbacks"])
 
     @cached_property
     def boundaries(self) -> list[Boundary]:
-        return [_made(Boundary, entry) for entry in self.data["boundaries"]]
+        return Listing(_made(Boundary, entry) for entry in self.data["boundaries"])
 
     @cached_property
     def statements(self) -> list[Statement]:
         """Statements of a `%%jit` cell that Python ran."""
-        return [_made(Statement, entry) for entry in self.data.get("statements", ())]
+        return Listing(_made(Statement, entry) for entry in self.data.get("statements", ()))
 
     @property
     def verdict(self) -> dict[str, Any]:

@@ -26,6 +26,22 @@ CAUSES = {
     "first_call": "the first call",
 }
 
+#: Why Python or NumPy ran something, where whoever captured it gave a code alone.
+REASONS = {
+    "aliasing": "what it reads and writes shares memory otherwise than when it was captured",
+    "data_dependent_shape": "the shape of its result depends on values",
+    "compiled_function": "it calls a compiled function",
+    "retraced": "it was captured several times and never fitted again",
+    "error": "it ended with an error when it was captured",
+    "effect": "it does more than give a result",
+    "value": "it asks for a value that is known only when it runs",
+    "statement": "such a statement is not captured",
+    "no_loop_body": "jitlab has no loop for it, so NumPy runs it",
+    "dtype": "jitlab has no loop for this dtype, so NumPy runs it",
+    "foreign_type": "it works on something other than plain arrays of numbers",
+    "stateful_random": "it draws from a random generator, whose order is NumPy's",
+}
+
 
 def duration(seconds: float | None) -> str:
     """0.0098 -> "9.8 ms"; "" when it is not known. As duration() of extension/src/core/format.ts, like the rest here."""

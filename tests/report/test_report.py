@@ -6,7 +6,7 @@ import report_samples as samples
 from jitlab import events
 from jitlab.errors import OptionError
 from jitlab.report import MIME, Peaks, Report
-from jitlab.report.build import bound
+from jitlab.report.build import bound, without_items
 from jitlab.report.report import BUNDLE_BYTES
 
 
@@ -312,3 +312,25 @@ def test_plot_has_a_bar_a_kernel():
     figure = samples.softmax_report(retraces=0).plot()
     assert list(figure.data[0].x) == ["k0", "k1", "k2", "k3", "ArgPartition (host)"]
     assert len(figure.data[3].x) == 4
+
+
+def test_lists_read_as_a_line_for_each_thing():
+    report = samples.softmax_report(retraces=1)
+    assert str(report.retraces).startswith("In [7] #2, lines 10–11: lr was 0.1, then 0.095: a Python number is part of a trace")
+    assert str(report.clusters).splitlines()[0] == "cluster_0, lines 3–7: 10 operations, 2 kernels, 5.5 ms"
+    assert repr(report.clusters).startswith("[\n  <cluster_0, lines 3–7: 10 operations")
+    assert str(samples.softmax_report(retraces=0).retraces) == "none" and report.retraces == list(report.retraces)
+
+
+def test_the_results_of_a_host_call_are_no_operations():
+    def op(name, kind, inputs, cluster=None):
+        return {
+            "name": name, "plan": "f #1", "op": kind, "cluster": cluster, "kernel": None, "reason": None, "lines": [],
+            "shape": [], "dtype": "float64", "inputs": inputs, "scope": None, "seconds": None,
+        }  # fmt: skip
+
+    edge = {"producer": "item", "consumer": "exp", "reason": {"code": "not_compiled", "text": "why"}, "bytes": 8}
+    ops = [op("svd", "Svd", ["x"]), op("item", "Item", ["svd"]), op("exp", "Exp", ["item"], "cluster_0")]
+    plan = without_items({"ops": ops, "boundaries": [edge, {**edge, "producer": "svd", "consumer": "item"}], "clusters": []})
+    assert [(made["name"], made["inputs"]) for made in plan["ops"]] == [("svd", ["x"]), ("exp", ["svd"])]
+    assert [(made["producer"], made["consumer"]) for made in plan["boundaries"]] == [("svd", "exp")]
