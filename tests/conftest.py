@@ -10,7 +10,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden/ with what was found")
-    parser.addoption("--every-program", action="store_true", help="compile all sample calls of NumPy, not one in some (minutes)")
+    parser.addoption("--every-program", action="store_true", help="compile all sample calls (minutes), not one in some")
 
 
 @pytest.fixture(autouse=True, scope="session")
