@@ -155,7 +155,13 @@ def test_an_interrupt_ends_a_long_run_before_it_is_done(monkeypatch):
 
     forget_compiled()
     monkeypatch.setattr(Compiled, "install", install)
-    f = jl.function(lambda x: (np.sin(np.sin(np.sin(np.sin(np.sin(np.sin(x)))))) ** 3.7).sum())
+
+    @jl.function
+    def f(x):
+        for _ in range(16):
+            x = np.sin(x) ** 3.7
+        return x.sum()
+
     with pytest.raises(KeyboardInterrupt):
         f(np.random.default_rng(0).uniform(1, 2, 30_000_000))  # some seconds of work
     assert codegen.DONE not in statuses
