@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -207,9 +208,14 @@ def active() -> bool:
 
 
 def send(event: Event) -> None:
-    """Tell every listener. A listener's own error never reaches the user's program."""
+    """Tell every listener. A listener's own error never reaches the user's program: it is told once, as a warning, and the
+    listener hears no more."""
     for listener in tuple(_listeners):
-        listener(event)
+        try:
+            listener(event)
+        except Exception as error:
+            remove_listener(listener)
+            warnings.warn(f"a listener to jitlab's events failed and was removed: {error!r}", RuntimeWarning, stacklevel=2)
 
 
 @contextmanager

@@ -40,9 +40,6 @@ class Sizes:
     def value(self, p: Poly) -> int:
         return p.evaluate(self.values)
 
-    def same(self, a: Poly, b: Poly) -> bool:
-        return a == b
-
     def _rename(self, p: Poly) -> Poly:
         for name in p.symbols:
             if name not in self._names:

@@ -315,3 +315,14 @@ def test_threads_plan_a_function_once():
     assert not wrong
     assert [type(e).__name__ for e in seen].count("Traced") == 1
     assert [type(e).__name__ for e in seen].count("PlanMade") == 1
+
+
+def test_a_listener_that_fails_is_told_once_and_hears_no_more():
+    f = jl.function(lambda x: x + 1)
+
+    def broken(event):
+        raise ZeroDivisionError("mine")
+
+    with pytest.warns(RuntimeWarning, match="ZeroDivisionError"), events.listen(broken):
+        np.testing.assert_array_equal(f(np.zeros(3)), 1)
+    assert events.busy.word.value == 0
