@@ -20,10 +20,10 @@ f32 = np.float32
 
 @pytest.fixture(autouse=True)
 def _op_by_op(monkeypatch):
-    from jitlab import api
+    from jitlab.api import tracing
     from jitlab.capture.cells import interpreted
 
-    monkeypatch.setattr(api, "compile_trace", lambda trace, options: interpreted(trace))
+    monkeypatch.setattr(tracing, "compile_trace", lambda trace, options: interpreted(trace))
 
 
 def traced_events(function, *calls):

@@ -1,7 +1,7 @@
 """Graph (operations on arrays), Program (scalars in loops) and what they are made of: plain data, printed and checked."""
 
 from . import program
-from .extents import Extent, Poly, plain, poly
+from .extents import Extent, Poly, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, NodeDef, Op, Scope, current_graph, interpret, node_def, positions
 from .plan import (
     Apart,
@@ -45,7 +45,9 @@ __all__ = [
     "Scope",
     "Source",
     "Sources",
+    "bind_extents",
     "current_graph",
+    "evaluate_extent",
     "interpret",
     "node_def",
     "plain",

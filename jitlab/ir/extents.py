@@ -8,7 +8,7 @@ the same Program text share one kernel.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, SupportsIndex
 
 Monomial = tuple[str, ...]  # the symbols of a product, sorted; () is the constant term
@@ -148,6 +148,29 @@ class Extent(int):
 def poly(value: int) -> Poly:
     """The polynomial of an extent, a constant one for a plain int."""
     return value.expr if isinstance(value, Extent) else Poly.constant(int(value))
+
+
+def evaluate_extent(extent: int, symbols: Mapping[str, int]) -> int:
+    """The value of an extent where `symbols` have these values; a plain int is itself.
+
+    An Extent that depends on a loop's symbol holds, as an int, its value for the sample that capture took of that symbol.
+    """
+    if not isinstance(extent, Extent) or not any(s in symbols for s in extent.expr.symbols):
+        return int(extent)
+    return extent.expr.evaluate(symbols)
+
+
+def bind_extents(x: Any, symbols: Mapping[str, int]) -> Any:
+    """A copy of an operation (or of a tuple) in which each Extent is the plain int it is for these values of the symbols."""
+    if isinstance(x, Extent):
+        return evaluate_extent(x, symbols)
+    if isinstance(x, tuple):
+        parts = tuple(bind_extents(part, symbols) for part in x)
+        return x if all(a is b for a, b in zip(parts, x, strict=True)) else parts
+    if is_dataclass(x) and not isinstance(x, type):
+        changed = {f.name: bind_extents(getattr(x, f.name), symbols) for f in fields(x) if f.init}
+        return x if all(getattr(x, name) is value for name, value in changed.items()) else replace(x, **changed)
+    return x
 
 
 def plain(shape: Iterable[int]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .extents import poly
+from .extents import bind_extents, poly
 from .types import NOWHERE, ArrayType, Source, Sources
 
 
@@ -102,6 +102,7 @@ class Graph:
     marked_only: bool = False  # a jit_scope(strict=True) was entered: what no scope marks stays out of clusters (design D9)
     gradient_names: dict[str, int] = field(default_factory=dict)
     overrides: list[Mapping[str, Any]] = field(default_factory=list)  # attributes that win over the scope's (gradients)
+    sizes: dict[str, int] = field(default_factory=dict)  # of a body: the values of the shape symbols of the graphs around it
     _names: dict[str, int] = field(default_factory=dict)
 
     def add(self, op: Any, *inputs: Node, sources: Sources | None = None, name: str | None = None) -> Node:
@@ -153,7 +154,7 @@ class Graph:
         A replacement takes over the sources of what it replaces; an existing node that absorbs another unions them.
         """
         new = Graph(self.name)
-        new.gradient_names, new.marked_only = dict(self.gradient_names), self.marked_only
+        new.gradient_names, new.marked_only, new.sizes = dict(self.gradient_names), self.marked_only, self.sizes
         new._names = {}
         old_to_new: dict[Node, Node] = {}
         for node in self.parameters:
@@ -183,8 +184,13 @@ class Graph:
                 live.update(node.inputs)
         new = Graph(self.name, list(self.parameters), [n for n in self.nodes if n in live], list(self.outputs))
         new._names, new.scope_count = self._names, self.scope_count
-        new.gradient_names, new.marked_only = self.gradient_names, self.marked_only
+        new.gradient_names, new.marked_only, new.sizes = self.gradient_names, self.marked_only, self.sizes
         return new
+
+    @property
+    def has_effects(self) -> bool:
+        """Does running it do more than give its outputs?"""
+        return any(getattr(node.op, "has_effects", False) for node in self.nodes)
 
     @contextmanager
     def building(self) -> Iterator[Graph]:
@@ -234,12 +240,14 @@ class Graph:
             at = sorted({source.line for source in node.sources})
             where = f"   # line {', '.join(map(str, at))}" if at else ""
             lines.append(f"  %{node.name} = {node.op.name}{detail} {arguments}".rstrip() + f" : {node.type}{scope}{where}")
+            for body in getattr(node.op, "graphs", ()):
+                lines.extend("    " + line for line in str(body).splitlines() if not line.startswith("  where "))
         lines.append(f"  return {', '.join('%' + node.name for node in self.outputs)}")
         return "\n".join(lines)
 
     def symbol_values(self) -> dict[str, int]:
         """The value of each shape symbol in this trace."""
-        values: dict[str, int] = {}
+        values: dict[str, int] = dict(self.sizes)
         for node in self.parameters:
             for extent in node.shape:
                 expr = poly(extent)
@@ -248,15 +256,29 @@ class Graph:
         return values
 
 
-def interpret(graph: Graph, arguments: Sequence[Any], observe: Callable[[Node, Any], None] | None = None) -> list[Any]:
+def interpret(
+    graph: Graph,
+    arguments: Sequence[Any],
+    observe: Callable[[Node, Any], None] | None = None,
+    symbols: Mapping[str, int] | None = None,
+) -> list[Any]:
     """Run a graph op by op on NumPy: the meaning that every compiled form is compared with.
 
-    `observe(node, value)` is called after each operation. Inputs are never written into.
+    `observe(node, value)` is called after each operation; `symbols` are the values of the loops around a body. Inputs are
+    never written into.
     """
     values: dict[Node, Any] = dict(zip(graph.parameters, arguments, strict=True))
+    known = {**graph.symbol_values(), **(symbols or {})}
+    moving = bool(symbols)  # some extents differ from the sample that capture took
     with np.errstate(all="ignore"):
         for node in graph.nodes:
-            value = node.op.numpy(*(values[source] for source in node.inputs))
+            op, inputs = node.op, [values[source] for source in node.inputs]
+            if hasattr(op, "graphs"):
+                value = op.run(known, tuple(inputs))
+            else:
+                value = (bind_extents(op, known) if moving else op).numpy(*inputs)
+                if hasattr(op, "symbol"):
+                    known[op.symbol], moving = int(value), True
             values[node] = value
             if observe is not None:
                 observe(node, value)

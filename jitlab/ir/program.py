@@ -287,7 +287,80 @@ class Gemm:
     sources: Sources = NOWHERE
 
 
-Statement = Store | Step | For | Gemm | Finish | Partial
+@dataclass(eq=False)
+class Variable:
+    """A scalar that changes: what a loop carries, what a branch decides. It lives in a register where the loops allow it."""
+
+    name: str
+    dtype: np.dtype
+
+
+@dataclass(eq=False)
+class Read(Expr):
+    """A variable's value at the statement that evaluates this; only a `Let` reads, so that its time is plain."""
+
+    variable: Variable
+
+    @cached_property
+    def dtype(self) -> np.dtype:  # type: ignore[override]
+        return self.variable.dtype
+
+    @cached_property
+    def depends(self) -> frozenset[str]:
+        return frozenset((f"={self.variable.name}",))
+
+
+@dataclass
+class Let:
+    """Evaluate now and bind a Local: `name` is read by `Local(name, dtype)` in what follows, loops and branches included."""
+
+    name: str
+    value: Expr
+    sources: Sources = NOWHERE
+
+
+@dataclass
+class Assign:
+    """variable = value"""
+
+    variable: Variable
+    value: Expr
+    sources: Sources = NOWHERE
+
+
+@dataclass
+class Define:
+    """Bind a run-time symbol of extents to an int64 scalar, for what follows in this block."""
+
+    symbol: str
+    value: Expr
+    sources: Sources = NOWHERE
+
+
+@dataclass
+class If:
+    """One of two blocks; `condition` is a bool scalar, the same for all lanes."""
+
+    condition: Expr
+    then: list[Statement]
+    orelse: list[Statement]
+    sources: Sources = NOWHERE
+
+
+@dataclass
+class Repeat:
+    """A loop of the user's: `body` runs with `symbol` = 0, 1, ... (a symbol of extents, offsets and strides) below `count`,
+    None: without end, while `test`, evaluated after the statements of `before` at the start of each turn, is true."""
+
+    symbol: str
+    count: Poly | None
+    body: list[Statement]
+    before: list[Statement] = field(default_factory=list)
+    test: Expr | None = None
+    sources: Sources = NOWHERE
+
+
+Statement = Store | Step | For | Gemm | Finish | Partial | Let | Assign | Define | If | Repeat
 
 
 @dataclass
@@ -310,6 +383,7 @@ class Program:
     scalars: list[tuple[str, np.dtype]]
     symbols: list[str]
     kernels: list[Kernel]
+    variables: list[Variable] = field(default_factory=list)
     errors: list[Sources] = field(default_factory=list)  # where the check with code i stands
 
     @cached_property
@@ -322,6 +396,8 @@ class Program:
             lines.append(f"  sizes {', '.join(self.symbols)}")
         if self.scalars:
             lines.append("  scalars " + ", ".join(f"{name}: {short_dtype(dtype)}" for name, dtype in self.scalars))
+        if self.variables:
+            lines.append("  variables " + ", ".join(f"{v.name}: {short_dtype(v.dtype)}" for v in self.variables))
         for buffer in (*self.temps, *self.rows):
             lines.append(f"  {buffer.kind} {buffer}")
         for kernel in self.kernels:
@@ -339,16 +415,31 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Every statement, outer before inner."""
     for statement in statements:
         yield statement
-        if isinstance(statement, For):
-            yield from walk(statement.body)
+        for block in blocks(statement):
+            yield from walk(block)
+
+
+def blocks(statement: Statement) -> tuple[list[Statement], ...]:
+    """The statements inside a statement."""
+    if isinstance(statement, For):
+        return (statement.body,)
+    if isinstance(statement, Repeat):
+        return statement.before, statement.body
+    if isinstance(statement, If):
+        return statement.then, statement.orelse
+    return ()
 
 
 def expressions(statement: Statement) -> tuple[Expr, ...]:
     """The expressions a statement evaluates itself (a loop's body not among them)."""
     if isinstance(statement, Store):
         return (*(e for e, _ in statement.gathered), statement.value)
-    if isinstance(statement, Step):
+    if isinstance(statement, (Step, Let, Assign, Define)):
         return (statement.value,)
+    if isinstance(statement, If):
+        return (statement.condition,)
+    if isinstance(statement, Repeat) and statement.test is not None:
+        return (statement.test,)
     return ()
 
 
@@ -403,7 +494,15 @@ class _Printer:
             self.names = outside
             return lines
         lines = []
-        if isinstance(s, Store):
+        if isinstance(s, (If, Repeat)):
+            return self.structured(s)
+        if isinstance(s, Let):
+            lines.append(f"let {s.name} = {self.expr(s.value, lines)}")
+        elif isinstance(s, Assign):
+            lines.append(f"{s.variable.name} := {self.expr(s.value, lines)}")
+        elif isinstance(s, Define):
+            lines.append(f"size {s.symbol} = {self.expr(s.value, lines)}")
+        elif isinstance(s, Store):
             value = self.expr(s.value, lines)
             lines.append(f"{s.buffer.name}[{self.position(s, lines)}] = {value}")
         elif isinstance(s, Step):
@@ -422,6 +521,30 @@ class _Printer:
             )
         return lines
 
+    def structured(self, s: If | Repeat) -> list[str]:
+        lines: list[str] = []
+        if isinstance(s, If):
+            lines.append(f"if {self.expr(s.condition, lines)}:")
+            lines += self.block(s.then)
+            return [*lines, "else:", *self.block(s.orelse)] if s.orelse else lines
+        lines.append(f"repeat {s.symbol} in 0..{'?' if s.count is None else s.count}:")
+        outside = dict(self.names)
+        if s.test is not None:
+            for inner in s.before:
+                lines += ["  " + line for line in self.statement(inner)]
+            made: list[str] = []
+            test = self.expr(s.test, made)
+            lines += ["  " + line for line in (*made, f"while {test}")]
+        lines += self.block(s.body)
+        self.names = outside
+        return lines
+
+    def block(self, statements: Sequence[Statement]) -> list[str]:
+        outside = dict(self.names)  # what is computed in a block has no name after it
+        lines = ["  " + line for inner in statements for line in self.statement(inner)]
+        self.names = outside
+        return lines
+
     def position(self, access: Load | Store, lines: list[str]) -> str:
         parts = [self.expr(e, lines) if k == ONE else f"({k})*{self.expr(e, lines)}" for e, k in access.gathered]
         if str(access.offset) != "0" or not parts:
@@ -436,6 +559,8 @@ class _Printer:
             text = f"{e.buffer.name}[{self.position(e, lines)}]"
         elif isinstance(e, (Scalar, Local)):
             text = e.name
+        elif isinstance(e, Read):
+            text = e.variable.name
         elif isinstance(e, IndexValue):
             text = f"({e.index})"
         elif isinstance(e, CheckedIndex):

@@ -16,6 +16,11 @@ def verify(graph: Graph) -> Graph:
         assert node.name not in names, f"two nodes are called {node.name}"
         expected = node.op.result(*(source.type for source in node.inputs))
         assert expected == node.type, f"{node!r} says {node.type}, its operation gives {expected}"
+        for body in getattr(node.op, "graphs", ()):
+            given = node.inputs[1:] if node.op.name == "If" else node.inputs
+            assert [x.dtype for x in body.parameters] == [x.dtype for x in given], f"{node!r} gives its body other types"
+            assert [x.shape for x in body.parameters] == [x.shape for x in given], f"{node!r} gives its body other shapes"
+            verify(body)
         seen.add(node)
         names.add(node.name)
     for node in graph.outputs:

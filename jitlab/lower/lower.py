@@ -142,7 +142,7 @@ class _Lowering:
             [(s.name, s.dtype) for s in self.scalars.values()],
             self.sizes.symbols,
             kernels,
-            self.errors,
+            errors=self.errors,
         )
         edges = boundaries(self.cluster, groups, stored, self.level)
         return Lowered(

@@ -51,6 +51,7 @@ from .comparison import (
     RightShift,
     Signbit,
 )
+from .control import Branch, Define, Loop
 from .creation import Eye, Fill, LinSpace, Range, Tri, zeros
 from .elementwise import Cast, Select
 from .functions import (
@@ -117,6 +118,7 @@ __all__ = [
     "BitwiseAnd",
     "BitwiseOr",
     "BitwiseXor",
+    "Branch",
     "Cast",
     "Cbrt",
     "Ceil",
@@ -129,6 +131,7 @@ __all__ = [
     "Cosh",
     "Cost",
     "CountNonzero",
+    "Define",
     "Elementwise",
     "Equal",
     "Erf",
@@ -169,6 +172,7 @@ __all__ = [
     "LogicalNot",
     "LogicalOr",
     "LogicalXor",
+    "Loop",
     "MatMul",
     "Max",
     "Maximum",

@@ -1,4 +1,4 @@
-"""`function`: a trace per exact signature, compiled. The only file that names every stage."""
+"""`function`: a trace per exact signature, compiled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -42,54 +41,14 @@ from jitlab.capture import (
     substitute,
     user_traceback,
 )
-from jitlab.cluster import cluster
 from jitlab.config import config
-from jitlab.ir import Graph, Source, is_operation
-from jitlab.passes import run_passes
-from jitlab.runtime import Executable
-from jitlab.runtime.dumps import dump_cluster
+from jitlab.ir import Source, is_operation
 from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
+
+from .stages import Options, compile_trace
 
 #: A signature that was called so often gets a C function of its own; a function has at most so many of them.
 WARM_CALLS, MAX_ENTRIES = 5, 4
-
-
-@dataclass(frozen=True)
-class Options:
-    """What decides how a trace is compiled."""
-
-    jit_compile: bool | None = None
-    level: str = "O1"
-
-
-def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
-    """The stages after capture, in order: passes, clusters, machine code. Gives what runs the trace."""
-
-    def tell(name: str, before: Graph, after: Graph, start_ns: int, duration_ns: int) -> None:
-        if events.active():
-            events.send(
-                events.PassRan(
-                    cell=events.current_cell(), function=trace.name, trace=trace.number, name=name,
-                    nodes_before=len(before.nodes), nodes_after=len(after.nodes), start_ns=start_ns, duration_ns=duration_ns,
-                )
-            )  # fmt: skip
-
-    graph = run_passes(trace.graph, tell)
-    clustering = cluster(
-        graph, level=config.global_jit_level, min_size=config.min_cluster_size, max_size=config.max_cluster_size,
-        jit_compile=options.jit_compile, function=trace.name,
-    )  # fmt: skip
-    for made in clustering.clusters:
-        dump_cluster(
-            made,
-            [
-                ("pipeline start, before inline", trace.graph.nodes),
-                ("after inline, before fuse", made.nodes),
-            ],
-        )
-    executable = Executable(clustering, function=trace.name, trace=trace.number, level=options.level)
-    trace.executable = executable
-    return executable.run
 
 
 class Function:
