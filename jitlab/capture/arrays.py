@@ -44,6 +44,7 @@ from .facts import (
     read_item,
 )
 from .host import NotReplayable, evaluate, host_operation
+from .masked import REDUCTIONS, Selection, reduced, select, with_whole, write_selection
 from .positions import describe, here, source_text
 from .tensor import Cell, Tensor, kept_strides, no_value, out_of_scope
 
@@ -127,7 +128,7 @@ class Arrays:
                 self.check_plain(*x)
             elif type(x) is dict:
                 self.check_plain(*x.values())
-            elif type(x) is not Tensor and is_foreign(x):
+            elif not isinstance(x, Tensor) and is_foreign(x):
                 raise self.foreign(x)
 
     # ---- inputs
@@ -263,6 +264,8 @@ class Arrays:
         self.check_plain(*operands)
         if not all(map(self.is_operand, operands)):
             return NotImplemented
+        if any(isinstance(x, Selection) for x in operands) and (whole := with_whole(operands)) is not None:
+            return self._selected(self.operator(name, *whole[0]), whole[1])
         rule = OPERATORS.get(name)
         if rule is None:
             return self._host(operator_function(name), operands, {})
@@ -274,6 +277,10 @@ class Arrays:
         result = self.operator(name, target, other)
         if result is NotImplemented or target.is_scalar:
             return result
+        if isinstance(target, Selection) and target.is_lazy and isinstance(result, Selection):
+            self._check_output_cast(name, target.whole, other, result.whole)
+            target.take_over(result if result.dtype == target.dtype else result.astype(target.dtype))
+            return target
         self._check_output_cast(name, target, other, result)
         if plain(np.broadcast_shapes(plain(result.shape), plain(target.shape))) != plain(target.shape):
             shapes = (str(plain(t.shape)).replace(" ", "") for t in (target, result))
@@ -281,6 +288,9 @@ class Arrays:
             raise self.shape_error(ValueError(text), operator_function(name), (target, other))
         self.assign(target, result, "unsafe")
         return target
+
+    def _selected(self, result: Any, mask: Tensor) -> Any:
+        return Selection(self, result, mask) if isinstance(result, Tensor) else result
 
     def _check_output_cast(self, name: str, target: Tensor, other: Any, result: Tensor) -> None:
         if result.dtype == target.dtype or np.can_cast(result.dtype, target.dtype, "same_kind"):
@@ -304,6 +314,10 @@ class Arrays:
         if out is not None and not (isinstance(out, tuple) and all(o is None for o in out)):
             return self._into(function, args, {k: v for k, v in kwargs.items() if k != "out"}, out)
         kwargs.pop("out", None)
+        if any(isinstance(x, Selection) for x in args):
+            selected = self._call_on_selection(function, args, kwargs)
+            if selected is not None:
+                return selected
         if function in TYPE_FUNCTIONS and args and isinstance(args[0], Tensor):
             return TYPE_FUNCTIONS[function](*args, **kwargs)
         if function in WRITES_FIRST or is_at(function):
@@ -314,6 +328,14 @@ class Arrays:
                 return view
         rule = FUNCTIONS.get(function)
         return self._host(function, args, kwargs) if rule is None else self._apply(rule, function, args, kwargs)
+
+    def _call_on_selection(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A function that needs no more of `x[mask]` than x and the mask; None for others."""
+        if isinstance(function, np.ufunc) and function.nout == 1 and function.signature is None and not kwargs:
+            whole = with_whole(args)
+            return None if whole is None else self._selected(self.call_function(function, whole[0], {}), whole[1])
+        name = REDUCTIONS.get(function) if isinstance(args[0], Selection) else None
+        return None if name is None else reduced(self, args[0], name, args[1:], kwargs)
 
     def _view(self, rule: Any, function: Any, x: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """What shares memory with x, in NumPy as here; None: this function gives a copy of such an x."""
@@ -450,6 +472,12 @@ class Arrays:
         self.check_open()
         self.check_plain(*args, *kwargs.values())
         function = getattr(np.ndarray, name)
+        if isinstance(x, Selection) and x.is_lazy:
+            if name in ("astype", "copy") and len(args) <= 1 and not kwargs:
+                return self._selected(self.call_method(x.whole, name, args, kwargs), x.mask)
+            answer = reduced(self, x, name, args, kwargs)
+            if answer is not None:
+                return answer
         args = [self.deep_value(a) for a in args]
         kwargs = {key: self.deep_value(a) for key, a in kwargs.items()}
         if kwargs.get("out") is not None:
@@ -490,6 +518,9 @@ class Arrays:
         index = self._index_value(index)
         if x.is_scalar and not (index == () if isinstance(index, tuple) else index is Ellipsis):
             raise IndexError("invalid index to scalar variable.")
+        selection = select(self, x, index)
+        if selection is not None:
+            return selection
         with self.explaining("a subscript", (x,)):
             if is_basic(index):
                 view = basic_index(x.type, index)
@@ -516,6 +547,8 @@ class Arrays:
             if is_basic(index):
                 return self.assign(x.along([basic_index(x.type, index)]), value, "unsafe")
             self._check_writable(x)
+            if isinstance(value, Selection) and write_selection(self, x, index, value):
+                return None
             try:
                 new = write_index(x.node(), self.lower(index), self._assigned(value, x.dtype))
             except Unsupported as refusal:
