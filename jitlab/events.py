@@ -13,9 +13,38 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any, ClassVar
 
 Span = tuple[str, int, int, int, int]  # file or cell, line, column, end line, end column
+
+
+class Cause(StrEnum):
+    """Why something was traced: a closed list. Each but the first is a retrace."""
+
+    FIRST_CALL = "first_call"
+    DTYPE = "dtype"
+    RANK = "rank"
+    SHAPE = "shape"
+    PYTHON_VALUE = "python_value"
+    STRUCTURE = "structure"
+    ARGUMENT_TYPE = "argument_type"
+    ALIASING = "aliasing"
+    CLOSURE = "closure"
+    GLOBAL = "global"
+    OPTIONS = "options"
+    REDEFINED_FUNCTION = "redefined_function"
+    CACHE_EVICTED = "cache_evicted"
+
+
+class VariantCause(StrEnum):
+    """Why a known trace got another form of its kernels: a closed list. A variant is no retrace."""
+
+    LAYOUT = "layout"
+    ALIGNMENT = "alignment"
+    OVERLAP = "overlap"
+    SMALL_EXTENT = "small_extent"
+    TARGET = "target"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

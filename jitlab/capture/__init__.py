@@ -1,11 +1,12 @@
 """From unmodified Python and NumPy to a Graph: converted source, Tensors, signatures, traces, cells."""
 
+from .changes import Change, Leaf, changes, distance, leaves_of
 from .convert import find_definition
 from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
 from .positions import cell_names, describe, spans, user_traceback
-from .signature import Change, Foreign, Leaf, Signature, changed_container, changes, distance, key_of, leaves_of, substitute
+from .signature import Foreign, Signature, changed_container, key_of, substitute
 from .state import Capture, current_capture
 from .tensor import Tensor
 from .trace import Trace, finish

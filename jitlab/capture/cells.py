@@ -22,13 +22,13 @@ from jitlab import events
 from jitlab.errors import CaptureError, InvalidArgumentError, JitlabError
 from jitlab.ir import Source, interpret, is_operation
 
+from .changes import Change, changes, distance
 from .convert import HOOK, Converter
 from .draws import random_state, set_random_state
 from .hooks import HOOKS
 from .host import NotReplayable
 from .pieces import MISSING, CellCapture, CellStructure, EndPiece, Names, Namespace, PieceTrace, StaticNeeded, finish_piece
 from .positions import describe, display_name, register, spans
-from .signature import Change, changes, distance
 from .trace import Trace
 
 Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .signature import Leaf
+from .changes import Leaf
 
 
 @dataclass(eq=False)

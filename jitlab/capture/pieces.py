@@ -14,6 +14,7 @@ import numpy as np
 from jitlab.ir import TRACED_DTYPES, Extent
 
 from .arrays import Input
+from .changes import Leaf
 from .convert import HOOK
 from .facts import ReflectedUfunc, is_foreign
 from .gathering import Constants, Moving, Read, gather_function
@@ -21,7 +22,6 @@ from .hooks import HOOKS
 from .host import NotReplayable
 from .number import Number, derived
 from .positions import is_converted
-from .signature import Leaf
 from .state import Capture, Mark
 from .tensor import Cell, Tensor
 from .trace import Build, Structure, Trace, depends_on_layout, shared_outputs

@@ -1,4 +1,4 @@
-"""Signatures: what of a call's arguments a trace depends on, and what changed when one does not fit (design D7, S10, S11)."""
+"""Signatures: what of a call's arguments a trace depends on (design D7, S10, S11)."""
 
 from __future__ import annotations
 
@@ -7,17 +7,11 @@ import math
 import weakref
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES
-
-CAUSES = (
-    "first_call", "dtype", "rank", "shape", "python_value", "structure", "argument_type", "aliasing", "layout", "global",
-    "closure",
-)  # fmt: skip
 
 
 class Foreign(Exception):
@@ -193,125 +187,3 @@ def changed_container(copies: Sequence[tuple[Any, Any]]) -> Any:
         if any(x is not y for x, y in pairs):
             return new
     return None
-
-
-# ---- what changed
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """One thing that a signature depends on, by its path: an array, a Python value, an object, or a container's shape."""
-
-    path: str
-    kind: str  # "array", "value", "object", "container"
-    text: str
-    dtype: np.dtype[Any] | None = None
-    shape: tuple[int, ...] = ()
-    value: Any = None
-
-
-@dataclass(frozen=True)
-class Change:
-    """Why a call needed a new trace: one of CAUSES, where, and what to do."""
-
-    cause: str
-    path: str = ""
-    before: str = ""
-    after: str = ""
-    fix: str = ""
-
-    def __post_init__(self) -> None:
-        assert self.cause in CAUSES, self.cause
-
-
-def leaves_of(names: Sequence[str], values: Sequence[Any]) -> tuple[Leaf, ...]:
-    """All leaves of bound values, each with its path: `x`, `params[0]`, `opts["lr"]`."""
-    result: list[Leaf] = []
-    for name, value in zip(names, values, strict=True):
-        _collect(name, value, result)
-    return tuple(result)
-
-
-def _collect(path: str, value: Any, result: list[Leaf]) -> None:
-    if isinstance(value, (np.ndarray, np.generic)):
-        shape = tuple(value.shape)
-        text = f"{value.dtype}[{', '.join(map(str, shape))}]" if shape or isinstance(value, np.ndarray) else str(value.dtype)
-        result.append(Leaf(path, "array", text, value.dtype, shape))
-    elif isinstance(value, (list, tuple)):
-        result.append(Leaf(path, "container", f"{type(value).__name__} of {len(value)}"))
-        fields = getattr(value, "_fields", None)
-        for n, item in enumerate(value):
-            _collect(f"{path}.{fields[n]}" if fields else f"{path}[{n}]", item, result)
-    elif isinstance(value, dict):
-        names = ", ".join(map(repr, sorted(value, key=repr)))
-        result.append(Leaf(path, "container", f"{type(value).__name__} with keys {names}"))
-        for name in sorted(value, key=repr):
-            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
-            _collect(f"{path}[{quoted}]", value[name], result)
-    elif isinstance(value, (int, float, complex, str, bytes, type(None))):
-        result.append(Leaf(path, "value", repr(value), value=value))
-    else:
-        result.append(Leaf(path, "object", f"{type(value).__name__} object", value=id(value)))
-
-
-def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
-    """What differs between the leaves of two calls, the weightiest first; empty when only aliasing does."""
-    old, new = {leaf.path: leaf for leaf in before}, {leaf.path: leaf for leaf in after}
-    result: list[Change] = []
-    for leaf in after:
-        known = old.get(leaf.path)
-        if known is None:
-            continue
-        change = _change(known, leaf, after)
-        if change is not None:
-            result.append(change)
-    if not any(change.cause in ("structure", "argument_type") for change in result):
-        for path in [p for p in new if p not in old] + [p for p in old if p not in new]:
-            texts = [leaves[path].text if path in leaves else "absent" for leaves in (old, new)]
-            result.append(Change("structure", path, texts[0], texts[1], "Pass the same keys and lengths each time."))
-    return sorted(result, key=lambda change: _WEIGHTS.index(change.cause))
-
-
-#: The weightiest cause first; of two traces that differ in as much, the lighter cause is nearer.
-_WEIGHTS = ("structure", "argument_type", "rank", "dtype", "python_value", "shape")
-
-
-def distance(found: Sequence[Change]) -> tuple[int, int]:
-    """How far away a trace is, given what differs from it."""
-    return len(found), -_WEIGHTS.index(found[0].cause) if found else 0
-
-
-def _change(old: Leaf, new: Leaf, others: Sequence[Leaf]) -> Change | None:
-    path = new.path
-    if old.kind != new.kind:
-        if "container" in (old.kind, new.kind):
-            return Change("structure", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
-        fix = _as_array(path, new.value, others) if new.kind == "value" else f"Pass {path} as the same kind of thing each time."
-        return Change("argument_type", path, old.text, new.text, fix)
-    if new.kind == "array":
-        if old.dtype != new.dtype:
-            return Change("dtype", path, old.text, new.text, f"{path} = {path}.astype(np.{old.dtype})")
-        if len(old.shape) != len(new.shape):
-            return Change("rank", path, old.text, new.text, f"Give {path} the same number of axes each time.")
-        if old.shape != new.shape:
-            return Change("shape", path, old.text, new.text, "Captured again; nothing compiled. Nothing to fix.")
-        return None
-    if new.kind == "container":
-        if old.text == new.text:
-            return None
-        return Change("structure", path, old.text, new.text, "Pass the same keys and lengths each time.")
-    if old.text == new.text and old.value == new.value:
-        return None
-    if new.kind == "object":
-        return Change("python_value", path, old.text, f"another {new.text}", f"Pass the same object as {path} each time.")
-    if old.value is None or new.value is None or type(old.value) is not type(new.value):
-        return Change("argument_type", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
-    return Change("python_value", path, old.text, new.text, _as_array(path, new.value, others))
-
-
-def _as_array(path: str, value: Any, others: Sequence[Leaf]) -> str:
-    if isinstance(value, bool) or not isinstance(value, (int, float, complex)):
-        return f"Each value of {path} is a program of its own: use few of them."
-    dtypes = [leaf.dtype for leaf in others if leaf.dtype is not None and leaf.dtype.kind == "f"]
-    dtype = f", np.{dtypes[0]}" if dtypes and isinstance(value, float) else ""
-    return f"{path} = np.asarray({path}{dtype})"

@@ -1,0 +1,153 @@
+"""What a call depends on, leaf by leaf, and what changed when no trace fits it: causes of a closed list, each with its path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitlab.events import Cause, VariantCause
+
+from .signature import key_of
+
+#: Every cause that a new capture can have; layout makes a variant, and is never called a retrace.
+CAUSES = (*Cause, VariantCause.LAYOUT)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One thing that a signature depends on, by its path: an array, a Python value, an object, a container's form, or which
+    arrays are one ("aliasing"). Two leaves are the same for the cache when their `key` is."""
+
+    path: str
+    kind: str  # "array", "value", "object", "container", "aliasing"
+    text: str
+    dtype: np.dtype[Any] | None = None
+    shape: tuple[int, ...] = ()
+    value: Any = None
+    key: Any = None  # the part of the cache's key that is this leaf's own
+
+
+@dataclass(frozen=True)
+class Change:
+    """Why a call needed a new trace: one of CAUSES, where, what it was and is, and what to do."""
+
+    cause: str
+    path: str = ""
+    before: str = ""
+    after: str = ""
+    fix: str = ""
+
+    def __post_init__(self) -> None:
+        assert self.cause in CAUSES, self.cause
+
+
+def leaves_of(names: Sequence[str], values: Sequence[Any]) -> tuple[Leaf, ...]:
+    """All leaves of bound values, each with its path: `x`, `params[0]`, `opts["lr"]`; last, which arrays are one."""
+    result: list[Leaf] = []
+    arrays: dict[int, list[str]] = {}
+    for name, value in zip(names, values, strict=True):
+        _collect(name, value, result, arrays)
+    for paths in arrays.values():
+        if len(paths) > 1:
+            text = f"{', '.join(paths[:-1])} and {paths[-1]} are one array"
+            result.append(Leaf(paths[-1], "aliasing", text, key=tuple(paths)))
+    return tuple(result)
+
+
+def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[str]]) -> None:
+    if isinstance(value, (np.ndarray, np.generic)):
+        shape = tuple(value.shape)
+        text = f"{value.dtype}[{', '.join(map(str, shape))}]" if shape or isinstance(value, np.ndarray) else str(value.dtype)
+        result.append(Leaf(path, "array", text, value.dtype, shape, key=(value.dtype, shape)))
+        if type(value) is np.ndarray:
+            arrays.setdefault(id(value), []).append(path)
+    elif isinstance(value, (list, tuple)):
+        result.append(Leaf(path, "container", f"{type(value).__name__} of {len(value)}", key=(type(value), len(value))))
+        fields = getattr(value, "_fields", None)
+        for n, item in enumerate(value):
+            _collect(f"{path}.{fields[n]}" if fields else f"{path}[{n}]", item, result, arrays)
+    elif isinstance(value, dict):
+        order = sorted(value, key=repr)
+        text = f"{type(value).__name__} with keys {', '.join(map(repr, order))}"
+        result.append(Leaf(path, "container", text, key=(type(value), tuple(order))))
+        for name in order:
+            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
+            _collect(f"{path}[{quoted}]", value[name], result, arrays)
+    elif isinstance(value, (int, float, complex, str, bytes, type(None))):
+        result.append(Leaf(path, "value", repr(value), value=value, key=key_of([value], [])))
+    else:
+        result.append(Leaf(path, "object", f"{type(value).__name__} object", value=id(value), key=key_of([value], [])))
+
+
+def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
+    """What differs between the leaves of two calls, the weightiest first. Empty when the cache cannot tell them apart."""
+    old = {(leaf.path, leaf.kind == "aliasing"): leaf for leaf in before}
+    new = {(leaf.path, leaf.kind == "aliasing"): leaf for leaf in after}
+    result: list[Change] = []
+    for place, leaf in new.items():
+        known = old.get(place)
+        if known is not None and not is_same(known, leaf):
+            result.append(_change(known, leaf, after))
+    covered = [change.path for change in result if change.cause in ("structure", "argument_type")]
+    for place in [p for p in new if p not in old] + [p for p in old if p not in new]:
+        path, is_aliasing = place
+        texts = [leaves[place].text if place in leaves else "" for leaves in (old, new)]
+        if is_aliasing:
+            result.append(Change("aliasing", path, texts[0] or "arrays apart", texts[1] or "arrays apart"))
+        elif not any(path != above and path.startswith(above) for above in covered):
+            fix = "Pass the same keys and lengths each time."
+            result.append(Change("structure", path, texts[0] or "absent", texts[1] or "absent", fix))
+    return sorted(result, key=lambda change: _WEIGHTS.index(change.cause))
+
+
+def is_same(old: Leaf, new: Leaf) -> bool:
+    """The cache can't tell them apart."""
+    if old.kind != new.kind:
+        return False
+    if old.key is None or new.key is None:
+        return old.text == new.text and (old.value is new.value or bool(old.value == new.value))
+    return bool(old.key == new.key)
+
+
+#: The weightiest cause first; of two traces that differ in as much, the lighter cause is nearer.
+_WEIGHTS = ("structure", "argument_type", "rank", "dtype", "python_value", "shape", "aliasing")
+
+
+def distance(found: Sequence[Change]) -> tuple[int, int]:
+    """How far away a trace is, given what differs from it."""
+    return len(found), -_WEIGHTS.index(found[0].cause) if found else 0
+
+
+def _change(old: Leaf, new: Leaf, others: Sequence[Leaf]) -> Change:
+    path = new.path
+    if old.kind != new.kind:
+        if "container" in (old.kind, new.kind):
+            return Change("structure", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
+        fix = _as_array(path, new.value, others) if new.kind == "value" else f"Pass {path} as the same kind of thing each time."
+        return Change("argument_type", path, old.text, new.text, fix)
+    if new.kind == "array":
+        if old.dtype != new.dtype:
+            return Change("dtype", path, old.text, new.text, f"{path} = {path}.astype(np.{old.dtype})")
+        if len(old.shape) != len(new.shape):
+            return Change("rank", path, old.text, new.text, f"Give {path} the same number of axes each time.")
+        return Change("shape", path, old.text, new.text, "Captured again; nothing compiled. Nothing to fix.")
+    if new.kind == "container":
+        return Change("structure", path, old.text, new.text, "Pass the same keys and lengths each time.")
+    if new.kind == "aliasing":
+        return Change("aliasing", path, old.text, new.text)
+    if new.kind == "object":
+        return Change("python_value", path, old.text, f"another {new.text}", f"Pass the same object as {path} each time.")
+    if old.value is None or new.value is None or type(old.value) is not type(new.value):
+        return Change("argument_type", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
+    return Change("python_value", path, old.text, new.text, _as_array(path, new.value, others))
+
+
+def _as_array(path: str, value: Any, others: Sequence[Leaf]) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, float, complex)):
+        return f"Each value of {path} is a program of its own: use few of them."
+    dtypes = [leaf.dtype for leaf in others if leaf.dtype is not None and leaf.dtype.kind == "f"]
+    dtype = f", np.{dtypes[0]}" if dtypes and isinstance(value, float) else ""
+    return f"{path} = np.asarray({path}{dtype})"
