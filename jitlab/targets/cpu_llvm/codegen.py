@@ -43,8 +43,9 @@ from jitlab.ir.program import (
 from jitlab.ops.base import Generated
 
 from . import machine
-from .emitter import Val, VectorEmitter
+from .emitter import VectorEmitter
 from .function import FunctionText, module_text
+from .values import Val
 
 DONE, PAUSED, FAILED = 0, 1, 2  # FAILED + code: the check with that code failed
 

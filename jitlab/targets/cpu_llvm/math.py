@@ -14,7 +14,8 @@ import numpy as np
 from . import coefficients as table
 
 if TYPE_CHECKING:
-    from .emitter import Val, VectorEmitter
+    from .arithmetic import Arithmetic
+    from .values import Val
 
 INF, NAN = float("inf"), float("nan")
 LOG_2 = 0.6931471805599453
@@ -45,7 +46,7 @@ class Num:
 
     __slots__ = ("e", "v")
 
-    def __init__(self, e: VectorEmitter, v: Val) -> None:
+    def __init__(self, e: Arithmetic, v: Val) -> None:
         self.e = e
         self.v = v
 
@@ -224,7 +225,7 @@ class _Function:
 
     half: ClassVar[np.dtype[Any]] = np.dtype(np.float16)
 
-    def __call__(self, e: VectorEmitter, *xs: Val) -> Val:
+    def __call__(self, e: Arithmetic, *xs: Val) -> Val:
         half = xs[0].dtype == self.half
         nums = [Num(e, e.cast(x, np.float32) if half else x) for x in xs]
         result: Val = self.body(*nums).v
