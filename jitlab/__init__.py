@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import errors
-from .api import Function, function
+from .api import Function, function, jit
 from .capture import Tensor
 from .cluster import jit_scope
 from .config import config
@@ -30,6 +30,7 @@ __all__ = [
     "function",
     "grad",
     "gradients",
+    "jit",
     "jit_scope",
     "record",
     "trim",

@@ -1,10 +1,12 @@
 """From unmodified Python and NumPy to a Graph: converted source, Tensors, signatures, traces, cells."""
 
+from .calls import CallCapture, CallTrace, not_captured, record_call, signature_key
 from .changes import Change, Leaf, changes, distance, leaves_of
 from .convert import find_definition
 from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
+from .pieces import EndPiece
 from .positions import cell_names, describe, spans, user_traceback
 from .signature import Foreign, Signature, changed_container, key_of, substitute
 from .state import Capture, current_capture
@@ -13,8 +15,11 @@ from .trace import Trace, finish
 
 __all__ = [
     "HOOKS",
+    "CallCapture",
+    "CallTrace",
     "Capture",
     "Change",
+    "EndPiece",
     "Foreign",
     "Leaf",
     "NotReplayable",
@@ -32,8 +37,11 @@ __all__ = [
     "finish",
     "key_of",
     "leaves_of",
+    "not_captured",
     "random_state",
+    "record_call",
     "set_random_state",
+    "signature_key",
     "spans",
     "substitute",
     "user_traceback",

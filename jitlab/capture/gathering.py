@@ -14,14 +14,41 @@ import numpy as np
 from .changes import Leaf
 
 
+class Place:
+    """Where something is found at each call, as code over the call's arguments `a`; during the capture also what is there."""
+
+    __slots__ = ("_get", "code", "is_argument")
+
+    def __init__(self, code: str, get: Callable[[], Any], *, is_argument: bool = False) -> None:
+        self.code = code
+        self._get = get
+        self.is_argument = is_argument
+
+    def __call__(self) -> Any:
+        return self._get()
+
+    def item(self, name: Any, key: str) -> Place:
+        """What it holds under `name`, which is `key` in code."""
+        get = self._get
+        return Place(f"{self.code}[{key}]", lambda: get()[name], is_argument=self.is_argument)
+
+    def forget(self) -> None:
+        """The capture has ended: keep nothing alive."""
+        self._get = _nothing
+
+
+def _nothing() -> Any:
+    return None
+
+
 @dataclass(eq=False)
 class Read:
     """Something outside that a piece depends on: where it is found, and what it has to be."""
 
     leaf: Leaf
     fetch: Callable[[], Any]
-    kind: str  # "array", "number", "equal" (a value), "same" (an object), "sized" (a container)
-    want: tuple[Any, ...]  # (type, dtype, shape), (type,), (type, value), (object,), (type, length, keys)
+    kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container)
+    want: tuple[Any, ...]  # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys)
     table: dict[str, Any] | None = None  # the namespace in which `name` stands
     name: str = ""
     slot: int = -1  # of a number: its place among the numbers
@@ -63,6 +90,10 @@ class Constants:
         names = ", ".join(f"v{n}" for n in range(numbers))
         return eval(f"lambda {names}: {text}", self.namespace())  # type: ignore[no-any-return]
 
+    def function_of_arguments(self, code: str) -> Callable[[Sequence[Any]], Any]:
+        """A place as a function of a call's arguments."""
+        return eval(f"lambda a: {code}", self.namespace())  # type: ignore[no-any-return]
+
 
 def gather_function(
     reads: Sequence[Read],
@@ -75,8 +106,8 @@ def gather_function(
     moving: Sequence[Moving],
     computed: Mapping[int, str],
     layouts: Sequence[tuple[int, tuple[int, ...]]],
-) -> Callable[[], tuple[list[Any], tuple[Any, ...]] | None]:
-    """The function that gathers for one trace."""
+) -> Callable[..., tuple[list[Any], tuple[Any, ...]] | None]:
+    """The function that gathers for one trace; it takes the call's arguments where there is a call."""
     lines: list[str] = []
     tables: dict[int, str] = {}
     arrays: list[str] = []
@@ -84,7 +115,9 @@ def gather_function(
         lines.append(f"i{n} = {constants.name(value)}")
     slots = 0
     for read in reads:
-        if read.table is None:
+        if isinstance(read.fetch, Place):
+            found = read.fetch.code
+        elif read.table is None:
             found = f"{constants.name(read.fetch)}()"
         else:
             if id(read.table) not in tables:
@@ -118,7 +151,7 @@ def gather_function(
         lines.append(f"if i{n}.strides != {strides!r}: return None")
     lines.append(f"return [{', '.join(f'i{n}' for n in range(inputs))}], ({''.join(f'v{n}, ' for n in range(slots))})")
     body = "\n".join(f"        {line}" for line in lines)
-    source = f"def gather():\n    try:\n{body}\n    except Exception:\n        return None\n"
+    source = f"def gather(a=()):\n    try:\n{body}\n    except Exception:\n        return None\n"
     namespace = constants.namespace()
     exec(compile(source, "<jitlab gather>", "exec", dont_inherit=True), namespace)
     return namespace["gather"]  # type: ignore[no-any-return]
@@ -127,7 +160,7 @@ def gather_function(
 def _unfit(read: Read, name: str, constants: Constants) -> str:
     """The condition under which what was found is not what the trace was made for."""
     want = read.want
-    kind = "" if read.kind == "same" else f"type({name}) is not {constants.name(want[0])}"
+    kind = "" if read.kind in ("same", "weak", "alias") else f"type({name}) is not {constants.name(want[0])}"
     if read.kind == "array":
         return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {want[2]!r}"
     if read.kind == "number":
@@ -136,5 +169,9 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
         return f"{kind} or {name} != {constants.text(want[1])}"
     if read.kind == "same":
         return f"{name} is not {constants.name(want[0])}"
+    if read.kind == "weak":
+        return f"{name} is not {constants.name(want[0])}()"
+    if read.kind == "alias":
+        return f"{name} is not {want[0]}"
     keys = "" if want[2] is None else f" or tuple({name}) != {constants.name(want[2])}"
     return f"{kind} or len({name}) != {want[1]}{keys}"

@@ -17,7 +17,7 @@ from .arrays import Input
 from .changes import Leaf
 from .convert import HOOK
 from .facts import ReflectedUfunc, is_foreign
-from .gathering import Constants, Moving, Read, gather_function
+from .gathering import Constants, Moving, Place, Read, gather_function
 from .hooks import HOOKS
 from .host import NotReplayable
 from .number import Number, derived
@@ -62,7 +62,7 @@ class PieceTrace(Trace):
     """A trace of some consecutive statements."""
 
     length: int = 0
-    gather: Callable[[], tuple[list[Any], tuple[Any, ...]] | None] = lambda: None
+    gather: Callable[..., tuple[list[Any], tuple[Any, ...]] | None] = lambda: None
     moving: dict[int, tuple[int, Callable[..., Any]]] = field(default_factory=dict)  # input -> its base, the index in it
     outputs: list[tuple[str, Build]] = field(default_factory=list)  # names assigned, in order
     apart: list[tuple[int, int]] | None = None  # pairs of inputs that must not overlap
@@ -255,7 +255,7 @@ class CellCapture(Capture):
         for name in names:
             quoted = f'"{name}"' if isinstance(name, str) else repr(name)
             part = (id(value), f"[{quoted}]")
-            items[name] = self._item(part, f"{text}[{quoted}]", _item_of(fetch, name), value[name])
+            items[name] = self._item(part, f"{text}[{quoted}]", self._item_place(fetch, name), value[name])
         mirror: Any
         if isinstance(value, dict):
             mirror = items
@@ -263,6 +263,9 @@ class CellCapture(Capture):
             mirror = kind(*items.values()) if hasattr(value, "_fields") else kind(list(items.values()))
         self.mirrors[id(mirror)] = (mirror, value, fetch)
         return mirror
+
+    def _item_place(self, fetch: Callable[[], Any], name: Any) -> Callable[[], Any]:
+        return fetch.item(name, self.constants.text(name)) if isinstance(fetch, Place) else lambda: fetch()[name]
 
     def _item(self, part: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
         if part not in self.found:
@@ -654,10 +657,6 @@ def _assigns_outside(code: types.CodeType) -> str:
 
 
 # ---- indices that move
-
-
-def _item_of(fetch: Callable[[], Any], name: Any) -> Callable[[], Any]:
-    return lambda: fetch()[name]
 
 
 def _index_text(index: Any) -> str:

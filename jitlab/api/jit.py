@@ -1,0 +1,320 @@
+"""`jit`: NumPy programs with Python's own meaning, captured whole where that can be, else in pieces (semantics.md §5)."""
+
+from __future__ import annotations
+
+import functools
+import threading
+import time
+import types
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitlab import errors, events
+from jitlab.capture import (
+    CallCapture,
+    CallTrace,
+    Capture,
+    Change,
+    EndPiece,
+    NotReplayable,
+    Signature,
+    call_user,
+    changes,
+    current_capture,
+    distance,
+    not_captured,
+    random_state,
+    record_call,
+    set_random_state,
+    signature_key,
+    spans,
+    user_traceback,
+)
+from jitlab.config import config
+from jitlab.ir import Source, is_operation
+
+from .jit_options import JitOptions, check_backend, checked
+from .stages import Options, compile_trace
+
+#: Attempts to record a signature after which its calls are not recorded any more: they change more often than they repeat.
+MOST_TRACES = 16
+
+
+class Jit:
+    """A Python function whose calls are recorded once for each kind of arguments and run compiled, as Python would run them."""
+
+    def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
+        self.python_function = python_function
+        self.options = options
+        self.name = getattr(python_function, "__name__", type(python_function).__name__)
+        self._signature = Signature(python_function)
+        self._stages = Options(True if options.fullgraph else None, options.jit_level)
+        self._last: CallTrace | None = None
+        self._traces: dict[Any, list[CallTrace]] = {}
+        self._refused: dict[Any, tuple[str, str]] = {}  # signatures that cannot be recorded whole, and why
+        self._history: list[CallTrace] = []
+        self._count = self._clock = 0
+        self._lock = threading.RLock()
+        self._is_checked = False
+        functools.update_wrapper(self, python_function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        capture = current_capture()
+        if capture is not None:
+            return self.__jitlab_inline__(capture, args, kwargs)
+        try:
+            trace = self._last
+            if trace is not None and not kwargs and len(args) == self._signature.count and self._signature.is_simple:
+                gathered = trace.gather(args)
+                if gathered is not None:
+                    return self._perform(trace, args, *gathered)
+            return self._run(self._bind(args, kwargs))
+        except Exception as error:
+            error.__traceback__ = user_traceback(error)
+            raise
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __jitlab_inline__(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Called while another function is recorded: its body is recorded there, its own options count for nothing."""
+        capture.before_inline(self)
+        return call_user(capture, self.python_function, args, kwargs)
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often it was traced."""
+        return self._count
+
+    # ---- running
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        if not kwargs and self._signature.is_simple and len(args) == self._signature.count:
+            return args
+        try:
+            bound = self._signature.signature.bind(*args, **kwargs)
+        except TypeError:
+            self._refuse_count(len(args), bool(kwargs))
+            raise
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def _refuse_count(self, given: int, has_keywords: bool) -> None:
+        """The contract's words for too few and too many arguments."""
+        parameters = self._signature.signature.parameters.values()
+        if has_keywords or not self._signature.is_simple:
+            return
+        needed = sum(p.default is p.empty for p in parameters)
+        total = len(parameters)
+        if given < needed:
+            raise TypeError(f"Function {self.name} needs {needed} positional argument, but got {given}.") from None
+        if given > total:
+            raise TypeError(
+                f"Function {self.name} needs {needed} positional argument and {total - needed} default argument,"
+                f" total {total}, but got {given}."
+            ) from None
+
+    def _run(self, values: tuple[Any, ...]) -> Any:
+        if not self._is_checked:
+            check_backend(self.options.backend)
+            self._is_checked = True
+        key = signature_key(values)
+        for trace in self._traces.get(key, ()):
+            gathered = trace.gather(values)
+            if gathered is not None:
+                self._last = trace
+                trace.last_call = self._clock = self._clock + 1
+                return self._perform(trace, values, *gathered)
+        if key in self._refused:
+            return self._run_as_python(values, *self._refused[key])
+        try:
+            with self._lock:
+                trace = self._record(key, values)
+        except _Refused as refusal:
+            return self._run_as_python(values, refusal.code, refusal.text)
+        gathered = trace.gather(values)
+        if gathered is None:
+            return self._run_as_python(values, "value", "what it reads changes while it is read")
+        self._last = trace
+        return self._perform(trace, values, *gathered)
+
+    def _perform(self, trace: CallTrace, values: tuple[Any, ...], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
+        states = [(generator, random_state(generator)) for generator in trace.generators]
+        started = time.perf_counter_ns() if events.active() else 0
+        trace.calls += 1
+        refusal: Exception | None = None
+        try:
+            result = trace.answer(values, inputs, numbers)
+        except errors.InvalidArgumentError:
+            raise
+        except Exception as error:
+            refusal = error
+        if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
+            for generator, state in states:
+                set_random_state(generator, state)
+            code = refusal.code if isinstance(refusal, NotReplayable) else "error"
+            return self._run_as_python(values, code, str(refusal).split("\n")[0])
+        if started:
+            events.send(
+                events.FunctionCalled(
+                    cell=events.current_cell(), function=self.name, trace=trace.number, start_ns=started,
+                    duration_ns=time.perf_counter_ns() - started,
+                )
+            )  # fmt: skip
+        return result
+
+    def _run_as_python(self, values: tuple[Any, ...], reason: str, what: str) -> Any:
+        args, kwargs = self._signature.call_form(values)
+        started = time.perf_counter_ns()
+        try:
+            return self.python_function(*args, **kwargs)
+        finally:
+            if events.active():
+                events.send(
+                    events.StatementRan(
+                        cell=events.current_cell(), reason=reason, text=f"{self.name}: {what}",
+                        lines=spans(self._definition()), start_ns=started, duration_ns=time.perf_counter_ns() - started,
+                    )
+                )  # fmt: skip
+
+    # ---- recording
+    def _record(self, key: Any, values: tuple[Any, ...]) -> CallTrace:
+        started = time.perf_counter_ns()
+        capture = CallCapture(self.name, strict=self.options.fullgraph)
+        try:
+            refusal = not_captured(self._code_function())
+            if refusal is not None:
+                raise refusal
+            trace = record_call(
+                capture, self.python_function, self._signature.names, values, self._signature.call_form, self._count + 1
+            )
+        except EndPiece as end:
+            raise self._refuse(key, end.code, end.text) from None
+        except errors.InvalidArgumentError:
+            raise
+        except errors.JitlabError as error:
+            raise self._refuse(key, "value", error.what) from None
+        except Exception as error:
+            raise self._refuse(key, "error", f"{type(error).__name__}: {error}") from None
+        trace.run = compile_trace(trace, self._stages)
+        self._count += 1
+        trace.last_call = self._clock = self._clock + 1
+        self._send_traced(trace, started)
+        known = self._traces.setdefault(key, [])
+        known.insert(0, trace)
+        self._history.append(trace)
+        while len(self._history) > config.max_traces:
+            self._forget_oldest()
+        if len(known) > MOST_TRACES:
+            self._refuse(key, "retraced", f"it was captured {MOST_TRACES} times and never fitted again")
+            known.clear()
+        return trace
+
+    def _refuse(self, key: Any, code: str, text: str) -> _Refused:
+        if code != "error":
+            self._refused[key] = code, text
+            while len(self._refused) > config.max_traces:
+                del self._refused[next(iter(self._refused))]
+        return _Refused(code, text)
+
+    def _forget_oldest(self) -> None:
+        """The trace that was called longest ago makes room."""
+        oldest = min(self._history, key=lambda trace: trace.last_call)
+        self._history.remove(oldest)
+        for key, traces in list(self._traces.items()):
+            if oldest in traces:
+                traces.remove(oldest)
+                if not traces:
+                    del self._traces[key]
+        if self._last is oldest:
+            self._last = None
+
+    def _send_traced(self, trace: CallTrace, started: int) -> None:
+        if not events.active():
+            return
+        found, nearest = [Change("first_call")], None
+        if self._history:
+            candidates = [(_changes(old, trace), old) for old in self._history]
+            found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
+            found = found or [Change("aliasing", before="other arguments share memory", after="these arguments share memory")]
+        first = found[0]
+        source = nearest.uses.get(first.path) if nearest is not None else None
+        events.send(
+            events.Traced(
+                cell=events.current_cell(), function=self.name, trace=trace.number,
+                causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
+                after=first.after, lines=spans(source or self._definition()), fix=first.fix,
+                operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started,
+                duration_ns=time.perf_counter_ns() - started,
+            )
+        )  # fmt: skip
+
+    def _code_function(self) -> Any:
+        function = self.python_function
+        while isinstance(function, functools.partial):
+            function = function.func
+        if not hasattr(function, "__code__") and not hasattr(function, "__func__"):
+            function = type(function).__call__
+        return getattr(function, "__func__", function)
+
+    def _definition(self) -> Source | None:
+        code = getattr(self._code_function(), "__code__", None)
+        return Source(code.co_filename, code.co_firstlineno, -1, code.co_firstlineno, -1) if code is not None else None
+
+
+class _Refused(Exception):
+    """A call that cannot be recorded whole."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code, self.text = code, text
+
+
+def _changes(old: CallTrace, new: CallTrace) -> list[Change]:
+    """What differs; a change of what a name outside the arguments gave has that name's kind as its cause."""
+    result = []
+    for change in changes(old.read_leaves, new.read_leaves):
+        root = change.path.split("[")[0].split(".")[0]
+        origin = new.origins.get(root) or old.origins.get(root)
+        cause = origin if origin in ("global", "closure") else change.cause
+        result.append(Change(cause, change.path, change.before, change.after, change.fix))
+    return result
+
+
+def jit(
+    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O1", dynamic: bool = False,
+    fullgraph: bool = False, backend: str = "", **options: Any,
+) -> Any:  # fmt: skip
+    """Run a NumPy function compiled, with exactly Python's meaning. A decorator, with or without arguments.
+
+    `capture_mode` "ast": the function's source is captured; what cannot be runs as Python between captured pieces.
+    "bytecode": so too, and functions without source are read from their bytecode. "trace": the first call's path is recorded.
+    `jit_level` "O1": operations are fused; "O0": each is a kernel of its own. `fullgraph` True: everything is captured, or an
+    error says what is not. `exec_order` "bfs" or "dfs": the order of operations.
+    """
+    checks = checked(capture_mode, jit_level, dynamic, fullgraph, backend, options)
+    if function is None:
+        return lambda decorated: _jitted(decorated, checks)
+    return _jitted(function, checks)
+
+
+def _jitted(function: Any, options: JitOptions) -> Any:
+    if isinstance(function, Jit):
+        warnings.warn(f"For 'jit', the function {function.name!r} is jitted already: the outer options hold.", stacklevel=3)
+        function = function.python_function
+    if not _is_python(function):
+        warnings.warn(f"For 'jit', {function!r} is not a Python function: it is returned unchanged.", stacklevel=3)
+        return function
+    return Jit(function, options)
+
+
+def _is_python(function: Any) -> bool:
+    """Code that Python runs: a function, a method, a partial of one, an object with a `__call__`."""
+    if isinstance(function, functools.partial):
+        return _is_python(function.func)
+    if isinstance(function, types.MethodType):
+        return _is_python(function.__func__)
+    if isinstance(function, types.FunctionType):
+        return True
+    return not isinstance(function, (type, np.ufunc)) and isinstance(vars(type(function)).get("__call__"), types.FunctionType)

@@ -1,0 +1,327 @@
+"""A call captured whole: the body of a function as one trace, with guards on all it reads (design D3).
+
+The arguments of a call are `a[0]`, `a[1]`, ... to the generated guards. Arrays and NumPy scalars are inputs, Python floats
+are Numbers (kernel parameters), other Python values are guarded by value, objects by identity. What the body reads from
+globals, closures, attributes and containers is read again at each call. Whatever may have an effect on Python objects ends
+the capture: the call is then made of pieces (bodies.py), so effects happen on every call.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jitlab.ir import TRACED_DTYPES
+
+from .cells import is_scope
+from .changes import Leaf
+from .convert import find_definition
+from .facts import is_foreign
+from .gathering import Constants, Place, Read, gather_function
+from .hooks import call_user
+from .number import Number
+from .pieces import CellCapture, CellStructure, EndPiece, PieceTrace
+from .tensor import Tensor
+from .trace import Build, depends_on_layout, shared_outputs
+
+
+@dataclass
+class CallTrace(PieceTrace):
+    """A trace of a whole call."""
+
+    origins: dict[str, str] = field(default_factory=dict)  # path of something read -> "global", "closure", ...
+    is_bare: bool = False  # its result needs neither numbers nor the caller's own objects
+
+    def answer(self, args: Sequence[Any], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
+        """Run, write into the caller's arrays, give the result its form."""
+        assert self.run is not None
+        if self.writes:
+            self.check_piece(inputs)
+        outputs = self.run(inputs)
+        if self.shared or self.orders:
+            self.separate(outputs, inputs)
+        for number, output in self.writes:
+            np.copyto(inputs[number], outputs[output])
+        if self.is_bare:
+            return self.build(outputs, inputs)
+        return self.build([*outputs, args, numbers, [None] * self.slots], inputs)
+
+
+class CallCapture(CellCapture):
+    """A capture of a function's call: names are found as the function finds them."""
+
+    strict_name = "fullgraph=True"
+
+    def __init__(self, name: str, *, strict: bool) -> None:
+        super().__init__(name, {}, strict=strict, static=True)
+        self.places: dict[int, Place] = {}  # id of an object -> where a guard finds it
+        self.origins: dict[str, str] = {}
+        self.first_refusal: EndPiece | None = None  # the program may catch it
+
+    def argument(self, n: int, name: str, value: Any) -> Any:
+        """What an argument is inside the capture."""
+        self.keep.append(value)
+        return self._seen((-1, name), name, Place(f"a[{n}]", lambda: value, is_argument=True), value)
+
+    def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
+        if isinstance(place, types.CellType):
+            fetch = Place(f"{self.constants.name(place)}.cell_contents", fetch)
+        elif kind == "attribute":
+            owner = self.places.get(id(place))
+            code = owner.code if owner is not None else self.constants.name(place)
+            fetch = Place(f"{code}.{name}", fetch)
+        elif type(place) is dict:
+            fetch = Place(f"{self.table_name(place)}[{name!r}]", fetch)
+        known = (id(place), name) in self.found
+        seen = super().read(place, name, fetch, kind, text)
+        if not known:
+            self.origins[text or name] = kind
+        return seen
+
+    def table_name(self, table: dict[str, Any]) -> str:
+        """What generated code calls a namespace."""
+        name = self.function_names.get(id(table))
+        if name is None:
+            name = self.function_names[id(table)] = self.constants.name(table)
+        return name
+
+    def _seen(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
+        kind = type(value)
+        if (kind is int and isinstance(fetch, Place) and fetch.is_argument) or kind in _BY_VALUE or isinstance(value, np.dtype):
+            self._depend(key, Leaf(text, "value", repr(value), value=value), fetch, "equal", (kind, value))
+            return value
+        if isinstance(fetch, Place):
+            self.keep.append(value)
+            self.places.setdefault(id(value), fetch)
+        return super()._seen(key, text, fetch, value)
+
+    def _depend(
+        self, key: tuple[int, str], leaf: Leaf, fetch: Callable[[], Any], kind: str, want: tuple[Any, ...], **place: int
+    ) -> None:
+        if kind == "same" and not isinstance(want[0], _KEPT):
+            known = self.places.get(id(want[0]))
+            if known is not None and known is not fetch:
+                kind, want = "alias", (known.code,)
+            else:
+                try:
+                    kind, want = "weak", (weakref.ref(want[0]),)
+                except TypeError:
+                    pass
+        self.reads[key] = Read(leaf, fetch, kind, want, slot=place.get("slot", -1), input=place.get("input", -1))
+
+    def before_call(self, function: Any) -> None:
+        refusal = not_captured(function)
+        if refusal is not None:
+            raise refusal
+        super().before_call(function)
+
+    def before_inline(self, function: Any) -> None:
+        """A compiled function is called: its body is part of this call."""
+
+
+_KEPT = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc)
+_BY_VALUE = (range, frozenset, type(...))
+
+
+class CallStructure(CellStructure):
+    """The result of a call: the caller's own objects stay those objects."""
+
+    def __init__(self, capture: CallCapture) -> None:
+        super().__init__(capture)
+        self.call = capture
+        self.numbers: list[_NumberResult] = []
+        self.is_bare = True
+
+    def of(self, x: Any) -> Build:
+        if isinstance(x, Number):
+            self.is_bare = False
+            self.numbers.append(_NumberResult(x.text))
+            return self.numbers[-1]
+        mirror = self.cell.mirrors.get(id(x))
+        if mirror is not None:
+            self.is_bare = False
+            return self._found_again(mirror[2])
+        if not isinstance(x, (Tensor, list, tuple, dict, set, np.ndarray, np.generic, *_PLAIN)):
+            if is_foreign(x):
+                raise EndPiece("foreign_type", f"it gives a {type(x).__module__}.{type(x).__qualname__}")
+            place = self.call.places.get(id(x))
+            if place is not None:
+                self.is_bare = False
+                return self._found_again(place)
+        return super().of(x)
+
+    def _found_again(self, place: Any) -> Build:
+        code = self.call.constants.function_of_arguments(place.code)
+        return lambda outputs, inputs: code(outputs[-3])
+
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+class _NumberResult:
+    """A Python number of the result: computed from the numbers of the call."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.function: Callable[..., Any] = lambda *numbers: None
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        return self.function(*outputs[-2])
+
+
+def record_call(
+    capture: CallCapture, function: Any, names: Sequence[str], values: Sequence[Any],
+    call_form: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]], number: int,
+) -> CallTrace:  # fmt: skip
+    """The trace of `function` called with these values for its parameters. Raises what ends the capture."""
+    with capture.recording():
+        try:
+            seen = [capture.argument(n, name, value) for n, (name, value) in enumerate(zip(names, values, strict=True))]
+            args, kwargs = call_form(seen)
+            result = call_user(capture, function, args, kwargs)
+            if capture.refused is not None:
+                raise capture.refused
+            return _finish(capture, result, number)
+        finally:
+            capture.close()
+            for place in capture.places.values():
+                place.forget()
+
+
+def _finish(capture: CallCapture, result: Any, number: int) -> CallTrace:
+    structure = CallStructure(capture)
+    build = structure.of(result)
+    structure.settle()
+    writes = [
+        (n, structure.output(input.tensor._cell.node))
+        for n, input in enumerate(capture.inputs)
+        if input.tensor._cell.written
+    ]
+    graph = capture.graph
+    graph.outputs = list(structure.nodes)
+    trace = CallTrace(
+        capture.name, number, graph.without_dead(), list(capture.inputs), build, writes, shared_outputs(graph.outputs),
+        list(capture.guards), structure.slots,
+        uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
+        generators=[generator for generator, _ in capture.generators.values()],
+    )  # fmt: skip
+    trace.orders = structure.orders
+    trace.is_bare = structure.is_bare and not structure.slots
+    if depends_on_layout(capture, structure):
+        trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
+    reads = list(capture.reads.values())
+    numbers = capture.number_guards.values()
+    trace.read_leaves = (
+        *(read.leaf for read in reads), *(Leaf(n.label, "value", repr(n.value), value=n.value) for n in numbers)
+    )  # fmt: skip
+    trace.origins = dict(capture.origins)
+    positions = {id(input): n for n, input in enumerate(capture.inputs)}
+    computed = {positions[key]: number.text for key, number in capture.computed.items()}
+    found = {read.input for read in reads} | set(computed)
+    for item in structure.numbers:
+        item.function = capture.constants.function(item.text, capture.number_reads)
+    trace.gather = gather_function(
+        reads, len(capture.inputs), capture.constants,
+        fixed={n: input.value for n, input in enumerate(capture.inputs) if n not in found},
+        number_guards=[(n.text, n.value) for n in numbers],
+        value_guards=[(positions[id(guard.input)], guard.value) for guard in capture.guards],
+        moving=(), computed=computed, layouts=trace.layouts,
+    )  # fmt: skip
+    for input in capture.inputs:
+        input.value = None  # the trace does not keep the caller's arrays alive
+    return trace
+
+
+# ---- what is not captured, by its syntax
+
+_scanned: dict[int, tuple[types.CodeType, EndPiece | None]] = {}
+
+#: Nodes whose meaning would be lost or done at capture only -> what a person calls them.
+_REFUSED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Try: ("Unsupported statement 'Try'", "a `try` may catch what ends a recording"),
+    ast.ClassDef: ("Unsupported statement 'ClassDef'", "a class is made anew by each call"),
+    ast.AsyncFor: ("Unsupported statement 'AsyncFor'", "it waits"),
+    ast.AsyncWith: ("Unsupported statement 'AsyncWith'", "it waits"),
+    ast.AsyncFunctionDef: ("Unsupported statement 'AsyncFunctionDef'", "it waits"),
+    ast.Await: ("Unsupported expression 'Await'", "it waits"),
+    ast.Yield: ("Unsupported expression 'Yield'", "a generator stops in the middle"),
+    ast.YieldFrom: ("Unsupported expression 'YieldFrom'", "a generator stops in the middle"),
+    ast.Import: ("Unsupported statement 'Import'", "an import may run a module"),
+    ast.ImportFrom: ("Unsupported statement 'ImportFrom'", "an import may run a module"),
+    ast.Match: ("Unsupported statement 'Match'", "a pattern looks into a value, and a recording has none"),
+}
+if hasattr(ast, "TryStar"):
+    _REFUSED[ast.TryStar] = _REFUSED[ast.Try]
+_FRAME_CALLS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "breakpoint", "input", "__import__"})
+
+
+def refused_node(root: ast.AST) -> tuple[ast.AST, str, str] | None:
+    """The first node under `root` that a recording cannot hold: it, its name, and why."""
+    for node in ast.walk(root):
+        known = _REFUSED.get(type(node))
+        if known is not None:
+            return node, *known
+        if isinstance(node, ast.With) and not is_scope(node) and not _only_ignores(node):
+            return node, "Unsupported statement 'With'", "what its context manager does is not an operation on arrays"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FRAME_CALLS:
+            if node.func.id in ("vars", "dir") and node.args:
+                continue
+            return node, f"Unsupported call '{node.func.id}'", f"{node.func.id} looks at the running frame"
+    return None
+
+
+def _only_ignores(node: ast.With) -> bool:
+    """`with np.errstate(all="ignore"):`, which compiled code does anyway."""
+    return all(
+        isinstance(item.context_expr, ast.Call)
+        and item.optional_vars is None
+        and getattr(item.context_expr.func, "attr", getattr(item.context_expr.func, "id", "")) == "errstate"
+        and not item.context_expr.args
+        and all(isinstance(k.value, ast.Constant) and k.value.value in ("ignore", "warn") for k in item.context_expr.keywords)
+        for item in node.items
+    )
+
+
+def not_captured(function: types.FunctionType) -> EndPiece | None:
+    """Why a function's body cannot be recorded whole, by its syntax; None when it may be."""
+    code = function.__code__
+    if id(code) not in _scanned:
+        refusal = None
+        found = find_definition(function)
+        node = refused_node(found[0]) if found is not None else None
+        if node is not None:
+            refusal = EndPiece("statement", f"{node[1]} in line {getattr(node[0], 'lineno', '?')}: {node[2]}")
+        _scanned[id(code)] = code, refusal
+    return _scanned[id(code)][1]
+
+
+# ---- which trace may fit
+
+
+def signature_key(values: Sequence[Any]) -> Any:
+    """A hashable key of a call's values: traces of other keys do not fit. Floats count by type alone."""
+    return tuple(map(_key, values))
+
+
+def _key(value: Any) -> Any:
+    kind = type(value)
+    if kind is np.ndarray:
+        return value.dtype, value.shape
+    if kind in (int, bool, str, bytes, type(None)):
+        return kind, value
+    if isinstance(value, np.generic) and value.dtype in TRACED_DTYPES:
+        return value.dtype
+    if isinstance(value, (list, tuple)):
+        return kind, tuple(map(_key, value)) if len(value) <= 1000 else len(value)
+    if isinstance(value, dict):
+        return kind, tuple((key, _key(item)) for key, item in value.items()) if len(value) <= 1000 else len(value)
+    return kind
+
+
+__all__ = ["CallCapture", "CallTrace", "Constants", "not_captured", "record_call", "refused_node", "signature_key"]
