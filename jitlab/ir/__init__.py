@@ -1,7 +1,8 @@
 """Graph (operations on arrays), Program (scalars in loops) and what they are made of: plain data, printed and checked."""
 
 from . import program
-from .extents import Extent, Poly, bind_extents, evaluate_extent, plain, poly
+from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
+from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, NodeDef, Op, Scope, current_graph, interpret, node_def, positions
 from .plan import (
     Apart,
@@ -22,6 +23,7 @@ from .verify import verify
 
 __all__ = [
     "Apart",
+    "Bounds",
     "Cluster",
     "Clustering",
     "Edge",
@@ -33,7 +35,10 @@ __all__ = [
     "Stays",
     "is_operation",
     "line_numbers",
+    "Moving",
     "NOWHERE",
+    "NotRolled",
+    "Symbolic",
     "TRACED_DTYPES",
     "ArrayType",
     "Extent",
@@ -45,15 +50,23 @@ __all__ = [
     "Scope",
     "Source",
     "Sources",
+    "as_length",
+    "at_least",
     "bind_extents",
+    "current_bounds",
     "current_graph",
     "evaluate_extent",
+    "fixed",
     "interpret",
+    "is_one",
     "node_def",
     "plain",
     "poly",
     "positions",
     "program",
+    "proving",
+    "same_extent",
+    "same_shape",
     "short_dtype",
     "verify",
 ]

@@ -95,6 +95,29 @@ class Poly:
         return text
 
 
+class NotRolled(Exception):
+    """A loop cannot be traced with a symbolic index: `code` is a word for the kind of reason, `text` one clause for people."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+class Symbolic:
+    """What a program holds for an integer without a fixed value: no int, so that whoever needs its value has to ask.
+
+    Rules of operations take it where an extent or an operand is wanted, by its `extent`; everywhere else asking for its
+    value (`operator.index`) raises NotRolled.
+    """
+
+    __slots__ = ("extent",)
+    extent: Moving
+
+    def __index__(self) -> int:
+        raise NotRolled("index_value", f"{self.extent.expr} has no fixed value, and this needs one")
+
+
 class Extent(int):
     """An axis length (or a number computed from some): an ordinary int with the polynomial it came from.
 
@@ -112,24 +135,37 @@ class Extent(int):
     def symbol(cls, name: str, value: int) -> Extent:
         return cls(value, Poly.symbol(name))
 
+    @property
+    def moving(self) -> frozenset[str]:
+        """The symbols in it that have no fixed value: those of loops, and integers found at run time."""
+        return _NONE
+
     def __add__(self, other: int) -> int:
-        return _extent(int(self) + int(other), self.expr + poly(other)) if isinstance(other, int) else NotImplemented
+        if not isinstance(other, int):
+            return NotImplemented
+        return _extent(int(self) + int(other), self.expr + poly(other), self, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: int) -> int:
-        return _extent(int(self) - int(other), self.expr - poly(other)) if isinstance(other, int) else NotImplemented
+        if not isinstance(other, int):
+            return NotImplemented
+        return _extent(int(self) - int(other), self.expr - poly(other), self, other)
 
     def __rsub__(self, other: int) -> int:
-        return _extent(int(other) - int(self), poly(other) - self.expr) if isinstance(other, int) else NotImplemented
+        if not isinstance(other, int):
+            return NotImplemented
+        return _extent(int(other) - int(self), poly(other) - self.expr, self, other)
 
     def __mul__(self, other: int) -> int:
-        return _extent(int(self) * int(other), self.expr * poly(other)) if isinstance(other, int) else NotImplemented
+        if not isinstance(other, int):
+            return NotImplemented
+        return _extent(int(self) * int(other), self.expr * poly(other), self, other)
 
     __rmul__ = __mul__
 
     def __neg__(self) -> int:
-        return _extent(-int(self), self.expr.scale(-1))
+        return _extent(-int(self), self.expr.scale(-1), self)
 
     def __pos__(self) -> int:
         return self
@@ -139,10 +175,58 @@ class Extent(int):
             return NotImplemented
         value = int(self) // int(other)
         quotient = _exact_quotient(self.expr, poly(other))
-        return value if quotient is None else _extent(value, quotient)
+        return value if quotient is None else _extent(value, quotient, self, other)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return int, (int(self),)  # what leaves a capture is a plain int
+
+
+class Moving(Extent):
+    """An extent with symbols that have no fixed value: a loop's, or an integer found at run time.
+
+    As an int it is a *sample* that capture chose, so nothing may be decided from `int(x)` where it could be otherwise; what
+    is known about it stands in `Bounds`. Two of them are equal when their polynomials are.
+    """
+
+    _moving: frozenset[str]
+
+    @classmethod
+    def of(cls, value: int, expr: Poly, moving: frozenset[str]) -> Moving:
+        self = cls(value, expr)
+        self._moving = moving
+        return self
+
+    @classmethod
+    def symbol(cls, name: str, value: int) -> Moving:
+        return cls.of(value, Poly.symbol(name), frozenset({name}))
+
+    @property
+    def moving(self) -> frozenset[str]:
+        return self._moving
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Moving) and self.expr == other.expr
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.expr)
+
+    def __floordiv__(self, other: int) -> int:
+        if not isinstance(other, int):
+            return NotImplemented
+        quotient = None if int(other) == 0 else _exact_quotient(self.expr, poly(other))
+        if quotient is None:
+            raise NotRolled("index_value", f"{self.expr} // {poly(other)} is no polynomial")
+        return _extent(int(self) // int(other), quotient, self, other)
+
+    def _no_polynomial(self, other: Any) -> Any:
+        raise NotRolled("index_value", f"{self.expr} has no fixed value, and this needs one")
+
+    __mod__ = __rmod__ = __rfloordiv__ = __divmod__ = __rdivmod__ = __truediv__ = __rtruediv__ = _no_polynomial
+    __lt__ = __le__ = __gt__ = __ge__ = _no_polynomial
+    __pow__ = __rpow__ = _no_polynomial  # type: ignore[assignment]
 
 
 def poly(value: int) -> Poly:
@@ -178,8 +262,16 @@ def plain(shape: Iterable[int]) -> tuple[int, ...]:
     return tuple(int(n) for n in shape)
 
 
-def _extent(value: int, expr: Poly) -> int:
-    return value if expr.value is not None else Extent(value, expr)
+_NONE: frozenset[str] = frozenset()
+
+
+def _extent(value: int, expr: Poly, *operands: int) -> int:
+    """The extent with this polynomial, computed of these operands: a plain int where no symbol is left."""
+    if expr.value is not None:
+        return expr.value
+    moving = _NONE.union(*(x.moving for x in operands if isinstance(x, Moving)))
+    moving = moving.intersection(expr.symbols) if moving else moving
+    return Moving.of(value, expr, moving) if moving else Extent(value, expr)
 
 
 def _exact_quotient(dividend: Poly, divisor: Poly) -> Poly | None:

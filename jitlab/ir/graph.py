@@ -29,10 +29,12 @@ class Node:
     """One value: an operation applied to other nodes of the same graph.
 
     `attrs` holds the attributes that scopes put on operations (`_XlaCompile`, `_XlaScope`, ...); `sources` the spans of the
-    user's program that this node stands for. Passes union sources, never drop them (design D13).
+    user's program that this node stands for. Passes union sources, never drop them (design D13). `weak` is the Python type
+    (int, float, complex, bool) of a 0-d value that is a Python number in the program, not a NumPy scalar: such a value gives
+    way in NumPy's promotion (NEP 50). Capture alone asks for it: in the graphs it makes every cast is written down.
     """
 
-    __slots__ = ("attrs", "inputs", "name", "op", "sources", "type")
+    __slots__ = ("attrs", "inputs", "name", "op", "sources", "type", "weak")
 
     def __init__(
         self,
@@ -50,6 +52,7 @@ class Node:
         self.name = name
         self.sources = sources
         self.attrs: dict[str, Any] = dict(attrs or {})
+        self.weak: Any = None
 
     __match_args__ = ("op", "inputs")
 

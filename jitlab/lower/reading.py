@@ -11,6 +11,7 @@ from jitlab.ir.program import Apply, CheckedIndex, Expr, Index, IndexValue, Load
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.indexing import Gather, Take
+from jitlab.ops.moving import Position as CheckedPosition
 from jitlab.ops.sources import Constant, Length
 from jitlab.ops.views import Reshape, View
 
@@ -65,6 +66,8 @@ class Reader:
             return self.scalar(node)
         if isinstance(op, Length):
             return Apply(Cast(np.dtype("i8")), (IndexValue(Index(self.sizes.of(op.extent))),), node.dtype, sources=node.sources)
+        if isinstance(op, CheckedPosition):
+            return CheckedIndex(self.read(node.inputs[0], ()), self.sizes.of(op.extent), self.check(node))
         if isinstance(op, Elementwise):
             args = tuple(self.read(source, broadcast_position(source, node, position)) for source in node.inputs)
             return Apply(op, args, node.dtype, sources=node.sources)

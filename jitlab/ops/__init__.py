@@ -85,6 +85,7 @@ from .host import HostCall, Input, Item
 from .indexing import Gather, ScatterAdd, ScatterUpdate, Take, basic_index, is_basic, read_index, write_index
 from .joining import Concatenate
 from .linear import BatchMatMul, MatMul
+from .moving import Position
 from .reductions import All, Any_, ArgMax, ArgMin, CountNonzero, Max, Mean, Min, Prod, Sum
 from .sources import Constant, Length, Parameter
 from .views import (
@@ -184,6 +185,7 @@ __all__ = [
     "NotEqual",
     "Operation",
     "Parameter",
+    "Position",
     "Pow",
     "Prod",
     "Range",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import TRACED_DTYPES, Extent, Node
+from jitlab.ir import TRACED_DTYPES, Extent, Node, Symbolic, as_length
 
 from .base import Unsupported
 from .build import as_node
@@ -21,6 +21,8 @@ def operand(x: Any) -> Any:
     """An operand of an elementwise function: nodes and numbers as they are (Python's are weak), arrays and lists as nodes."""
     if isinstance(x, Node) or type(x) in (bool, int, float, complex) or isinstance(x, Extent):
         return x
+    if isinstance(x, Symbolic):
+        return x.extent
     if isinstance(x, np.generic):
         _check_dtype(x.dtype)
         return x
@@ -92,6 +94,8 @@ def as_count(n: Any) -> int:
     """An integer of a shape or a repetition; Extents stay what they are."""
     if isinstance(n, Node):
         raise Unsupported("a size that is a traced value", "data_dependent")
+    if isinstance(n, Symbolic):
+        return as_length(n.extent)
     return n if isinstance(n, Extent) else operator.index(n)
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node, plain
+from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent
 
 from .emitter import Emitter
 
@@ -137,7 +137,7 @@ class Reduction(Operation):
 
     def result(self, *types: ArrayType) -> ArrayType:
         (x,) = types
-        if not self.has_identity and any(int(x.shape[axis]) == 0 for axis in self.axes):
+        if not self.has_identity and not all(at_least(x.shape[axis], 1) for axis in self.axes):
             raise ValueError(f"zero-size array to reduction operation {self.numpy_name} which has no identity")
         shape = tuple(n for axis, n in enumerate(x.shape) if axis not in self.axes)
         return ArrayType(shape, np.dtype(self.result_dtype(x.dtype)))
@@ -175,6 +175,12 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         extent: int = 1
         for shape in shapes:
             n = shape[axis] if len(shape) >= -axis else 1
+            if isinstance(n, Moving) or isinstance(extent, Moving):
+                if is_one(extent):
+                    extent = n
+                elif not is_one(n):
+                    same_extent(extent, n)  # or the loop is not rolled: one that may be 1 would broadcast
+                continue
             if int(extent) == 1:
                 extent = n
             elif int(n) not in (1, int(extent)):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Node, current_graph, plain
+from jitlab.ir import Extent, Moving, Node, NotRolled, at_least, current_graph, plain
 
 from .base import Elementwise, Operation
 from .sources import Constant, Length
@@ -55,7 +55,7 @@ def promotion_dtypes(operands: Sequence[Any]) -> list[Any]:
     """What `ufunc.resolve_dtypes` wants to know: dtypes, and int, float, complex for Python's weak numbers."""
     wanted: list[Any] = [_dtype_for_promotion(x) for x in operands]
     if all(isinstance(w, type) for w in wanted):
-        return [np.asarray(x).dtype for x in operands]
+        return [dtype_of(x) for x in operands]
     return wanted
 
 
@@ -69,13 +69,38 @@ def dtype_of(x: Any) -> np.dtype:
 
 def result_dtype(*operands: Any) -> np.dtype:
     """`np.result_type` of nodes and Python numbers."""
-    return np.result_type(*(x.dtype if isinstance(x, Node) else x for x in operands))
+    return np.result_type(*(_number_like(x) if isinstance(x, Node) else x for x in operands))
+
+
+def is_python_number(x: Any) -> bool:
+    """A number of Python's own, written in the program or traced: weak in promotion, unless it is a bool."""
+    if isinstance(x, Node):
+        return x.weak is not None
+    return type(x) in (bool, int, float, complex) or isinstance(x, Extent)
+
+
+def weak(x: Node) -> Node:
+    """The node marked as a Python number: a 0-d int64, float64, complex128 or bool that gives way in NumPy's promotion.
+
+    Traced Python numbers are such nodes: an index of a rolled loop, a float or an int that a loop carries, and what Python's
+    operators make of those alone. NumPy's functions give NumPy scalars, which are not weak. Mark nodes of your own only (a
+    new Parameter, Item or result): the mark belongs to the node, and everybody who reads it sees it.
+    """
+    kind = {"i": int, "f": float, "c": complex, "b": bool}[x.dtype.kind]
+    assert not x.shape and x.dtype.itemsize == {int: 8, float: 8, complex: 16, bool: 1}[kind], f"a Python number that is {x}"
+    x.weak = kind
+    return x
+
+
+def _number_like(x: Node) -> Any:
+    """What stands for a node in `np.result_type`."""
+    return x.dtype if x.weak is None or x.weak is bool else x.weak(0)
 
 
 def _dtype_for_promotion(x: Any) -> Any:
     """A dtype, or int, float, complex for Python's own numbers, which are weak."""
     if isinstance(x, Node):
-        return x.dtype
+        return x.dtype if x.weak is None or x.weak is bool else x.weak
     if type(x) is bool:
         return np.dtype(bool)
     for kind in (int, float, complex):
@@ -87,6 +112,13 @@ def _dtype_for_promotion(x: Any) -> Any:
 def _checked(x: Any, dtype: np.dtype) -> Any:
     """A Python integer that does not fit is NumPy's OverflowError, not a wrap."""
     if isinstance(x, int) and not isinstance(x, (bool, np.generic)) and dtype.kind in "iu":
+        if isinstance(x, Moving) and dtype == INT64:
+            return x
+        if isinstance(x, Moving):
+            least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+            if not (at_least(x - least, 0) and at_least(most - x, 0)):
+                raise NotRolled("index_value", f"{x.expr} may not fit into {dtype}")
+            return x
         fitting = dtype.type(x)
         return x if isinstance(x, Extent) else fitting
     return x

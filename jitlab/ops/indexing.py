@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Node, plain
+from jitlab.ir import ArrayType, Extent, Moving, Node, is_one, plain, same_extent, same_shape
 
+from . import moving
 from .base import Cost, Operation, Unsupported, broadcast_shapes
 from .build import apply, as_node, constant
 from .creation import zeros
@@ -206,6 +207,8 @@ def basic_index(x: ArrayType, index: Any) -> View:
 
 def slice_extents(s: slice, n: int) -> tuple[int, int, int]:
     """Start, length and step of a slice over an axis of n elements, clamped as Python does; Extents stay Extents."""
+    if isinstance(n, Moving) or any(map(moving.is_symbolic, (s.start, s.stop, s.step))):
+        return moving.slice_extents(s, n)
     for bound in (s.start, s.stop, s.step):
         if isinstance(bound, Node):
             raise Unsupported("a slice whose bounds are traced values", "data_dependent")
@@ -234,6 +237,8 @@ def slice_extents(s: slice, n: int) -> tuple[int, int, int]:
 
 def checked_position(position: Any, n: int, axis: int) -> int:
     """A non-negative position on an axis of n elements. Raises IndexError as NumPy does."""
+    if isinstance(n, Moving) or moving.is_symbolic(position):
+        return moving.position(position if moving.is_symbolic(position) else _integer(position), n, axis)
     i = _integer(position)
     if not -int(n) <= int(i) < int(n):
         raise IndexError(f"index {int(i)} is out of bounds for axis {axis} with size {int(n)}")
@@ -357,7 +362,9 @@ def _places(parts: Sequence[Any]) -> list[int]:
 
 
 def _is_integer(p: Any) -> bool:
-    """A number that can index: Python's and NumPy's integers, and 0-d integer arrays; no bools, no nodes."""
+    """A number that can index: Python's and NumPy's integers, and 0-d integer arrays; no bools, no nodes outside of loops."""
+    if moving.is_symbolic(p):
+        return True
     if isinstance(p, (bool, np.bool_, Node)):
         return False
     return isinstance(p, (int, np.integer)) or (isinstance(p, np.ndarray) and p.ndim == 0 and p.dtype.kind in "iu")
@@ -415,6 +422,8 @@ def _check_known(p: Any, n: int, axis: int) -> None:
     """IndexError now when the positions are written in the program and one is out of range."""
     if isinstance(p, Node) or any(isinstance(v, Node) for v in _leaves(p)):
         return
+    if isinstance(n, Moving):
+        return  # checked at run time
     values = np.asarray(p)
     wrong = values[(values < -int(n)) | (values >= int(n))] if values.size else values
     if wrong.size:
@@ -434,7 +443,7 @@ def _write_masked(x: Node, mask: Node, value: Any) -> Node:
     if mask.ndim > x.ndim:
         raise IndexError(f"too many indices for array: array is {x.ndim}-dimensional, but {mask.ndim} were indexed")
     for axis, (m, n) in enumerate(zip(mask.shape, x.shape, strict=False)):
-        if int(m) != int(n):
+        if not same_extent(m, n):
             raise IndexError(
                 "boolean index did not match indexed array along "
                 f"axis {axis}; size of axis is {int(n)} but size of corresponding boolean axis is {int(m)}"
@@ -456,9 +465,9 @@ def _fitting(value: Any, dtype: np.dtype) -> Any:
 
 def _assigned(value: Node, shape: tuple[int, ...]) -> Node:
     """The value broadcast to the region it is assigned to; leading axes of length 1 may be dropped."""
-    if plain(value.shape) == plain(shape):
+    if plain(value.shape) == plain(shape) and same_shape(value.shape, shape):
         return value
-    while value.ndim > len(shape) and int(value.shape[0]) == 1:
+    while value.ndim > len(shape) and is_one(value.shape[0]):
         value = reshape(value, value.shape[1:])
     try:
         return broadcast_to(value, shape)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Node, plain
+from jitlab.ir import ArrayType, Extent, Node, NotRolled, fixed, poly, same_extent, same_shape
 
 from .base import Cost, Operation
 from .build import apply, as_node, cast, constant, dtype_of, result_dtype
@@ -52,7 +52,7 @@ class Concatenate(Operation):
                     f"has {other.ndim} dimension(s)"
                 )
             for axis, (m, n) in enumerate(zip(first.shape, other.shape, strict=True)):
-                if axis != self.axis and int(m) != int(n):
+                if axis != self.axis and not same_extent(m, n):
                     raise ValueError(
                         "all the input array dimensions except for the concatenation axis must match exactly, but along "
                         f"dimension {axis}, the array at index 0 has size {int(m)} and the array at index {position} has "
@@ -112,7 +112,7 @@ def stack(parts: Sequence[Node], axis: int, dtype: Any = None) -> Node:
     """`np.stack(parts, axis, dtype=dtype)`."""
     if not parts:
         raise ValueError("need at least one array to stack")
-    if len({plain(x.shape) for x in parts}) > 1:
+    if not all(same_shape(x.shape, parts[0].shape) for x in parts):
         raise ValueError("all input arrays must have the same shape")
     axis = normalize_axis(axis, parts[0].ndim + 1)
     return concatenate([expand_dims(x, (axis,)) for x in parts], axis, dtype)
@@ -136,7 +136,7 @@ def _nested(value: Any, dtype: np.dtype) -> Node:
     if not any(isinstance(leaf, (Node, Extent)) for leaf in _leaves(value)):
         return constant(value, dtype)
     parts = [_nested(part, dtype) for part in value]
-    if len({plain(part.shape) for part in parts}) > 1:
+    if not all(same_shape(part.shape, parts[0].shape) for part in parts):
         raise ValueError(
             "setting an array element with a sequence. The requested array has an inhomogeneous shape after 1 dimensions."
         )
@@ -195,6 +195,8 @@ def roll(x: Node, shift: int, axis: int | None) -> Node:
         return reshape(roll(reshape(x, (x.type.size,)), shift, 0), x.shape)
     axis = normalize_axis(axis, x.ndim)
     n = x.shape[axis]
+    if not fixed(n):
+        raise NotRolled("extents", f"np.roll along an axis of length {poly(n)}, which moves with the loop")
     if int(n) == 0 or shift % int(n) == 0:
         return x
     whole = shift - shift % int(n)  # a multiple of n: shifts beyond the length wrap

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node, plain
+from jitlab.ir import ArrayType, Node, plain, same_extent
 
 from .arithmetic import conj, multiply
 from .base import Cost, Operation, broadcast_shapes
@@ -98,7 +98,7 @@ def check_matmul(x: ArrayType, y: ArrayType) -> None:
                 f"(has 0, gufunc core with signature {signature} requires 1)"
             )
     k, axis = y.shape[-2 if y.ndim > 1 else 0], 0
-    if int(x.shape[-1]) != int(k):
+    if not same_extent(x.shape[-1], k):
         raise ValueError(
             f"matmul: Input operand 1 has a mismatch in its core dimension {axis}, with gufunc signature {signature} "
             f"(size {int(k)} is different from {int(x.shape[-1])})"
@@ -149,7 +149,7 @@ def dot(x: Node, y: Node) -> Node:
 def check_dot(x: Node, y: Node) -> None:
     """Raises NumPy's ValueError unless the summed axes agree."""
     axis = max(y.ndim - 2, 0)
-    if int(x.shape[-1]) != int(y.shape[axis]):
+    if not same_extent(x.shape[-1], y.shape[axis]):
         raise ValueError(
             f"shapes {_text(x.shape)} and {_text(y.shape)} not aligned: "
             f"{int(x.shape[-1])} (dim {x.ndim - 1}) != {int(y.shape[axis])} (dim {axis})"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Node, plain
+from jitlab.ir import Extent, Moving, Node, NotRolled, Symbolic, plain, same_extent
 
 from . import arithmetic as ar
 from . import joining, linear
@@ -18,6 +18,7 @@ from .base import Reduction, Unsupported, broadcast_shapes
 from .build import apply, as_node, cast, constant, dtype_of, elementwise
 from .creation import Eye, LinSpace, Range, Tri, fill, zeros
 from .indexing import Gather, Take, read_index, write_index
+from .moving import length_of_range
 from .rules_elementwise import FUNCTIONS as ELEMENTWISE
 from .rules_elementwise import UFUNCS, choose
 from .views import View, broadcast_to, expand_dims, reshape, transpose
@@ -300,7 +301,7 @@ def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, 
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
-    numbers = (start, stop, step)
+    numbers = start, stop, step = tuple(n.extent if isinstance(n, Symbolic) else n for n in (start, stop, step))
     if any(isinstance(n, Node) for n in numbers):
         raise Unsupported("arange with traced bounds: how many elements there are depends on the data", "data_dependent")
     if not all(isinstance(n, (int, float, np.integer, np.floating)) and not isinstance(n, bool) for n in numbers):
@@ -322,8 +323,12 @@ def _range_dtype(*numbers: Any) -> np.dtype:
 
 def _range_length(start: Any, stop: Any, step: Any) -> int:
     """How many elements arange has; an Extent where the bounds are."""
+    if isinstance(step, Moving) or (isinstance(step, float) and any(isinstance(n, Moving) for n in (start, stop))):
+        raise NotRolled("extents", "np.arange with steps that move with the loop")
     if step == 0:
         raise ZeroDivisionError("division by zero")
+    if any(isinstance(n, Moving) for n in (start, stop)):
+        return length_of_range(start, stop, step)
     if all(isinstance(n, (int, np.integer)) for n in (start, stop, step)):
         span = stop - start if step > 0 else start - stop
         if int(span) <= 0:
@@ -668,7 +673,7 @@ def inner(a: Any, b: Any, /) -> Node:
     x, y = node(a), node(b)
     if x.ndim == 0 or y.ndim == 0:
         return ar.multiply(x, y)
-    if int(x.shape[-1]) != int(y.shape[-1]):
+    if not same_extent(x.shape[-1], y.shape[-1]):
         raise ValueError(
             f"shapes {_text(x.shape)} and {_text(y.shape)} not aligned: {int(x.shape[-1])} (dim {x.ndim - 1}) != "
             f"{int(y.shape[-1])} (dim {y.ndim - 1})"
@@ -679,7 +684,7 @@ def inner(a: Any, b: Any, /) -> Node:
 def vdot(a: Any, b: Any, /) -> Node:
     x, y = node(a), node(b)
     x, y = reshape(x, (x.type.size,)), reshape(y, (y.type.size,))
-    if int(x.shape[0]) != int(y.shape[0]):
+    if not same_extent(x.shape[0], y.shape[0]):
         raise ValueError("cannot reshape array" if x.ndim != y.ndim else f"vectors of {x.shape[0]} and {y.shape[0]} elements")
     return linear.matmul(ar.conj(x), y)
 
@@ -693,7 +698,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Node:
     if len(mine) != len(theirs):
         raise ValueError("shape-mismatch for sum")
     mine, theirs = [as_axis(m, x.ndim) for m in mine], [as_axis(t, y.ndim) for t in theirs]
-    if any(int(x.shape[m]) != int(y.shape[t]) for m, t in zip(mine, theirs, strict=True)):
+    if not all(same_extent(x.shape[m], y.shape[t]) for m, t in zip(mine, theirs, strict=True)):
         raise ValueError("shape-mismatch for sum")
     left = [axis for axis in range(x.ndim) if axis not in mine]
     right = [axis for axis in range(y.ndim) if axis not in theirs]

@@ -14,7 +14,7 @@ from . import comparison as co
 from . import functions as fu
 from .arguments import as_count, as_dtype, node, nodes, operand, refuse
 from .base import Elementwise, Unsupported, broadcast_shapes
-from .build import apply, as_node, cast, constant, dtype_of, elementwise, result_dtype, shape_of
+from .build import apply, as_node, cast, constant, dtype_of, elementwise, is_python_number, result_dtype, shape_of
 from .creation import fill
 from .elementwise import Select
 from .linear import matmul
@@ -144,8 +144,8 @@ def choose(condition: Node, x: Any, y: Any) -> Node:
 
 
 def _common(xs: list[Any]) -> np.dtype:
-    if all(type(x) in (bool, int, float, complex) for x in xs):
-        return np.result_type(*(np.asarray(x).dtype for x in xs))
+    if all(map(is_python_number, xs)):
+        return np.result_type(*map(dtype_of, xs))
     return result_dtype(*(int(x) if isinstance(x, Extent) else x for x in xs))
 
 
@@ -306,7 +306,7 @@ def python_extreme(op: type[Elementwise]) -> Rule:
         xs = [operand(x) for x in (first, *rest)]
         if any(shape_of(x) for x in xs):
             raise Unsupported("Python's max or min of arrays: their truth is ambiguous")
-        strong = {dtype_of(x) for x in xs if type(x) not in (int, float, complex)}
+        strong = {dtype_of(x) for x in xs if type(x) is bool or not is_python_number(x)} or {dtype_of(x) for x in xs}
         dtype = _common(xs)
         if len(strong) != 1 or strong != {dtype}:
             raise Unsupported("Python's max or min of different dtypes: which one results depends on the data", "dtype")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Node, plain
+from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, as_length, at_least, fixed, plain, poly, same_extent
 
 from .arguments import as_axis, as_count, as_shape
 from .base import Operation, Unsupported
@@ -134,6 +134,12 @@ def _new_shape(x: ArrayType, shape: Any) -> tuple[int, ...]:
     for n in given:
         if int(n) >= 0:
             known = n * known
+    if any(isinstance(n, Moving) for n in (known, x.size)):
+        if open_axes:
+            given[open_axes[0]] = as_length(x.size // known)  # refused where that is no polynomial
+        else:
+            same_extent(known, x.size)
+        return tuple(given)
     misfit = f"cannot reshape array of size {int(x.size)} into shape {_text(given)}"
     if open_axes:
         if int(known) == 0 or int(x.size) % int(known):
@@ -208,9 +214,9 @@ def diagonal_view(x: ArrayType, offset: Any, axis1: Any, axis2: Any) -> View:
         raise ValueError("axis1 and axis2 cannot be the same")
     down, right = max(-k, 0), max(k, 0)
     rows, columns = x.shape[a] - down, x.shape[b] - right
-    length = rows if int(rows) <= int(columns) else columns
+    length = rows if at_least(columns - rows, 0) else columns
     rest = [axis for axis in range(x.ndim) if axis not in (a, b)]
-    length = length if int(length) > 0 else 0
+    length = length if at_least(length, 1) else 0
     entries: list[tuple[int, int, int | None]] = []
     for axis in range(x.ndim):
         if axis in (a, b):
@@ -237,6 +243,8 @@ def atleast(ndim: int) -> ViewRule:
 def array_split(x: ArrayType, indices_or_sections: Any, axis: Any = 0) -> list[Steps]:
     axis = as_axis(axis, x.ndim)
     n = x.shape[axis]
+    if not fixed(n):
+        raise NotRolled("extents", f"a split of an axis of length {poly(n)}, which moves with the loop")
     bounds = _bounds(indices_or_sections, n)
     if bounds is None:
         sections = as_count(indices_or_sections)
@@ -287,6 +295,8 @@ def unstack(x: ArrayType, /, *, axis: Any = 0) -> list[Steps]:
     if x.ndim == 0:
         raise ValueError("Input array must be at least 1-d.")
     axis = as_axis(axis, x.ndim)
+    if not fixed(x.shape[axis]):
+        raise NotRolled("extents", f"np.unstack along an axis of length {poly(x.shape[axis])}, which moves with the loop")
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
     result: list[Steps] = []
     for i in range(int(x.shape[axis])):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node, plain
+from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent, same_shape
 
 from .base import Cost, Operation
 from .build import apply
@@ -65,7 +65,7 @@ class View(Operation):
 
         (x,) = inputs
         used = {axis for _, _, axis in self.map}
-        summed = tuple(axis for axis, n in enumerate(self.shape) if axis not in used and int(n) != 1)
+        summed = tuple(axis for axis, n in enumerate(self.shape) if axis not in used and not is_one(n))
         if summed:  # a broadcast: sum over the axes that repeat
             g = expand_dims(apply(Sum(summed), g), summed)
         shape = tuple(1 if axis in summed else n for axis, n in enumerate(self.shape))
@@ -199,8 +199,9 @@ def expand_dims_view(x: ArrayType, axes: Sequence[int]) -> View:
 
 def squeeze_view(x: ArrayType, axes: Sequence[int] | None = None) -> View:
     """The view of `np.squeeze(x, axes)`."""
-    gone = {a for a, n in enumerate(x.shape) if int(n) == 1} if axes is None else {normalize_axis(a, x.ndim) for a in axes}
-    if any(int(x.shape[axis]) != 1 for axis in gone):
+    ones = range(x.ndim) if axes is None else [normalize_axis(a, x.ndim) for a in axes]
+    gone = {axis for axis in ones if axes is not None or _is_always_one(x.shape[axis])}
+    if not all(_is_always_one(x.shape[axis]) for axis in gone):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     kept = [axis for axis in range(x.ndim) if axis not in gone]
     entries = tuple((0, 1, kept.index(axis)) if axis in kept else (0, 1, None) for axis in range(x.ndim))
@@ -211,14 +212,14 @@ def broadcast_view(x: ArrayType, shape: Sequence[int]) -> View:
     """The view of `np.broadcast_to(x, shape)`."""
     shape = tuple(shape)
     extra = len(shape) - x.ndim
-    if extra < 0 or any(int(n) not in (1, int(m)) for n, m in zip(x.shape, shape[extra:], strict=True)):
+    if extra < 0 or not all(is_one(n) or same_extent(n, m) for n, m in zip(x.shape, shape[extra:], strict=True)):
         raise ValueError(
             "operands could not be broadcast together with remapped shapes [original->remapped]: "
             f"{plain(x.shape)} and requested shape {plain(shape)}"
         )
     entries: list[tuple[int, int, int | None]] = []
     for axis, n in enumerate(x.shape):
-        repeated = int(n) == 1 and int(shape[axis + extra]) != 1
+        repeated = is_one(n) and not is_one(shape[axis + extra])
         entries.append((0, 1, None) if repeated else (0, 1, axis + extra))
     return View(tuple(entries), shape)
 
@@ -236,11 +237,23 @@ def squeeze(x: Node, axes: Sequence[int] | None = None) -> Node:
 
 
 def broadcast_to(x: Node, shape: Sequence[int]) -> Node:
-    return x if plain(x.shape) == plain(shape) else apply(broadcast_view(x.type, shape), x)
+    if plain(x.shape) == plain(shape) and same_shape(x.shape, shape):
+        return x
+    return apply(broadcast_view(x.type, shape), x)
 
 
 def reshape(x: Node, shape: Sequence[int]) -> Node:
-    return x if plain(x.shape) == plain(shape) else apply(Reshape(tuple(shape)), x)
+    if plain(x.shape) == plain(shape):
+        same_shape(x.shape, shape)
+        return x
+    if any(isinstance(n, Moving) for n in (*x.shape, *shape)):
+        same_extent(x.type.size, math.prod(shape))
+    return apply(Reshape(tuple(shape)), x)
+
+
+def _is_always_one(n: int) -> bool:
+    """1 in every iteration; one that may be 1 in some of them only is refused."""
+    return is_one(n) or (isinstance(n, Moving) and not at_least(n, 2))
 
 
 def normalize_axis(axis: Any, ndim: int) -> int:
