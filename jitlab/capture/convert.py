@@ -12,6 +12,7 @@ import builtins
 import copy
 import inspect
 import linecache
+import re
 import sys
 import textwrap
 import threading
@@ -19,9 +20,9 @@ import types
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .positions import register
+from .flow import ADDED, HOOK, FlowConverter, argument_names, bound_names, is_added, looks_at_frames, walrus_names
+from .positions import register, register_added
 
-HOOK = "__jl__"
 _BUILTIN_NAMES = frozenset(dir(builtins))
 #: Calls that look at the frame they stand in; they stay as they are.
 _FRAME_CALLS = frozenset({"super", "locals", "vars", "dir", "globals", "eval", "exec", "__import__"})
@@ -62,6 +63,7 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
     factory = _factory(body, code.co_freevars)
     module = ast.Module(body=[factory], type_ignores=[])
     flags = code.co_flags & _FUTURE_FLAGS
+    ast.fix_missing_locations(module)
     compiled = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
     new = _inner_code(compiled, code.co_name, code.co_firstlineno)
     if new is None or not set(new.co_freevars) <= {HOOK, *code.co_freevars}:
@@ -71,10 +73,24 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
     return new
 
 
-def _qualified(code: types.CodeType, before: str, name: str) -> types.CodeType:
-    """The code, and that of the functions in it, under the name that the user's has, not the factory's."""
-    constants = tuple(_qualified(c, before, name) if isinstance(c, types.CodeType) else c for c in code.co_consts)
-    return code.replace(co_qualname=name + code.co_qualname.removeprefix(before), co_consts=constants)
+def _qualified(code: types.CodeType, before: str, name: str, around: types.CodeType | None = None) -> types.CodeType:
+    """The code, and that of the functions in it, under the name that the user's has, not the factory's.
+
+    Functions that conversion added run the user's own lines: they bear the name of the function around them.
+    """
+    added = around is not None and is_added(code)
+    qualified = around.co_qualname if added and around is not None else _ADDED_PARTS.sub("", code.co_qualname)
+    if not added:
+        qualified = name + qualified.removeprefix(before) if qualified.startswith(before) else qualified
+    named = code.replace(co_qualname=qualified, co_name=around.co_name if added and around is not None else code.co_name)
+    constants = tuple(_qualified(c, before, name, named) if isinstance(c, types.CodeType) else c for c in code.co_consts)
+    named = named.replace(co_consts=constants)
+    if added:
+        register_added(named)
+    return named
+
+
+_ADDED_PARTS = re.compile(rf"\.{ADDED}\w+\.<locals>")
 
 
 _FUTURE_FLAGS = 0
@@ -190,13 +206,14 @@ def _body_column(node: ast.FunctionDef | ast.Lambda) -> tuple[int, int, int, int
     return body.lineno, body.col_offset, body.end_lineno or body.lineno, body.end_col_offset or 0
 
 
-class Converter(ast.NodeTransformer):
+class Converter(FlowConverter):
     """Rewrites one function (or the statements of a cell). `scopes` are the names that are local, innermost last."""
 
     def __init__(self, classes: Sequence[str] = ()) -> None:
         self.classes = list(classes)
         self.scopes: list[frozenset[str]] = []
         self.outward: list[frozenset[str]] = []  # names declared global or nonlocal
+        self.flows = []
 
     # ---- definitions
     def function(self, node: ast.FunctionDef | ast.Lambda) -> ast.stmt:
@@ -226,16 +243,22 @@ class Converter(ast.NodeTransformer):
         )  # fmt: skip
 
     def _definition(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        bound, outward = _bound_names(node)
+        inner, free, outer = bound_names(node.body)
+        bound = inner | argument_names(node.args)
         self.scopes.append(bound)
-        self.outward.append(outward)
-        node.body = self.block(node.body)
+        self.outward.append(free | outer)
+        if looks_at_frames(node.body):
+            self.flows.append(None)
+            node.body = self.block(node.body)
+            self.flows.pop()
+        else:
+            self.flowing(node, bound, free, outer)
         self.outward.pop()
         self.scopes.pop()
         return node
 
     def _lambda(self, node: ast.Lambda) -> ast.Lambda:
-        self.scopes.append(_argument_names(node.args) | _walrus_names(node.body))
+        self.scopes.append(argument_names(node.args) | walrus_names(node.body))
         self.outward.append(frozenset())
         node.body = self.visit(node.body)
         self.outward.pop()
@@ -276,7 +299,9 @@ class Converter(ast.NodeTransformer):
         self.classes.append(node.name)
         self.scopes.append(frozenset())
         self.outward.append(frozenset())
+        self.flows.append(None)
         node.body = self.block(node.body)
+        self.flows.pop()
         self.outward.pop()
         self.scopes.pop()
         self.classes.pop()
@@ -308,6 +333,9 @@ class Converter(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         if isinstance(node.func, ast.Name) and node.func.id in _FRAME_CALLS and not self._is_local(node.func.id):
             node.args = [self.visit(a) for a in node.args]
+            if node.func.id == "super" and not node.args and self.flow is not None and self.flow.depth and self.flow.first:
+                names = ("__class__", self.flow.first)  # what Python finds by itself where the function is the user's own
+                node.args = [ast.copy_location(ast.Name(name, ast.Load()), node) for name in names]
             return node
         if isinstance(node.func, ast.Attribute):  # a method: bound here, called by the hook
             function: ast.expr = ast.copy_location(
@@ -329,12 +357,6 @@ class Converter(ast.NodeTransformer):
     visit_List = visit_Dict = visit_Set = _container
 
     # ---- iteration and unpacking
-    def visit_For(self, node: ast.For) -> ast.AST:
-        node.iter = self.hook("iterate", node.iter, self.visit(node.iter))
-        node.target = self.visit(node.target)
-        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
-        return node
-
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
         node.iter = self.hook("iterate", node.iter, self.visit(node.iter))
         node.target = self.visit(node.target)
@@ -369,15 +391,6 @@ class Converter(ast.NodeTransformer):
         return self.generic_visit(node)
 
     # ---- left as they are
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        node.target = self.visit(node.target)
-        node.value = None if node.value is None else self.visit(node.value)
-        return node
-
-    def visit_Global(self, node: ast.Global) -> ast.AST:
-        node.names = [self.mangled(name) for name in node.names]
-        return node
-
     def visit_MatchValue(self, node: ast.MatchValue) -> ast.AST:
         return node
 
@@ -418,47 +431,6 @@ class _Visited(ast.expr):
         super().__init__()
         self.value = value
         ast.copy_location(self, value)
-
-
-def _argument_names(args: ast.arguments) -> frozenset[str]:
-    every = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
-    return frozenset(arg.arg for arg in every if arg is not None)
-
-
-def _walrus_names(node: ast.AST) -> frozenset[str]:
-    return frozenset(n.target.id for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
-
-
-def _bound_names(node: ast.FunctionDef) -> tuple[frozenset[str], frozenset[str]]:
-    """Names that are local to a function, and those it declares global or nonlocal."""
-    bound: set[str] = set(_argument_names(node.args))
-    outward: set[str] = set()
-
-    def walk(child: ast.AST) -> None:
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            bound.add(child.name)
-            return
-        if isinstance(child, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            bound.update(_walrus_names(child))
-            return
-        if isinstance(child, (ast.Global, ast.Nonlocal)):
-            outward.update(child.names)
-        elif isinstance(child, ast.Name) and isinstance(child.ctx, (ast.Store, ast.Del)):
-            bound.add(child.id)
-        elif isinstance(child, (ast.Import, ast.ImportFrom)):
-            bound.update((a.asname or a.name).split(".")[0] for a in child.names)
-        elif isinstance(child, ast.ExceptHandler) and child.name:
-            bound.add(child.name)
-        elif isinstance(child, (ast.MatchAs, ast.MatchStar)) and child.name:
-            bound.add(child.name)
-        elif isinstance(child, ast.MatchMapping) and child.rest:
-            bound.add(child.rest)
-        for grandchild in ast.iter_child_nodes(child):
-            walk(grandchild)
-
-    for statement in node.body:
-        walk(statement)
-    return frozenset(bound - outward), frozenset(outward)
 
 
 def _yields(node: ast.FunctionDef) -> bool:

@@ -16,13 +16,19 @@ import numpy as np
 from jitlab.ir import TRACED_DTYPES
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
+from . import staging
 from .convert import converted
 from .draws import draw
 from .facts import CREATION
 from .host import is_numpy
+from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .positions import is_converted, is_user_file
+from .staging import Body, run
 from .state import Capture, current_capture
 from .tensor import Tensor
+
+
+Names = tuple[str, ...]
 
 
 class Hooks:
@@ -86,6 +92,103 @@ class Hooks:
             return capture.value(owner)
         return capture.place(owner)
 
+    # ---- control flow: what Python does, unless a test or an iterable is traced
+    BREAK, CONTINUE = BREAK, CONTINUE
+
+    def returned(self, value: Any) -> Returned:
+        return Returned(value)
+
+    def value_of(self, outcome: Outcome) -> Any:
+        """What a function returns that was left so."""
+        if outcome is None:
+            return None
+        return outcome.value if isinstance(outcome, Returned) else staging.returned_value(outcome)
+
+    def jumped(self, outcome: Outcome) -> bool:
+        """Does the program go on elsewhere?"""
+        return outcome is not None and (not isinstance(outcome, Mixed) or staging.refuse_mixed(outcome))
+
+    def follow(self, outcome: Outcome, rest: Body, assigned: Names, leave: Names) -> Outcome:
+        """What comes after a statement that may have jumped."""
+        if outcome is None:
+            return run(rest)
+        return staging.follow(outcome, rest, assigned, leave) if isinstance(outcome, Mixed) else outcome
+
+    def if_(self, test: Any, then: Body, orelse: Body | None, assigned: Names, live: Names) -> None:
+        if type(test) in _TESTABLE or not staging.is_traced(test):
+            if test:
+                run(then)
+            elif orelse is not None:
+                run(orelse)
+        else:
+            staging.if_(test, then, orelse, assigned, live)
+
+    def if_jump(
+        self, test: Any, then: Body, orelse: Body | None, rest: Body | None, assigned: Names, live: Names, leave: Names
+    ) -> Outcome:
+        if type(test) not in _TESTABLE and staging.is_traced(test):
+            return staging.if_jump(test, then, orelse, rest, assigned, live, leave)
+        side = then if test else orelse
+        outcome = None if side is None else run(side)
+        return self.follow(outcome, rest, assigned, leave) if rest is not None else outcome
+
+    def while_(
+        self, test: Callable[[], Any], body: Body, orelse: Body | None, assigned: Names, after: Names, head: Names,
+        reads: Names,
+    ) -> Outcome:  # fmt: skip
+        loop = staging.Names(assigned, after, head, reads)
+        return staging.while_(test, body, orelse, loop)
+
+    def for_(
+        self, iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, targets: Names, assigned: Names,
+        after: Names, head: Names, reads: Names,
+    ) -> Outcome:  # fmt: skip
+        loop = staging.Names(assigned, after, head, reads, targets)
+        return staging.for_(self, iterable, body, orelse, loop)
+
+    def choose(self, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+        """`a if test else b`."""
+        if type(test) in _TESTABLE or not staging.is_traced(test):
+            return then() if test else orelse()
+        return staging.choose(test, then, orelse)
+
+    def and_(self, value: Any, *others: Callable[[], Any]) -> Any:
+        for number, other in enumerate(others):
+            if type(value) not in _TESTABLE and staging.is_traced(value):
+                return staging.both(value, lambda number=number: self.and_(others[number](), *others[number + 1 :]))
+            if not value:
+                return value
+            value = other()
+        return value
+
+    def or_(self, value: Any, *others: Callable[[], Any]) -> Any:
+        for number, other in enumerate(others):
+            if type(value) not in _TESTABLE and staging.is_traced(value):
+                return staging.either(value, lambda number=number: self.or_(others[number](), *others[number + 1 :]))
+            if value:
+                return value
+            value = other()
+        return value
+
+    def not_(self, value: Any) -> Any:
+        if type(value) in _TESTABLE or not staging.is_traced(value):
+            return not value
+        return staging.negated(value)
+
+    def compare(self, left: Any, signs: tuple[str, ...], *others: Callable[[], Any]) -> Any:
+        """`a < b <= c`, `a in b`."""
+        right = others[0]()
+        result = compared(signs[0], left, right)
+        if len(signs) == 1:
+            return result
+        return self.and_(result, lambda: self.compare(right, signs[1:], *others[1:]))
+
+    def checked(self, test: Any, message: Callable[[], Any] | None) -> bool:
+        """Does an `assert` hold, as far as it is known now?"""
+        if type(test) in _TESTABLE or not staging.is_traced(test):
+            return bool(test)
+        return staging.check(test, message)
+
     def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()
         if capture is None:
@@ -101,6 +204,23 @@ _AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
     "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow, "LShift": operator.ilshift,
     "RShift": operator.irshift, "BitAnd": operator.iand, "BitOr": operator.ior, "BitXor": operator.ixor,
 }  # fmt: skip
+
+_TESTABLE = frozenset({bool, int, float, str, type(None), list, tuple, dict})
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge, "Eq": operator.eq, "NotEq": operator.ne,
+    "Is": operator.is_, "IsNot": operator.is_not,
+}  # fmt: skip
+
+
+def compared(sign: str, left: Any, right: Any) -> Any:
+    if sign in ("In", "NotIn"):
+        if staging.is_traced(left) or staging.is_traced(right):
+            found = staging.contains(right, left)
+            return HOOKS.not_(found) if sign == "NotIn" else found
+        return left in right if sign == "In" else left not in right
+    return _COMPARISONS[sign](left, right)
+
 
 _NEVER_ARRAYS = frozenset(
     {types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc, str, type(None), bool}

@@ -24,6 +24,8 @@ _LIBRARY = tuple(
 
 #: Converted code by id: code objects of two files may be equal, and hashing one is slow.
 _converted: dict[int, CodeType] = {}
+_added: dict[int, CodeType] = {}
+_wrappers: dict[int, CodeType] = {}
 _spans: dict[tuple[int, int], Source] = {}
 _user: dict[str, bool] = {}
 
@@ -34,6 +36,24 @@ def register(code: CodeType) -> None:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             register(constant)
+
+
+def register_added(code: CodeType) -> None:
+    """Frames of this code run the user's lines for the frame around them."""
+    _added[id(code)] = code
+
+
+#: The function by which a wrapping statement calls a block of a cell.
+CALLED_BACK = "called_back"
+
+
+def register_wrapper(code: CodeType) -> None:
+    """A frame of this code stands for a statement of the user's only where no block of it runs."""
+    _wrappers[id(code)] = code
+
+
+def is_added(code: CodeType) -> bool:
+    return id(code) in _added
 
 
 def is_converted(code: CodeType) -> bool:
@@ -73,13 +93,32 @@ def user_frame() -> FrameType | None:
     return first_user
 
 
+def cell_traceback(whole: TracebackType | None) -> TracebackType | None:
+    """The frames of a cell: without ours, and without the statements whose blocks we ran."""
+    entries: list[TracebackType] = []
+    while whole is not None:
+        if whole.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            if whole.tb_frame.f_code.co_name == CALLED_BACK and entries and id(entries[-1].tb_frame.f_code) in _wrappers:
+                entries.pop()
+        else:
+            entries.append(whole)
+        whole = whole.tb_next
+    result: TracebackType | None = None
+    for entry in reversed(entries):
+        result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return result
+
+
 def user_traceback(error: BaseException) -> TracebackType | None:
     """The traceback of an error without our own frames; whole when it has no others and may be our fault."""
     frames = []
     traceback = error.__traceback__
     while traceback is not None:
-        filename = traceback.tb_frame.f_code.co_filename
-        if is_converted(traceback.tb_frame.f_code) or not filename.startswith((_PACKAGE, contextlib.__file__)):
+        code = traceback.tb_frame.f_code
+        filename = code.co_filename
+        if id(code) in _added and frames and is_converted(frames[-1].tb_frame.f_code):
+            frames.pop()  # the frame around it, at the head of the `if` or the loop
+        if is_converted(code) or not filename.startswith((_PACKAGE, contextlib.__file__)):
             frames.append(traceback)
         traceback = traceback.tb_next
     if not frames and not isinstance(error, (JitlabError, TypeError, ValueError, IndexError)):
