@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
+import sys
 import time
+import types
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Any
+
+import numpy as np
 
 from jitlab import events
 from jitlab.errors import CaptureError, InvalidArgumentError, JitlabError
@@ -26,8 +32,23 @@ from .draws import random_state, set_random_state
 from .hooks import HOOKS
 from .host import NotReplayable
 from .pieces import MISSING, CellCapture, CellStructure, EndPiece, Names, Namespace, PieceTrace, StaticNeeded, finish_piece
-from .positions import describe, display_name, spans
-from .statements import RESULT, Block, CellProgram, Condition, Jump, Loop, Segment, Statement, is_scope
+from .positions import cell_traceback, describe, display_name, is_user_file, spans
+from .splitting import TEMPORARY
+from .statements import (
+    BODY,
+    RESULT,
+    Block,
+    CellProgram,
+    Compiler,
+    Condition,
+    Jump,
+    Loop,
+    Segment,
+    Statement,
+    Wrapped,
+    is_scope,
+)
+from .tensor import Tensor
 from .trace import Trace
 
 Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
@@ -36,6 +57,9 @@ Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
 MOST_TRACES = 16
 #: Cells whose traces are kept for the next time they are run.
 MOST_PROGRAMS = 256
+#: How the names begin that only stand in the namespace while a cell runs.
+OURS = "__jl_"
+EMPTY: Mapping[str, Any] = {}
 
 
 @dataclass
@@ -53,15 +77,29 @@ class _Run:
     """One run of a cell."""
 
     def __init__(
-        self, program: CellProgram, namespace: Namespace, executor: Executor, *, strict: bool, title: str, result: CellResult
-    ) -> None:
+        self, program: CellProgram, namespace: Namespace, executor: Executor, *, strict: bool, title: str, result: CellResult,
+        display: Callable[[Any], None],
+    ) -> None:  # fmt: skip
         self.program = program
         self.namespace = namespace
         self.executor = executor
         self.strict = strict
         self.title = title
         self.result = result
+        self.display = display
         self.scopes: list[Statement] = []
+        self.is_watched = False  # np.errstate asks to raise, to call, to print or to log
+
+    def __enter__(self) -> None:
+        self.namespace.setdefault("__builtins__", builtins)
+        self.look_at_errstate()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """An error shows the cell's own frames; the names that stood for steps are gone."""
+        if error is not None:
+            error.__traceback__ = cell_traceback(traceback)
+        for name in [name for name in self.namespace if isinstance(name, str) and name.startswith(OURS)]:
+            del self.namespace[name]
 
     # ---- control flow
     def block(self, block: Block) -> str:
@@ -71,37 +109,80 @@ class _Run:
                 self.segment(step)
             elif isinstance(step, Jump):
                 return step.kind
-            elif isinstance(step, Condition):
-                jump = self.block(step.body if eval(step.test, self.namespace) else step.orelse)
-                if jump:
-                    return jump
             else:
-                jump = self.loop(step)
+                jump = self.compound(step)
                 if jump:
                     return jump
         return ""
 
-    def loop(self, loop: Loop) -> str:
-        for _ in self._turns(loop):
-            if self.block(loop.body) == "break":
-                return ""
-        return self.block(loop.orelse)
+    async def top(self, block: Block) -> None:
+        """The whole cell; its statements may wait."""
+        for step in block:
+            if isinstance(step, Segment):
+                at = 0
+                while at < len(step.statements):
+                    statement = step.statements[at]
+                    if statement.waits:
+                        await self.wait(statement)
+                        at += 1
+                    else:
+                        at += self.piece(step, at)
+            elif not isinstance(step, Jump):
+                self.compound(step)
 
-    def _turns(self, loop: Loop) -> Iterator[None]:
-        if isinstance(loop.node, ast.While):
-            while eval(loop.header, self.namespace):
-                yield
-            return
-        for item in eval(loop.header, self.namespace):
-            if isinstance(loop.node.target, ast.Name):
-                self.namespace[loop.node.target.id] = item
+    def compound(self, step: Condition | Loop | Wrapped) -> str:
+        if isinstance(step, Condition):
+            return self.block(step.body if self.test(step.test, step.node.test) else step.orelse)
+        if isinstance(step, Wrapped):
+            return self.wrapped(step)
+        while True:
+            if step.before is not None:
+                self.segment(step.before)
+            if not self.test(step.test, step.node.test):
+                return self.block(step.orelse)
+            if self.block(step.body) == "break":
+                return ""
+
+    def test(self, code: types.CodeType, node: ast.expr) -> bool:
+        """Is a condition true?"""
+        try:
+            return bool(eval(code, self.namespace))
+        finally:
+            for name in code.co_names:
+                if name.startswith(TEMPORARY):
+                    self.namespace.pop(name, None)
+
+    def wrapped(self, step: Wrapped) -> str:
+        """Python runs the statement, and calls this for each of its blocks."""
+        jump = ""
+
+        def called_back(number: int) -> bool:
+            nonlocal jump
+            error = sys.exc_info()[1]
+            if number in step.handlers and error is not None:
+                error.__traceback__ = cell_traceback(error.__traceback__)
+            self.look_at_errstate()
+            found = self.block(step.blocks[number])
+            if number == 0 and step.is_loop:
+                return found == "break"
+            jump = found
+            return bool(found)
+
+        outer = self.namespace.get(BODY, MISSING)
+        self.namespace[BODY] = called_back
+        try:
+            exec(step.code, self.namespace)
+        finally:
+            if outer is MISSING:
+                del self.namespace[BODY]
             else:
-                self.namespace[RESULT] = item
-                try:
-                    exec(loop.assign, self.namespace)  # type: ignore[arg-type]
-                finally:
-                    del self.namespace[RESULT]
-            yield
+                self.namespace[BODY] = outer
+            self.look_at_errstate()
+        return jump
+
+    def look_at_errstate(self) -> None:
+        """Somebody asked NumPy to raise or to call: compiled code does neither."""
+        self.is_watched = any(how not in ("ignore", "warn") for how in np.geterr().values())
 
     # ---- pieces
     def segment(self, segment: Segment) -> None:
@@ -112,26 +193,29 @@ class _Run:
     def piece(self, segment: Segment, at: int) -> int:
         """Run a piece that starts at a statement, or that statement as Python; how many statements it was."""
         statement = segment.statements[at]
-        if statement.plain_reason is not None:
-            self.plain(statement, *statement.plain_reason)
+        if statement.header and not self.may_work(statement.node):
+            exec(statement.plain(), self.namespace)
             return 1
+        if self.is_watched:
+            return self.alone(segment, at, "errstate", "np.errstate asks NumPy to tell of floating-point errors")
+        if statement.plain_reason is not None and not self.take_apart(segment, at):
+            return self.alone(segment, at, *statement.plain_reason)
         if at in segment.retired:
-            self.plain(statement, "retraced", f"it was captured {MOST_TRACES} times and never fitted again")
-            return 1
+            return self.alone(segment, at, "retraced", f"it was captured {MOST_TRACES} times and never fitted again")
         for trace in segment.traces.get(at, ()):
             gathered = trace.gather()
             if gathered is not None:
                 return self.perform(trace, *gathered, segment, at)
         made, reason = self.capture(segment, at)
         if made is None:
+            statement = segment.statements[at]
             statement.failures += 1
             if reason[0] in ("effect", "foreign_type", "value") and statement.failures >= 2:
                 statement.plain_reason = reason
             if isinstance(statement.node, ast.With) and is_scope(statement.node):
                 self.scoped(statement)
-            else:
-                self.plain(statement, *reason)
-            return 1
+                return 1
+            return self.alone(segment, at, *reason)
         known = segment.traces.setdefault(at, [])
         known.insert(0, made)
         if len(known) > MOST_TRACES:
@@ -139,9 +223,48 @@ class _Run:
             known.clear()
         gathered = made.gather()
         if gathered is None:
-            self.plain(statement, "value", "what it reads changes while it is read")
-            return 1
+            return self.alone(segment, at, "value", "what it reads changes while it is read")
         return self.perform(made, *gathered, segment, at)
+
+    def take_apart(self, segment: Segment, at: int, assigned: Mapping[str, Any] = EMPTY) -> bool:
+        """Put the steps of a statement in its place, when there is NumPy work in them."""
+        statement = segment.statements[at]
+        if statement.is_whole:
+            return False
+        steps = statement.split()
+        statement.is_whole = True
+        if steps is None or not any(s.step is not None and self.may_work(s.step.value, assigned) for s in steps):
+            return False
+        segment.replace(at, steps)
+        return True
+
+    def may_work(self, node: ast.AST, assigned: Mapping[str, Any] = EMPTY) -> bool:
+        """Does it read anything that NumPy could work on?"""
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+        return any(
+            holds_arrays(assigned[name] if name in assigned else self.namespace.get(name)) or name.startswith(TEMPORARY)
+            for name in names
+        )
+
+    def alone(self, segment: Segment, at: int, code: str, text: str) -> int:
+        """Run a statement as Python; a step that would change what the statement reads later, with all of its statement."""
+        statement = segment.statements[at]
+        count = 1
+        if statement.step is not None and statement.step.exposed:
+            while segment.statements[at + count - 1].step is not None:
+                count += 1
+            statement = statement.rest()
+        self.plain(statement, code, text)
+        self.done(statement)
+        return count
+
+    def done(self, statement: Statement) -> None:
+        """A statement ran: what it gives is displayed, the names of its steps go."""
+        if statement.is_display:
+            self.display(self.namespace.pop(RESULT))
+        if statement.group is not None and statement.step is None:
+            for name in statement.group.names:
+                self.namespace.pop(name, None)
 
     def scoped(self, statement: Statement) -> None:
         """A jit_scope that could not be captured whole: its statements are pieces of their own, each in the scope."""
@@ -167,8 +290,8 @@ class _Run:
         if refusal is not None:  # below `except`: what Python raises now has no other error behind it
             for generator, state in states:
                 set_random_state(generator, state)
-            self.replace(segment.statements[at : at + trace.length], refusal)
-            return trace.length
+            return self.replace(segment, at, trace.length, refusal)
+        self.done(segment.statements[at + trace.length - 1])
         if trace.is_silent:
             return trace.length
         self.result.runs += 1
@@ -181,24 +304,34 @@ class _Run:
             )  # fmt: skip
         return trace.length
 
-    def replace(self, statements: list[Statement], refusal: Exception) -> None:
+    def replace(self, segment: Segment, at: int, length: int, refusal: Exception) -> int:
         """Run the statements of a piece that failed as Python. When one of them raises, it alone is the one to tell of."""
         text = str(refusal).split("\n")[0]
         if isinstance(refusal, NotReplayable):
-            for statement in statements:
-                self.plain(statement, refusal.code, text)
-            return
-        times = []
-        for statement in statements:
+            count = 0
+            while count < length:
+                count += self.alone(segment, at + count, refusal.code, text)
+            return count
+        ran: list[tuple[Statement, int, int]] = []
+        count = 0
+        while count < length:
+            statement = segment.statements[at + count]
+            count += 1
+            if statement.step is not None and statement.step.exposed:
+                while segment.statements[at + count - 1].step is not None:
+                    count += 1
+                statement = statement.rest()
             started = time.perf_counter_ns()
             try:
                 exec(statement.plain(), self.namespace)
             except Exception as error:
                 self.tell(statement, "error", f"{type(error).__name__}: {str(error).split(chr(10))[0]}", started)
                 raise
-            times.append((started, time.perf_counter_ns()))
-        for statement, (started, ended) in zip(statements, times, strict=True):
+            ran.append((statement, started, time.perf_counter_ns()))
+            self.done(statement)
+        for statement, started, ended in ran:
             self.tell(statement, "error", text, started, ended)
+        return count
 
     def plain(self, statement: Statement, code: str, text: str) -> None:
         """Run a statement as Python."""
@@ -213,6 +346,20 @@ class _Run:
             exec(statement.plain(), self.namespace)
         finally:
             self.tell(statement, code, text, started)
+        self.look_at_errstate()
+
+    async def wait(self, statement: Statement) -> None:
+        """Run a statement that waits."""
+        started = time.perf_counter_ns()
+        code = statement.plain()
+        try:
+            waiting = eval(code, self.namespace)
+            if inspect.iscoroutine(waiting):
+                await waiting
+        finally:
+            self.tell(statement, "statement", "it waits", started)
+        self.look_at_errstate()
+        self.done(statement)
 
     def tell(self, statement: Statement, code: str, text: str, started: int, ended: int = 0) -> None:
         """Python ran a statement."""
@@ -242,8 +389,13 @@ class _Run:
             for scope in self.scopes:
                 for code in scope.contexts():
                     stack.enter_context(eval(code, {HOOK: HOOKS, "__builtins__": builtins}, names))
-            for statement in segment.statements[at:]:
-                if statement.plain_reason is not None:
+            while at + length < len(segment.statements):
+                statement = segment.statements[at + length]
+                if statement.plain_reason is not None and self.take_apart(segment, at + length, capture.assigned):
+                    continue
+                if statement.plain_reason is not None or (
+                    statement.header and not self.may_work(statement.node, capture.assigned)
+                ):
                     break
                 marked = capture.mark_statement()
                 capture.made_now.clear()
@@ -263,8 +415,15 @@ class _Run:
                 except Exception as error:
                     capture.rollback_statement(marked)
                     reason = _reason(error)
+                    if reason[0] in _TAKEN_APART and self.take_apart(segment, at + length, capture.assigned):
+                        continue
                     break
                 length += 1
+                if statement.group is not None and statement.step is None:
+                    for name in statement.group.names:
+                        capture.assigned.pop(name, None)
+                if statement.is_display:
+                    break
             if length:
                 self.program.trace_count += 1
                 trace = finish_piece(capture, length, self.program.trace_count)
@@ -308,6 +467,29 @@ class _Run:
 
 
 
+#: Reasons for which a part of the statement may still be captured.
+_TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
+
+
+def holds_arrays(x: Any) -> bool:
+    """Is it something that NumPy works on, or that calls NumPy?"""
+    if isinstance(x, (Tensor, np.ndarray, np.generic)):
+        return True
+    if isinstance(x, types.ModuleType):
+        return x.__name__.split(".")[0] in ("numpy", "scipy", "jitlab")
+    if isinstance(x, (types.FunctionType, types.MethodType)):
+        return is_user_file(x.__code__.co_filename)
+    if isinstance(x, (list, tuple, dict)):
+        return any(map(holds_arrays, list(x.values() if isinstance(x, dict) else x)[:50]))
+    return not isinstance(x, type) and is_user_class(type(x))
+
+
+def is_user_class(kind: type) -> bool:
+    """A class of the user's program, not one of a library."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return kind.__module__ == "__main__" or (kind.__module__ != "builtins" and is_user_file(file or ""))
+
+
 def _reason(error: Exception) -> tuple[str, str]:
     if isinstance(error, EndPiece):
         return error.code, error.text
@@ -321,7 +503,7 @@ def interpreted(trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
     return lambda inputs: interpret(trace.graph, inputs)
 
 
-_programs: OrderedDict[tuple[str, str, int], CellProgram] = OrderedDict()
+_programs: OrderedDict[Any, CellProgram] = OrderedDict()
 
 
 def run_cell(
@@ -340,23 +522,65 @@ def run_cell(
     `executor(trace)` gives what runs a trace's graph. `first_line` is the line of the file (or cell) on which the source
     begins. `result` is filled also when the cell raises.
     """
-    key = (source, filename, first_line)
-    program = _programs.get(key)
-    if program is None or program.namespace is not namespace:
-        program = _programs[key] = CellProgram(source, filename, namespace, first_line)
-        while len(_programs) > MOST_PROGRAMS:
-            _programs.popitem(last=False)
-    _programs.move_to_end(key)
     result = result if result is not None else CellResult()
-    run = _Run(program, namespace, executor, strict=strict, title=title or display_name(filename), result=result)
-    namespace.setdefault("__builtins__", builtins)
-    try:
-        run.block(program.block)
-    finally:
-        value = namespace.pop(RESULT, MISSING)
-    if value is not MISSING:
+
+    def keep(value: Any) -> None:
         result.value, result.has_value = value, True
+
+    program = _program((source, filename, first_line), namespace, lambda: CellProgram(source, filename, namespace, first_line))
+    run = _Run(
+        program, namespace, executor, strict=strict, title=title or display_name(filename), result=result, display=keep
+    )
+    with run:
+        run.block(program.block)
     return result
 
 
-__all__ = ["CellProgram", "CellResult", "EndPiece", "PieceTrace", "Statement", "interpreted", "is_scope", "run_cell"]
+async def run_nodes(
+    nodes: list[ast.stmt],
+    namespace: Namespace,
+    filename: str,
+    *,
+    shown: str,
+    compiler: Compiler,
+    display: Callable[[Any], None],
+    strict: bool = False,
+    executor: Executor = interpreted,
+    title: str = "",
+    result: CellResult | None = None,
+) -> CellResult:
+    """Run the statements of a cell as `run_cell` does. They may wait; only then does this coroutine.
+
+    `shown` is IPython's word for which statements display what expressions give, `compiler` its compiler.
+    """
+    result = result if result is not None else CellResult()
+    key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown)
+    program = _program(key, namespace, lambda: CellProgram(nodes, filename, namespace, shown=shown, compiler=compiler))
+    run = _Run(program, namespace, executor, strict=strict, title=title, result=result, display=display)
+    with run:
+        await run.top(program.block)
+    return result
+
+
+def _program(key: Any, namespace: Namespace, make: Callable[[], CellProgram]) -> CellProgram:
+    """The program of a cell, the one of its last run when nothing else has its name."""
+    program = _programs.get(key)
+    if program is None or program.namespace is not namespace:
+        program = _programs[key] = make()
+        while len(_programs) > MOST_PROGRAMS:
+            _programs.popitem(last=False)
+    _programs.move_to_end(key)
+    return program
+
+
+__all__ = [
+    "CellProgram",
+    "CellResult",
+    "EndPiece",
+    "PieceTrace",
+    "Statement",
+    "interpreted",
+    "is_scope",
+    "run_cell",
+    "run_nodes",
+]

@@ -175,7 +175,7 @@ class CellCapture(Capture):
     def load_item(self, owner: Any, key: Any) -> Any:
         if isinstance(owner, Tensor):
             return owner[key]
-        if type(owner) is np.ndarray:
+        if type(owner) is np.ndarray or hasattr(owner, "__jitlab_tensor__"):
             return self.value(owner)[key]
         if isinstance(key, Number):
             key = key.known()

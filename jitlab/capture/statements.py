@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import types
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from jitlab.ir import Source
 
 from .convert import HOOK, Converter
 from .pieces import Namespace, PieceTrace
-from .positions import register
+from .positions import register, register_wrapper
+from .splitting import Group, Step, may_work, new_name, split
 
 #: The name that holds the value of a displayed expression until it is displayed.
 RESULT = "__jl_result__"
+#: The name by which a `with` or `try` calls its blocks back.
+BODY = "__jl_body__"
+
+#: compile(tree, filename, mode): IPython's knows the future statements of earlier cells, and allows `await`.
+Compiler = Callable[[Any, str, str], types.CodeType]
+
+
+def python_compiler(tree: Any, filename: str, mode: str) -> types.CodeType:
+    """Compile as a script is compiled."""
+    return compile(tree, filename, mode, dont_inherit=True)  # type: ignore[no-any-return]
 
 
 class CellConverter(Converter):
@@ -37,28 +51,73 @@ class CellConverter(Converter):
 
 
 class Statement:
-    """One statement: as it stands, and converted."""
+    """One statement: as it stands, and converted. `shows`: what expressions give is displayed."""
 
-    def __init__(self, node: ast.stmt, filename: str, is_last: bool) -> None:
+    def __init__(
+        self, node: ast.stmt, filename: str, shows: bool = False, compiler: Compiler = python_compiler,
+        group: Group | None = None,
+    ) -> None:  # fmt: skip
         self.node = node
         self.filename = filename
-        self.is_display = is_last and isinstance(node, ast.Expr)
+        self.compiler = compiler
+        self.shows = shows
+        self.is_display = shows and isinstance(node, ast.Expr)
+        self.group = group
+        self.step: Step | None = None
+        self.is_whole = False  # it has been tried to take it apart, or it can't be
+        self.header = ""  # the name of a test or an iterable that this computes
+        self.waits = waits(node)
         self.plain_reason: tuple[str, str] | None = self._never_captured()
         self.failures = 0
         self.body: Block | None = None
+        self._rest: Statement | None = None
         self._plain: types.CodeType | None = None
         self._converted: types.CodeType | None = None
 
     def _never_captured(self) -> tuple[str, str] | None:
         node = self.node
+        if self.waits:
+            return "statement", "it waits"
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)):
             for part in ast.walk(node):
-                if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
-                    return "statement", "it waits, yields, or binds a name with :="
+                if isinstance(part, (ast.Yield, ast.YieldFrom)):
+                    return "statement", "it yields"
+                if isinstance(part, _SCOPES) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(part)):
+                    return "statement", "it binds a name with := inside a comprehension"
             return None
         if isinstance(node, ast.With) and is_scope(node):
             return None
         return "statement", f"a `{_KEYWORDS.get(type(node), type(node).__name__.lower())}` statement is not captured"
+
+    # ---- in steps
+    def split(self) -> list[Statement] | None:
+        """The statement in steps, so that NumPy work in it is captured though the statement is not; None: there is nothing."""
+        if self.group is None:
+            if not isinstance(self.node, (ast.Expr, ast.Assign, ast.AugAssign, ast.Assert, ast.AnnAssign)) or self.waits:
+                return None
+            group = split(self.node)
+            if group is None:
+                return None
+            group.is_display = self.is_display
+            final = Statement(group.final, self.filename, self.shows, self.compiler, group)
+            return [*(self._of_step(step, group) for step in group.steps), final]
+        if self.step is None:
+            return None
+        steps = self.group.split_step(self.group.steps.index(self.step))
+        return None if steps is None else [self._of_step(step, self.group) for step in steps]
+
+    def _of_step(self, step: Step, group: Group) -> Statement:
+        statement = Statement(step.node, self.filename, False, self.compiler, group)
+        statement.step = step
+        return statement
+
+    def rest(self) -> Statement:
+        """The whole statement from this step on, to be run by Python."""
+        assert self.group is not None and self.step is not None
+        if self._rest is None:
+            rest = self.group.rest(self.group.steps.index(self.step))
+            self._rest = Statement(rest, self.filename, self.group.is_display, self.compiler, self.group)
+        return self._rest
 
     @property
     def source(self) -> Source:
@@ -67,12 +126,15 @@ class Statement:
 
     @property
     def text(self) -> str:
-        return ast.unparse(self.node).split("\n")[0]
+        return ast.unparse(self.node if self.group is None else self.group.original).split("\n")[0]
 
     def plain(self) -> types.CodeType:
         if self._plain is None:
-            node = self._displayed(self.node) if self.is_display else self.node
-            self._plain = compile(ast.Module([node], []), self.filename, "exec", dont_inherit=True)
+            if self.shows and not self.is_display:  # expressions inside are displayed by Python
+                self._plain = self.compiler(ast.Interactive([self.node]), self.filename, "single")
+            else:
+                node = self._displayed(self.node) if self.is_display else self.node
+                self._plain = self.compiler(ast.Module([node], []), self.filename, "exec")
         return self._plain
 
     def refuse(self, error: Exception) -> None:
@@ -112,6 +174,16 @@ _KEYWORDS = {
 }  # fmt: skip
 
 
+_SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+def waits(node: ast.AST) -> bool:
+    """`await`, `async for` or `async with` outside the functions in it."""
+    if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)) or (isinstance(node, ast.comprehension) and node.is_async):
+        return True
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+        return False
+    return any(map(waits, ast.iter_child_nodes(node)))
+
+
 def is_scope(node: ast.With) -> bool:
     """`with jl.jit_scope(...):`, by its name."""
     return all(
@@ -130,20 +202,30 @@ class Segment:
         self.traces: dict[int, list[PieceTrace]] = {}
         self.retired: set[int] = set()
 
+    def replace(self, at: int, steps: list[Statement]) -> None:
+        """Steps take the place of a statement; traces that lay across it are gone."""
+        self.statements[at : at + 1] = steps
+        more = len(steps) - 1
+        across = {n for n, traces in self.traces.items() if n <= at and any(n + trace.length > at for trace in traces)}
+        self.traces = {n if n <= at else n + more: traces for n, traces in self.traces.items() if n not in across}
+        self.retired = {n if n <= at else n + more for n in self.retired}
+
 
 @dataclass
 class Loop:
-    """`for` or `while`: header as Python, body as a block."""
+    """`while`: what is captured of the test runs before each turn, in `before`."""
 
-    node: ast.For | ast.While
-    header: types.CodeType
-    assign: types.CodeType | None
+    node: ast.While
+    test: types.CodeType
     body: Block
     orelse: Block
+    before: Segment | None = None
 
 
 @dataclass
 class Condition:
+    """`if`: the test as Python, the branches as blocks; what is captured of the test stands before it."""
+
     node: ast.If
     test: types.CodeType
     body: Block
@@ -155,60 +237,157 @@ class Jump:
     kind: str  # "break" or "continue"
 
 
-Block = list["Segment | Loop | Condition | Jump"]
+@dataclass
+class Wrapped:
+    """`for`, `with` or `try`: Python runs the statement itself, whose blocks call back: `if __jl_body__(0): break`."""
+
+    node: ast.For | ast.With | ast.Try
+    code: types.CodeType
+    blocks: list[Block]
+    handlers: frozenset[int]  # the blocks that begin with an error in hand
+
+    @property
+    def is_loop(self) -> bool:
+        """Is block 0 the body of a loop, which a `break` in it leaves?"""
+        return isinstance(self.node, ast.For)
+
+
+Block = list["Segment | Loop | Condition | Jump | Wrapped"]
 
 
 class CellProgram:
-    """A cell, ready to be run any number of times; its traces stay with it."""
+    """A cell, ready to be run any number of times; its traces stay with it.
 
-    def __init__(self, source: str, filename: str, namespace: Namespace, first_line: int = 1) -> None:
+    `shown`: which statements display what expressions give, in IPython's words: "last_expr", "last", "all" or "none".
+    """
+
+    def __init__(
+        self, source: str | list[ast.stmt], filename: str, namespace: Namespace, first_line: int = 1, *,
+        shown: str = "last_expr", compiler: Compiler = python_compiler,
+    ) -> None:  # fmt: skip
         self.namespace = namespace  # what its traces read names from
-        tree = ast.parse(source, filename)
-        ast.increment_lineno(tree, first_line - 1)
-        self.source, self.filename = source, filename
+        self.filename = filename
+        self.compiler = compiler
         self.trace_count = 0
-        self.block = self.block_of(tree.body, top=True)
+        if isinstance(source, str):
+            tree = ast.parse(source, filename)
+            ast.increment_lineno(tree, first_line - 1)
+            source = tree.body
+        self.block = self.block_of(source, top=True, shown=shown)
 
-    def block_of(self, body: list[ast.stmt], *, top: bool = False) -> Block:
+    def block_of(self, body: list[ast.stmt], *, top: bool = False, shown: str = "none") -> Block:
         block: Block = []
         for node in body:
-            is_last = top and node is body[-1]
-            step = self._control(node)
+            shows = shown == "all" or (
+                node is body[-1] and (shown == "last" or (shown == "last_expr" and isinstance(node, ast.Expr)))
+            )
+            step = None if waits(node) or (top and not self._compiles(node)) else self._control(node, block, shows)
             if step is None:
-                statement = Statement(node, self.filename, is_last)
-                if not block or not isinstance(block[-1], Segment):
-                    block.append(Segment([]))
-                assert isinstance(block[-1], Segment)
-                block[-1].statements.append(statement)
+                _last_segment(block).statements.append(Statement(node, self.filename, shows, self.compiler))
             else:
                 block.append(step)
         return block
 
-    def _control(self, node: ast.stmt) -> Loop | Condition | Jump | None:
+    def _compiles(self, node: ast.stmt) -> bool:
+        """Python refuses `break` outside a loop and the like when it compiles, and then so do we."""
+        if isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Break, ast.Continue)):
+            try:
+                self.compiler(ast.Module([node], []), self.filename, "exec")
+            except SyntaxError:
+                return False
+        return True
+
+    def _control(self, node: ast.stmt, before: Block, shows: bool) -> Loop | Condition | Jump | Wrapped | None:
         """A step of the host loop, None for a simple statement (and for loops that only Python itself can run)."""
+        shown = "all" if shows else "none"
         if isinstance(node, ast.Break):
             return Jump("break")
         if isinstance(node, ast.Continue):
             return Jump("continue")
         if isinstance(node, ast.If):
-            test = self._expression(node.test)
-            return Condition(node, test, self.block_of(node.body), self.block_of(node.orelse))
-        if isinstance(node, (ast.For, ast.While)) and not _jumps_out(node.body):
-            header = self._expression(node.iter if isinstance(node, ast.For) else node.test)
-            assign = None
-            if isinstance(node, ast.For) and not isinstance(node.target, ast.Name):
-                load = ast.copy_location(ast.Name(RESULT, ast.Load()), node.target)
-                store = ast.copy_location(ast.Assign([node.target], load), node.target)
-                assign = compile(ast.Module([store], []), self.filename, "exec", dont_inherit=True)
-            return Loop(node, header, assign, self.block_of(node.body), self.block_of(node.orelse))
+            test = self._test(node.test, before)
+            return Condition(node, test, self.block_of(node.body, shown=shown), self.block_of(node.orelse, shown=shown))
+        if isinstance(node, ast.While) and not _jumps_out(node.body):
+            captured: Block = []
+            test = self._test(node.test, captured)
+            loop = Loop(node, test, self.block_of(node.body, shown=shown), self.block_of(node.orelse, shown=shown))
+            if captured:
+                assert isinstance(captured[0], Segment)
+                loop.before = captured[0]
+            return loop
+        if isinstance(node, ast.For) and not _jumps_out(node.body):
+            node = copy.copy(node)
+            if not _calls_builtin(node.iter):
+                node.iter = self._header(node.iter, before)
+            return self._wrapped(node, shown)
+        if (isinstance(node, ast.With) and not is_scope(node)) or isinstance(node, ast.Try):
+            return self._wrapped(node, shown)
         return None
 
-    def _expression(self, node: ast.expr) -> types.CodeType:
-        return compile(ast.Expression(node), self.filename, "eval", dont_inherit=True)
+    def _wrapped(self, node: ast.For | ast.With | ast.Try, shown: str) -> Wrapped:
+        blocks: list[Block] = []
+        handlers: set[int] = set()
+
+        def called(body: list[ast.stmt]) -> list[ast.stmt]:
+            if not body:
+                return []
+            call = ast.Call(ast.Name(BODY, ast.Load()), [ast.Constant(len(blocks))], [])
+            blocks.append(self.block_of(body, shown=shown))
+            test = ast.If(call, [ast.Break()], [])
+            for part in ast.walk(test):
+                ast.copy_location(part, body[0])
+            return [test]
+
+        statement = copy.copy(node)
+        statement.body = called(node.body)
+        if isinstance(statement, ast.Try):
+            statement.handlers = [copy.copy(handler) for handler in statement.handlers]
+            for handler in statement.handlers:
+                handlers.add(len(blocks))
+                handler.body = called(handler.body)
+            statement.orelse, statement.finalbody = called(statement.orelse), called(statement.finalbody)
+        elif isinstance(statement, ast.For):
+            statement.orelse = called(statement.orelse)
+        loop = ast.copy_location(ast.While(ast.Constant(True), [statement, ast.Break()], []), node)
+        ast.copy_location(loop.test, node)
+        ast.copy_location(loop.body[1], node)
+        code = self.compiler(ast.Module([loop], []), self.filename, "exec")
+        register_wrapper(code)
+        return Wrapped(node, code, blocks, frozenset(handlers))
+
+    def _test(self, node: ast.expr, before: Block) -> types.CodeType:
+        """The code of a condition; its truth is asked in it, so that an error of that is the line's."""
+        test = self._header(node, before)
+        for _ in range(2):
+            test = ast.copy_location(ast.UnaryOp(ast.Not(), test), node)
+        return self.compiler(ast.Expression(test), self.filename, "eval")
+
+    def _header(self, node: ast.expr, before: Block) -> ast.expr:
+        """A test or an iterable; when there may be something to capture in it, that becomes a statement before it."""
+        if not may_work(node):
+            return node
+        name = new_name()
+        store = ast.copy_location(ast.Assign([ast.copy_location(ast.Name(name, ast.Store()), node)], node), node)
+        statement = Statement(store, self.filename, False, self.compiler)
+        statement.header = name
+        _last_segment(before).statements.append(statement)
+        return ast.copy_location(ast.Name(name, ast.Load()), node)
+
+
+def _calls_builtin(node: ast.expr) -> bool:
+    """`range(...)`, `enumerate(...)`: made for the loop."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(builtins, node.func.id)
+
+
+def _last_segment(block: Block) -> Segment:
+    if not block or not isinstance(block[-1], Segment):
+        block.append(Segment([]))
+    assert isinstance(block[-1], Segment)
+    return block[-1]
 
 
 def _jumps_out(body: list[ast.stmt]) -> bool:
-    """A break or continue of this loop inside a `with`, `try` or `match`, which are run whole by Python."""
+    """A break or continue of this loop inside a `match` and the like, which are run whole by Python."""
 
     def inside(node: ast.AST, compound: bool) -> bool:
         if isinstance(node, (ast.Break, ast.Continue)):
@@ -217,7 +396,8 @@ def _jumps_out(body: list[ast.stmt]) -> bool:
             return any(inside(child, compound) for child in node.orelse)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             return False
-        compound = compound or isinstance(node, (ast.With, ast.Try, ast.Match, getattr(ast, "TryStar", ast.Try)))
+        compound = compound or isinstance(node, (ast.Match, getattr(ast, "TryStar", ast.Match)))
+        compound = compound or (isinstance(node, ast.With) and is_scope(node))
         return any(inside(child, compound) for child in ast.iter_child_nodes(node) if isinstance(child, ast.AST))
 
     return any(inside(statement, False) for statement in body)
