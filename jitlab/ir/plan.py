@@ -61,11 +61,22 @@ class NotFused(Enum):
     CLUSTER_BORDER = "cluster_border"
 
 
+class Copied(Enum):
+    """Why an array was copied that NumPy's program changes in place (loops.md §5)."""
+
+    INPUT_KEPT = "input_kept"
+    OLD_VERSION_READ = "old_version_read"
+    SOURCE_CHANGES = "source_changes"
+    MADE_ELSEWHERE = "made_elsewhere"
+    SNAPSHOT = "snapshot"
+    OVERLAP = "overlap"
+
+
 @dataclass(frozen=True)
 class Reason:
     """One decision's cause: a code of a closed enum, its sentence for people, and plain evidence (names, sizes, paths)."""
 
-    code: Stays | Joined | Apart | NotFused
+    code: Stays | Joined | Apart | NotFused | Copied
     text: str
     evidence: tuple[Any, ...] = ()
 
@@ -82,6 +93,15 @@ class Edge:
     reason: Reason
     bytes: int
     would_fuse_if: str | None = None
+
+
+@dataclass(frozen=True)
+class Copy:
+    """Memory that a value got although the program changes an array in place; `bytes` each time it is filled."""
+
+    node: Node
+    reason: Reason
+    bytes: int
 
 
 @dataclass
@@ -132,6 +152,7 @@ class Plan:
     clustering: Clustering
     kernels: list[KernelInfo] = field(default_factory=list)
     boundaries: list[Edge] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
     texts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, stage) -> text, for report.ir
 
     @property

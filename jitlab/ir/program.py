@@ -52,6 +52,11 @@ class Index:
     def vars(self) -> tuple[str, ...]:
         return tuple(v for v, _ in self.terms)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its loop variables, and the symbols of its polynomials."""
+        return (*self.vars, *self.const.symbols, *(name for _, c in self.terms for name in c.symbols))
+
     def substitute(self, values: Mapping[str, Index]) -> Index:
         total = Index(self.const)
         for v, c in self.terms:
@@ -99,7 +104,10 @@ class Buffer:
 
 
 class Expr:
-    """A scalar of the loop body; shared sub-expressions are shared objects. `depends` names loop variables and locals."""
+    """A scalar of the loop body: its value at the statement that evaluates it. Shared sub-expressions are shared objects.
+
+    `depends` names loop variables, symbols and Locals, and as "=name" the buffers and Variables whose contents matter.
+    """
 
     dtype: np.dtype
 
@@ -114,11 +122,15 @@ class Expr:
 
 @dataclass(eq=False)
 class Load(Expr):
-    """One element of a buffer, `offset` elements from its start; `gathered` adds integer scalars times strides to that."""
+    """One element of a buffer, `offset` elements from its start; `gathered` adds integer scalars times strides to that.
+
+    `position`: the same place, axis by axis, where it is known: what dependence tests ask.
+    """
 
     buffer: Buffer
     offset: Index
     gathered: tuple[tuple[Expr, Poly], ...] = ()
+    position: tuple[Index, ...] | None = None
 
     @cached_property
     def dtype(self) -> np.dtype:  # type: ignore[override]
@@ -130,9 +142,8 @@ class Load(Expr):
 
     @cached_property
     def depends(self) -> frozenset[str]:
-        own = set(self.offset.vars)
-        if self.buffer.kind != "input":
-            own.add(f"={self.buffer.name}")  # its contents: a load is not moved out of a loop that writes them
+        own = {*self.offset.names, f"={self.buffer.name}"}  # its contents too: no load is moved out of a loop that writes them
+        own.update(name for _, stride in self.gathered for name in stride.symbols)
         return frozenset(own).union(*(e.depends for e, _ in self.gathered))
 
 
@@ -165,7 +176,7 @@ class IndexValue(Expr):
 
     @cached_property
     def depends(self) -> frozenset[str]:
-        return frozenset(self.index.vars)
+        return frozenset(self.index.names)
 
 
 @dataclass(eq=False)
@@ -192,6 +203,10 @@ class CheckedIndex(Expr):
     code: int
     dtype: np.dtype = field(default_factory=lambda: np.dtype("i8"))
 
+    @cached_property
+    def depends(self) -> frozenset[str]:
+        return self.value.depends.union(self.extent.symbols)
+
     @property
     def parts(self) -> tuple[Expr, ...]:
         return (self.value,)
@@ -199,13 +214,14 @@ class CheckedIndex(Expr):
 
 @dataclass
 class Store:
-    """buffer[offset] = value. `gathered` as in Load."""
+    """buffer[offset] = value. `gathered` and `position` as in Load."""
 
     buffer: Buffer
     offset: Index
     value: Expr
     sources: Sources = NOWHERE
     gathered: tuple[tuple[Expr, Poly], ...] = ()
+    position: tuple[Index, ...] | None = None
 
 
 @dataclass

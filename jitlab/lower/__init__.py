@@ -1,5 +1,6 @@
 """Clusters become Programs: fusion, schedule, memory."""
 
-from .lower import Layout, Lowered, lower
+from .lower import Lowered, lower
+from .shared import Layout
 
 __all__ = ["Layout", "Lowered", "lower"]

@@ -1,30 +1,38 @@
 """Which operations share a loop nest (design §6): stages, the groups they form, and a reason for each edge that is cut.
 
-A *stage* is what writes memory or reduces: a stored value, a reduction, a library call. Everything else is read lazily.
-Rules, in order of worth: elementwise work joins its consumer; stages over one space share a nest; a reduction over trailing
-axes and what reads its result over the same outer axes share the outer loop, one row at a time.
+A *stage* is what writes memory or reduces: a stored value, a reduction, a library call, a loop. Everything else is read
+lazily. Rules, in order of worth: elementwise work joins its consumer; stages over one space share a nest; a reduction over
+trailing axes and what reads its result over the same outer axes share the outer loop, one row at a time.
+
+Stages keep the order of the nodes: an array that changes in place is read before the stage that changes it (memory.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from jitlab.ir import Cluster, Edge, Node, NotFused, Poly, Reason
+from jitlab.ir import Edge, Node, NotFused, Poly, Reason
 from jitlab.ir.program import Apply, Expr, Index, Scalar, work
 from jitlab.ops.base import Elementwise, Generated, Reduction
+from jitlab.ops.control import Branch, Define, Loop
+from jitlab.ops.host import Item
 from jitlab.ops.indexing import Scatter
 from jitlab.ops.joining import Concatenate
 from jitlab.ops.linear import Product
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View
 
+from .block import Block, binds, is_control
 from .reading import DEAR, Position, Reader, Ref, Unreadable
 from .sizes import Sizes
 
 REGION = (Concatenate, Update, Scatter)
+
+#: Multiplications from which on a product inside a loop is a call of a BLAS.
+LIBRARY_WORK = 1 << 17
 
 
 @dataclass(eq=False)
@@ -32,12 +40,22 @@ class Stage:
     """One stored value, reduction or call. `space`: the extents it loops over (axes of extent 1 left out)."""
 
     node: Node
-    kind: str  # "map", "reduce", "gemm" or "region"
+    kind: str  # "map", "reduce", "gemm", "region", "update", "scatter", "let", "define", "loop" or "branch"
     space: tuple[Poly, ...]
     reduced: tuple[bool, ...] = ()  # for each axis of `space`
     refs: list[tuple[Node, Position]] = field(default_factory=list)  # values of other stages, where they are read
     leaves: set[Node] = field(default_factory=set)  # inputs of the cluster it reads
     lazy: dict[Node, float] = field(default_factory=dict)  # what it computes on the way, with its operations an element
+    items: tuple[Node, ...] = ()  # the results of a loop or branch
+
+    @property
+    def made(self) -> tuple[Node, ...]:
+        return (self.node, *self.items)
+
+    @property
+    def reads(self) -> set[Node]:
+        """The values with a place that it reads."""
+        return {node for node, _ in self.refs} | self.leaves
 
     @property
     def kept(self) -> tuple[Poly, ...]:
@@ -56,35 +74,36 @@ class Group:
     """Stages that become one kernel. `outer`: the extents of the loops they share; None while any would do."""
 
     stages: list[Stage]
-    kind: str  # "map", "row", "column", "gemm" or "region"
+    kind: str  # "map", "row", "column", or that of its one stage
     outer: tuple[Poly, ...] = ()
 
     @property
     def nodes(self) -> list[Node]:
-        return [stage.node for stage in self.stages]
+        return [node for stage in self.stages for node in stage.made]
 
 
-def fuse(cluster: Cluster, sizes: Sizes, wanted: set[Node], *, level: str) -> tuple[list[Group], set[Node]]:
-    """Groups in the order they run, and the nodes that get memory of their own; `wanted` are to be among those."""
-    stored = _must_be_stored(cluster, sizes, level) | wanted
+def stages_of(block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node]) -> list[Stage]:
+    """The stages that are needed, in the order of the nodes. `stored` grows by what cannot be read lazily."""
     while True:
         try:
-            stages = _stages(cluster, sizes, stored)
+            return _stages(block, sizes, stored, in_place)
         except Unreadable as unreadable:
             assert unreadable.node not in stored, f"{unreadable.node!r} is stored and still cannot be read"
             stored.add(unreadable.node)
-            continue
-        groups: list[Group] = []
-        for stage in stages:
-            if level == "O0" or not _join(stage, groups):
-                groups.append(_alone(stage))
-        more = _dear_in_several(groups, stored)
-        if not more:
-            return groups, stored
-        stored |= more
 
 
-def boundaries(cluster: Cluster, groups: list[Group], stored: set[Node], level: str) -> list[Edge]:
+def groups_of(stages: Sequence[Stage], stored: set[Node], level: str) -> list[Group] | None:
+    """Groups in the order they run; None when something dear is to be stored first, and `stored` has grown by it."""
+    groups: list[Group] = []
+    for stage in stages:
+        if level == "O0" or not _join(stage, groups):
+            groups.append(_alone(stage))
+    more = _dear_in_several(groups, stored)
+    stored |= more
+    return None if more else groups
+
+
+def boundaries(groups: list[Group], level: str) -> list[Edge]:
     """The edges of the cluster that go through memory, each with the one reason."""
     where = {node: group for group in groups for node in group.nodes}
     edges: list[Edge] = []
@@ -100,22 +119,47 @@ def boundaries(cluster: Cluster, groups: list[Group], stored: set[Node], level: 
     return edges
 
 
-def _must_be_stored(cluster: Cluster, sizes: Sizes, level: str) -> set[Node]:
-    inside = set(cluster.nodes)
-    stored = {node for node in cluster.outputs}
-    for node in cluster.nodes:
-        if isinstance(node.op, (Product, *REGION)):
+def must_be_stored(block: Block, sizes: Sizes, level: str) -> set[Node]:
+    """What has a place whatever else is decided; 0-d values of a body have theirs in a register."""
+    nodes = block.all_nodes
+    inside = set(nodes)
+    stored = {node for node in block.outputs}
+    for node in nodes:
+        if isinstance(node.op, (Product, Item, Define, *REGION)) or (block.ordered and binds(node)):
             stored.add(node)
-        if isinstance(node.op, Product) and by_library(node, sizes):
+        if isinstance(node.op, Product) and by_library(node, sizes, block.ordered):
             stored.update(operand_root(source) for source in node.inputs)
+        elif is_control(node):
+            stored.update(root for source in captured(node) if _is_work(root := operand_root(source)))
         elif level == "O0" and not isinstance(node.op, (Constant, View, Reshape, Reduction)):
             stored.add(node)
     return {node for node in stored if node in inside and not isinstance(node.op, Constant)}
 
 
-def by_library(node: Node, sizes: Sizes) -> bool:
-    """Is this product of matrices a call of a BLAS? Integers, bools, halves and complex numbers have loops of our own."""
-    return sizes.blas and node.dtype in (np.dtype("f4"), np.dtype("f8")) and bool(node.type.ndim or node.inputs[0].ndim)
+def is_lazy(node: Node, stored: set[Node]) -> bool:
+    """Is a value of the block computed by whoever reads it?"""
+    return node not in stored and not isinstance(node.op, (Reduction, Constant)) and not is_control(node)
+
+
+def captured(node: Node) -> tuple[Node, ...]:
+    """The inputs of a loop or branch that its bodies read and the operation does not carry."""
+    return node.inputs[len(node.op.types) :] if isinstance(node.op, Loop) else node.inputs[1:]
+
+
+def _is_work(node: Node) -> bool:
+    return not isinstance(node.op, (Generated, Constant))
+
+
+def by_library(node: Node, sizes: Sizes, in_body: bool = False) -> bool:
+    """Is this product of matrices a call of a BLAS? Integers, bools, halves and complex numbers have loops of our own, and in
+    a body so have vectors and small matrices."""
+    if not sizes.blas or node.dtype not in (np.dtype("f4"), np.dtype("f8")):
+        return False
+    a, b = node.inputs
+    if in_body:
+        work = int(node.type.size) * int(a.shape[-1])
+        return a.ndim > 1 and b.ndim > 1 and work >= LIBRARY_WORK
+    return bool(node.type.ndim or a.ndim)
 
 
 def operand_root(node: Node) -> Node:
@@ -125,22 +169,26 @@ def operand_root(node: Node) -> Node:
     return node
 
 
-def _stages(cluster: Cluster, sizes: Sizes, stored: set[Node]) -> list[Stage]:
-    inside = set(cluster.nodes)
+def _stages(block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node]) -> list[Stage]:
+    nodes = block.all_nodes
+    inside = set(nodes)
     stages = []
-    for node in cluster.nodes:
-        if isinstance(node.op, Reduction) or node in stored:
-            stages.append(_stage(node, inside, sizes, stored))
-    needed = {node for node in cluster.outputs}
+    for node in nodes:
+        if isinstance(node.op, Reduction) or is_control(node) or (node in stored and not isinstance(node.op, Item)):
+            stages.append(_stage(node, block, inside, sizes, stored, in_place))
+    needed = block.needed
     live = []
     for stage in reversed(stages):
-        if stage.node in needed:
+        if stage.kind == "define" or any(node in needed for node in stage.made):
             live.append(stage)
-            needed.update(node for node, _ in stage.refs)
+            needed |= stage.reads
+            needed.update(in_place[node] for node in stage.made if node in in_place)
     return live[::-1]
 
 
-def _stage(node: Node, inside: set[Node], sizes: Sizes, stored: set[Node]) -> Stage:
+def _stage(
+    node: Node, block: Block, inside: set[Node], sizes: Sizes, stored: set[Node], in_place: dict[Node, Node]
+) -> Stage:
     refs: dict[tuple[Node, Position], None] = {}
     leaves: set[Node] = set()
 
@@ -160,7 +208,7 @@ def _stage(node: Node, inside: set[Node], sizes: Sizes, stored: set[Node]) -> St
         expr = reader.read(x, position)
         gone = tuple(axis in node.op.axes for axis, n in enumerate(x.shape) if int(n) != 1)
         stage = Stage(node, "reduce", space, gone)
-    elif isinstance(node.op, Product) and not by_library(node, sizes):
+    elif isinstance(node.op, Product) and not by_library(node, sizes, block.ordered):
         space, expr = contraction(node, reader, sizes)
         stage = Stage(node, "reduce", space, (*(False for _ in space[:-1]), True)) if space else Stage(node, "reduce", (), ())
         if int(node.inputs[0].shape[-1]) == 1:
@@ -170,11 +218,25 @@ def _stage(node: Node, inside: set[Node], sizes: Sizes, stored: set[Node]) -> St
             reader.read(source, _space(source, sizes)[1])
         expr = Scalar("none", node.dtype)
         stage = Stage(node, "gemm", _space(node, sizes)[0])
-    elif isinstance(node.op, REGION):
+    elif isinstance(node.op, Update) and node in in_place:
+        stage = Stage(node, "update", space_of(node.op.shape, sizes)[0])
+        value = node.inputs[1]
+        expr = reader.read(value, space_of(value.shape, sizes)[1])
+    elif isinstance(node.op, REGION) or is_control(node):
+        items = tuple(n for n in block.nodes if isinstance(n.op, Item) and n.inputs[0] is node)
+        bases = {in_place[n] for n in (node, *items) if n in in_place}
         for source in node.inputs:
+            if source in bases and source not in _others(node, source):
+                continue
             reader.read(source, _space(source, sizes)[1])
         expr = Scalar("none", node.dtype)
-        stage = Stage(node, "region", _space(node, sizes)[0])
+        kind = "loop" if isinstance(node.op, Loop) else "branch" if isinstance(node.op, Branch) else "region"
+        kind = "scatter" if isinstance(node.op, Scatter) else kind
+        stage = Stage(node, kind, _space(node, sizes)[0], items=items)
+    elif isinstance(node.op, Define) or (block.ordered and binds(node)):
+        kind = "define" if isinstance(node.op, Define) else "let"
+        expr = reader.read(node.inputs[0], ()) if kind == "define" else reader.compute(node, ())
+        stage = Stage(node, kind, ())
     else:
         space, position = _space(node, sizes)
         expr = reader.compute(node, position)
@@ -226,12 +288,26 @@ def contraction(node: Node, reader: Reader, sizes: Sizes) -> tuple[tuple[Poly, .
     return space, Apply(Mul(), (left, right), node.dtype, sources=node.sources)
 
 
-def _space(node: Node, sizes: Sizes, stem: str = "a") -> tuple[tuple[Poly, ...], Position]:
+def _space(node: Node, sizes: Sizes) -> tuple[tuple[Poly, ...], Position]:
+    return space_of(node.shape, sizes)
+
+
+def space_of(shape: Sequence[int], sizes: Sizes) -> tuple[tuple[Poly, ...], Position]:
     """The extents other than 1, and a position with a variable for each: a<axis>."""
-    space = tuple(sizes.of(n) for n in node.shape if int(n) != 1)
-    names = iter(f"{stem}{i}" for i in range(len(space)))
-    position = tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in node.shape)
+    space = tuple(sizes.of(n) for n in shape if int(n) != 1)
+    names = iter(f"a{i}" for i in range(len(space)))
+    position = tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in shape)
     return space, position
+
+
+def _others(node: Node, base: Node) -> tuple[Node, ...]:
+    """The inputs that an operation reads besides the base it changes."""
+    if isinstance(node.op, Loop):
+        return captured(node)
+    rest = list(node.inputs[1:])
+    if isinstance(node.op, Branch):
+        rest.remove(base)
+    return tuple(rest)
 
 
 def _alone(stage: Stage) -> Group:
@@ -242,7 +318,7 @@ def _alone(stage: Stage) -> Group:
 
 def _join(stage: Stage, groups: list[Group]) -> bool:
     """Put the stage into the latest group it may join; False when it has to start one."""
-    if stage.kind in ("gemm", "region"):
+    if stage.kind not in ("map", "reduce"):
         return False
     where = {node: i for i, group in enumerate(groups) for node in group.nodes}
     first = max((where[node] for node, _ in stage.refs if node in where), default=0)
@@ -355,10 +431,3 @@ def bytes_text(n: int) -> str:
         if n >= size:
             return f"{n / size:.3g} {unit}"
     return f"{n} B"
-
-
-def updates_in_place(node: Node, users: dict[Node, list[Node]], outputs: Iterable[Node]) -> bool:
-    """Is an Update the only one that still wants its base? (loops.md §5, rule 1)"""
-    assert isinstance(node.op, Update)
-    base = node.inputs[0]
-    return users.get(base) == [node] and base not in set(outputs)

@@ -13,7 +13,7 @@ from jitlab.ops.elementwise import Cast
 from jitlab.ops.indexing import Gather, Take
 from jitlab.ops.moving import Position as CheckedPosition
 from jitlab.ops.sources import Constant, Length
-from jitlab.ops.views import Reshape, View
+from jitlab.ops.views import Reshape, Update, View
 
 from .sizes import Sizes
 
@@ -89,7 +89,7 @@ class Reader:
             return self._read_gathered(node, *gather_positions(node, node.inputs[0], node.inputs[1:], position))
         raise Unreadable(node)
 
-    def view_position(self, op: View, position: Position) -> Position:
+    def view_position(self, op: View | Update, position: Position) -> Position:
         """Where in the base a view's position lies."""
         result = []
         for offset, step, axis in op.map:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,10 +31,12 @@ from jitlab.ir.program import (
     walk,
     work,
 )
+from jitlab.ops.base import Reduction
 from jitlab.ops.linear import Product
 from jitlab.ops.reductions import Sum
 
 from .fusion import Group, Stage, contraction
+from .ranges import Ranges
 from .reading import DEAR, Position, Reader
 from .sizes import Sizes
 
@@ -46,6 +49,9 @@ SHORT = 8
 
 #: Columns from which on a reduction over rows takes TILE vectors of columns at a time.
 WIDE, TILE = 256, 4
+
+#: Elements that vectors may sum plainly: what each lane adds up stays within D14's bound.
+PLAIN = 256
 
 #: Rows of a block, where a reduction over rows is larger than the caches of a core.
 ROWS, TALL_BYTES = 32, 1 << 20
@@ -61,19 +67,29 @@ class Pass:
     accumulators: list[Accumulator] = field(default_factory=list)
 
 
+class PlainSum(Sum):
+    """A sum without compensation: of products, or of few elements."""
+
+    compensated: ClassVar[bool] = False
+
+
 class Nest:
-    """Builds the body of one kernel."""
+    """Builds the body of one kernel. `ranges`: of the loops around it, where it stands in a body: there numbers stay in
+    registers, and a reduction is one loop."""
 
     def __init__(
         self,
         group: Group,
         sizes: Sizes,
         place: Callable[[Node], Buffer | None],
+        find: Callable[[Node, Position], Expr | None],
         make_reader: Callable[[Callable[[Node, Position], Expr | None]], Reader],
         temp: Callable[[str, tuple[Poly, ...], object], Buffer],
         name: Callable[[str], str],
+        ranges: Ranges | None = None,
     ) -> None:
-        self.group, self.sizes, self.place, self.temp, self.name = group, sizes, place, temp, name
+        self.group, self.sizes, self.place, self.find, self.temp, self.name = group, sizes, place, find, temp, name
+        self.ranges = ranges
         self.own = {stage.node: stage for stage in group.stages}
         self.reader = make_reader(self._resolve)
         self.results: dict[Node, Local] = {}
@@ -102,6 +118,7 @@ class Nest:
         passes = self._passes(k)
         short = all(self._extent_value(p.inner) < SHORT for p in passes if p.inner)
         short = short and self._value(self.group.outer[-1]) >= SHORT
+        short = short or (self.ranges is not None and self._lies_across(passes, k))
         if not short:
             self._keep_dear(passes, k)
         body: list[Statement] = []
@@ -114,6 +131,19 @@ class Nest:
         outer = [(f"a{axis}", n) for axis, n in enumerate(self.group.outer)]
         return self._loops(outer, body, vector=len(outer) - 1 if short else None)
 
+    def _lies_across(self, passes: Sequence[Pass], k: int) -> bool:
+        """Are neighbours in memory on the last outer axis rather than on the inner one?"""
+        if len(passes) > 2 or any(len(p.inner) > 1 for p in passes):
+            return False
+        inner, outer = [], []
+        for p in passes:
+            if p.inner:
+                indices = _indices(p.statements)
+                inner += [i.coefficient(f"a{k}") for i in indices if i.coefficient(f"a{k}").terms]
+                outer += [i.coefficient(f"a{k - 1}") for i in indices if i.coefficient(f"a{k - 1}").terms]
+        far = sum(c.value not in (1, -1) for c in inner[:-1])  # the last index is the position in the reduction itself
+        return far > 0 and all(c == ONE for c in outer)
+
     def _whole(self) -> list[Statement]:
         """A reduction of everything: partial results of blocks, then one of them all; scalar work follows."""
         looped = [stage for stage in self.group.stages if stage.space]
@@ -123,9 +153,13 @@ class Nest:
             p = Pass(looped[0].space)
             for stage in looped:
                 self._add(p, stage)
-            blocks, finishes = self._blocks(p)
-            statements.append(blocks)
-            tail.extend(finishes)
+            if self.ranges is None:
+                blocks, finishes = self._blocks(p)
+                statements.append(blocks)
+                tail.extend(finishes)
+            else:
+                loops, body = collapse([(f"a{axis}", n) for axis, n in enumerate(p.inner)], list(p.statements))
+                statements += self._loops(loops, body, vector=len(loops) - 1, accumulators=p.accumulators)
             for accumulator, stage in zip(p.accumulators, (s for s in looped if s.kind == "reduce"), strict=True):
                 self._bind(stage, accumulator)
                 tail.extend(self._stored_result(stage))
@@ -140,7 +174,7 @@ class Nest:
             tail.extend(self._loops([], list(p.statements), vector=None, accumulators=p.accumulators))
             self._bind(stage, p.accumulators[0])
             tail.extend(self._stored_result(stage))
-        return [*statements, For("z", (Index(ONE),), tail)]
+        return [*statements, *tail] if self.ranges is not None else [*statements, For("z", (Index(ONE),), tail)]
 
     def _stored_result(self, stage: Stage) -> list[Statement]:
         return [self._store_result(stage)] if self.place(stage.node) is not None else []
@@ -197,7 +231,8 @@ class Nest:
             # A map over the kept axes counts them from 0: its a<position> is the nest's a<axis>.
             body.extend(substitute([self._store(stage)], rename))
         outer = [(f"a{axis}", first.space[axis]) for axis in kept]
-        if last_kept and len(gone) == 1 and gone[0] == kept[-1] - 1 and self._is_tall(p, first.space[gone[0]], outer[-1][1]):
+        alone = self.ranges is None and last_kept and len(gone) == 1 and gone[0] == kept[-1] - 1
+        if alone and self._is_tall(p, first.space[gone[0]], outer[-1][1]):
             return self._in_row_blocks(p, outer, gone[0], first.space[gone[0]], body[1:])
         nest = self._loops(outer, body, vector=len(outer) - 1 if last_kept else None)
         if last_kept and self._value(outer[-1][1]) >= WIDE:
@@ -278,7 +313,7 @@ class Nest:
         node = stage.node
         if isinstance(node.op, Product):
             _, value = contraction(node, self.reader, self.sizes)
-            op = Sum(axes=(0,))
+            op: Reduction = Sum(axes=(0,)) if self.ranges is None else PlainSum(axes=(0,))
             count: Poly = self.sizes.of(node.inputs[0].shape[-1])
         else:
             op = node.op
@@ -287,9 +322,16 @@ class Nest:
             count = ONE
             for axis in op.axes:
                 count = count * self.sizes.of(x.shape[axis])
+            if type(op) is Sum and self._is_short(count):
+                op = PlainSum(op.axes)
         accumulator = Accumulator(self.name("r"), op, value.dtype, node.dtype, Index(count))
         p.accumulators.append(accumulator)
         p.statements.append(Step(accumulator, value, self._reduced_position(stage), node.sources))
+
+    def _is_short(self, count: Poly) -> bool:
+        """In a body: so few elements that a plain sum is exact enough?"""
+        most = None if self.ranges is None else self.ranges.greatest(count)
+        return most is not None and most <= PLAIN
 
     def _bind(self, stage: Stage, accumulator: Accumulator) -> None:
         self.results[stage.node] = Local(accumulator.name, stage.node.dtype)
@@ -355,7 +397,7 @@ class Nest:
         buffer = self.place(node)
         assert buffer is not None
         position = self._position(node)
-        return Store(buffer, buffer.offset(position), self.reader.read(node, position), node.sources)
+        return Store(buffer, buffer.offset(position), self.reader.read(node, position), node.sources, position=position)
 
     def _store_result(self, stage: Stage) -> Store:
         buffer = self.place(stage.node)
@@ -372,8 +414,7 @@ class Nest:
         stage = self.own.get(node)
         if stage is not None and stage.kind == "map" and position == self._position(node):
             return None  # made in this very iteration
-        buffer = self.place(node)
-        return None if buffer is None else Load(buffer, buffer.offset(position))
+        return self.find(node, position)
 
     def _partials(self, accumulator: Accumulator, count: Poly) -> tuple[Buffer, ...]:
         return tuple(self.temp("temp", (count,), dtype) for dtype in accumulator_dtypes(accumulator))
@@ -460,7 +501,7 @@ def _indices(statements: Sequence[Statement]) -> list[Index]:
 
 
 def substitute(statements: Sequence[Statement], values: dict[str, Index], *, only_offsets: bool = False) -> list[Statement]:
-    """The statements with loop variables replaced; shared expressions stay shared."""
+    """The statements with loop variables replaced; shared expressions stay shared. Positions by axis are forgotten."""
     memo: dict[int, Expr] = {}
 
     def new(e: Expr) -> Expr:
@@ -494,6 +535,18 @@ def substitute(statements: Sequence[Statement], values: dict[str, Index], *, onl
 
 def replace(s: Store | Step, values: dict[int, Expr]) -> Store | Step:
     """The statement with whole expressions replaced, by identity."""
+    new = _replacing(values)
+    if isinstance(s, Store):
+        return Store(s.buffer, s.offset, new(s.value), s.sources, tuple((new(g), k) for g, k in s.gathered), s.position)
+    return Step(s.accumulator, new(s.value), s.index, s.sources)
+
+
+def replaced(e: Expr, values: dict[int, Expr]) -> Expr:
+    """The expression with parts replaced, by identity."""
+    return _replacing(values)(e)
+
+
+def _replacing(values: dict[int, Expr]) -> Callable[[Expr], Expr]:
     memo: dict[int, Expr] = dict(values)
 
     def new(e: Expr) -> Expr:
@@ -502,9 +555,7 @@ def replace(s: Store | Step, values: dict[int, Expr]) -> Store | Step:
             done = memo[id(e)] = _rebuilt(e, new)
         return done
 
-    if isinstance(s, Store):
-        return Store(s.buffer, s.offset, new(s.value), s.sources, tuple((new(g), k) for g, k in s.gathered))
-    return Step(s.accumulator, new(s.value), s.index, s.sources)
+    return new
 
 
 def _rebuilt(e: Expr, new: Callable[[Expr], Expr]) -> Expr:
@@ -517,7 +568,7 @@ def _rebuilt(e: Expr, new: Callable[[Expr], Expr]) -> Expr:
     if isinstance(e, CheckedIndex):
         return CheckedIndex(parts[0], e.extent, e.code)
     assert isinstance(e, Load)
-    return Load(e.buffer, e.offset, tuple((part, k) for part, (_, k) in zip(parts, e.gathered, strict=True)))
+    return Load(e.buffer, e.offset, tuple((part, k) for part, (_, k) in zip(parts, e.gathered, strict=True)), e.position)
 
 
 def _mark(e: Expr, p: Pass, made: dict[int, Pass]) -> None:

@@ -23,8 +23,8 @@ class Sizes:
         self._names: dict[str, Poly] = {}
         self.symbols: list[str] = []
         self.values: dict[str, int] = {}  # of the Program's symbols
-        for node in nodes:
-            self._unite_operands(node)
+        self.samples: dict[str, int] = {}  # of those that have no value of their own: numbers of iterations, run-time integers
+        self._unite_all(nodes)
 
     def of(self, extent: int) -> Poly:
         """The polynomial of an extent."""
@@ -38,7 +38,15 @@ class Sizes:
         return Poly.symbol(name)
 
     def value(self, p: Poly) -> int:
-        return p.evaluate(self.values)
+        """Today's value, or an example where loops decide."""
+        return p.evaluate({**self.values, **self.samples} if self.samples else self.values)
+
+    def bind(self, symbol: str, stem: str, sample: int) -> str:
+        """The Program's name for a symbol of the graph that the Program itself gives values to."""
+        name = f"{stem}{len(self.samples)}"
+        self._names[symbol] = Poly.symbol(name)
+        self.samples[name] = sample
+        return name
 
     def _rename(self, p: Poly) -> Poly:
         for name in p.symbols:
@@ -57,7 +65,7 @@ class Sizes:
         """An operation needs a = b: replace one symbol by what it equals. The trace is exact, so they are equal today."""
         p, q = self._normal(_symbolic(poly(a))), self._normal(_symbolic(poly(b)))
         difference = p - q
-        if not difference.terms or int(a) != int(b):
+        if not difference.terms or int(a) != int(b) or any(s not in self._known and s[0] != "#" for s in difference.symbols):
             return
         single = [(m[0], k) for m, k in difference.terms if len(m) == 1 and abs(k) == 1]
         for name, k in reversed(single):
@@ -65,6 +73,12 @@ class Sizes:
             if name not in rest.symbols:
                 self._equal[name] = rest.scale(-k)
                 return
+
+    def _unite_all(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self._unite_operands(node)
+            for graph in getattr(node.op, "graphs", ()):
+                self._unite_all(graph.nodes)
 
     def _unite_operands(self, node: Node) -> None:
         op = node.op

@@ -1,0 +1,139 @@
+"""A block of nodes to lower: a cluster's, or those of a body; and which of its arrays may change in place (loops.md §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from jitlab.ir import Node, poly
+from jitlab.ops.control import Branch, Define, Loop
+from jitlab.ops.host import Item
+from jitlab.ops.indexing import Scatter
+from jitlab.ops.sources import Constant, Length
+from jitlab.ops.views import Update, View, identity_map
+
+
+@dataclass(eq=False)
+class Block:
+    """`outputs` get memory of their own. In a body (`ordered`) 0-d values are bound in order and `results` are what the body
+    gives; each array among them ends in the place of its target, an input that the body may overwrite."""
+
+    nodes: list[Node]
+    outputs: list[Node]
+    inputs: list[Node]
+    owned: set[Node] = field(default_factory=set)  # the inputs that may be overwritten
+    ordered: bool = False
+    results: list[Node] = field(default_factory=list)
+    targets: dict[int, Node] = field(default_factory=dict)  # number of a result -> the input in whose place it ends
+    finals: dict[int, tuple[Node, Node]] = field(default_factory=dict)  # result -> (its value, the update that moves it)
+
+    @property
+    def all_nodes(self) -> list[Node]:
+        """The nodes, then the values and stores that bring results to their places."""
+        moves = [self.finals[k] for k in sorted(self.finals)]
+        return [*self.nodes, *(value for value, _ in moves), *(update for _, update in moves)]
+
+    def move_results(self, in_place: dict[Node, Node]) -> bool:
+        """Add a store for each result that does not end in its place; False when none had to be added."""
+        added = False
+        for number, target in self.targets.items():
+            if number in self.finals or root(self.results[number], in_place) is target:
+                continue
+            self.finals[number] = _move(self.results[number], target)
+            added = True
+        return added
+
+    @property
+    def needed(self) -> set[Node]:
+        """What has to be computed: outputs, numbers that a body gives, arrays in their places."""
+        wanted = set(self.outputs)
+        for number, node in enumerate(self.results):
+            wanted.add(self.finals[number][1] if number in self.finals else node)
+        return wanted
+
+
+def with_items(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, with an Item for each array result of a loop or branch, whether or not it is read."""
+    have = {(n.inputs[0], n.op.index) for n in nodes if isinstance(n.op, Item)}
+    result = []
+    for node in nodes:
+        result.append(node)
+        if is_control(node):
+            for k, type in enumerate(node.op.types):
+                if type.ndim and (node, k) not in have:
+                    result.append(Node(Item(k, type), [node], type, name=f"{node.name}_{k}", sources=node.sources))
+    return result
+
+
+def root(node: Node, in_place: dict[Node, Node]) -> Node:
+    """The first version of an array, whose place this one has taken over."""
+    while node in in_place:
+        node = in_place[node]
+    return node
+
+
+def overwritten(node: Node) -> Iterator[tuple[Node, Node]]:
+    """(result, base): the new versions of arrays that an operation makes, each of which could take its base's place."""
+    if isinstance(node.op, (Update, Scatter)):
+        yield node, node.inputs[0]
+    elif isinstance(node.op, Item) and is_control(node.inputs[0]):
+        base = carried_input(node)
+        if base is not None and node.ndim:
+            yield node, base
+
+
+def is_control(node: Node) -> bool:
+    return isinstance(node.op, (Loop, Branch))
+
+
+def carried_input(item: Node) -> Node | None:
+    """The input of a loop or branch that a result is a new version of; None for a result made inside."""
+    (node,) = item.inputs
+    where = item.op.index if isinstance(node.op, Loop) else branch_base(node.op, item.op.index)
+    if where is None:
+        return None
+    return node.inputs[where] if isinstance(node.op, Loop) else node.inputs[1 + where]
+
+
+def branch_base(op: Branch, number: int) -> int | None:
+    """Which of its captures a branch's array result is a version of: on both sides, or on one if the other side makes none."""
+    found = [graph_base(graph.outputs[number], graph.parameters) for graph in op.graphs]
+    bases = [base for base in found if base is not None]
+    return bases[0] if bases else None
+
+
+def graph_base(node: Node, parameters: Sequence[Node]) -> int | None:
+    """The parameter that a node is a version of, through updates, loops and branches."""
+    while not node.op.is_parameter:
+        base = next((base for _, base in overwritten(node)), None)
+        if base is None:
+            return None
+        node = base
+    return parameters.index(node)
+
+
+def covers(update: Node) -> bool:
+    """Does an update replace every element of its base?"""
+    op, base = update.op, update.inputs[0]
+    if not isinstance(op, Update) or len(op.shape) != base.ndim:
+        return False
+    same = all(poly(n) == poly(m) for n, m in zip(op.shape, base.shape, strict=True))
+    whole = all((poly(o).value, poly(s).value, a) == (0, 1, i) for i, (o, s, a) in enumerate(op.map))
+    return same and whole
+
+
+def is_number(node: Node) -> bool:
+    """A 0-d value that needs no order: constants and lengths are the same everywhere."""
+    return isinstance(node.op, (Constant, Length))
+
+
+def binds(node: Node) -> bool:
+    """In a body, is this a 0-d value to be computed once, at its place in the order?"""
+    return node.ndim == 0 and not is_number(node) and not is_control(node) and not isinstance(node.op, (Item, Define))
+
+
+def _move(value: Node, target: Node) -> tuple[Node, Node]:
+    shape = target.shape
+    copy = Node(View(identity_map(len(shape)), shape), [value], target.type, name=f"{value.name}_moved", sources=value.sources)
+    op = Update(identity_map(len(shape)), shape)
+    return copy, Node(op, [target, copy], target.type, name=f"{target.name}_next", sources=value.sources)

@@ -1,0 +1,180 @@
+"""Which new versions of arrays take over the memory of the old ones, and what is copied so that the rest may (loops.md §5).
+
+Rule 1: the old version is not wanted later, else the new one gets memory of its own. Rule 2: what is computed from the old
+version and wanted later is stored before it changes. Rule 3, that a right side is not spoiled by its own stores, is asked of
+each nest (statements.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from jitlab.ir import Copied, Copy, Node, Reason
+from jitlab.ops.host import Item
+from jitlab.ops.indexing import Scatter
+from jitlab.ops.views import Update, View
+
+from .block import Block, covers, is_control, overwritten
+from .fusion import Group, Stage, bytes_text, groups_of, is_lazy, must_be_stored, stages_of
+from .sizes import Sizes
+
+
+@dataclass
+class Arranged:
+    """A block ready to be written: groups in order, what has a place, which versions share one, and the copies with reasons."""
+
+    groups: list[Group]
+    stored: set[Node]
+    in_place: dict[Node, Node]
+    copies: list[Copy] = field(default_factory=list)
+
+
+def arrange(block: Block, sizes: Sizes, wanted: set[Node], *, level: str) -> Arranged:
+    """`wanted` get memory of their own as well."""
+    kept: dict[Node, Copied] = {}  # values stored before their source changes
+    apart: dict[Node, Copied] = {}  # results that may not take over their base
+    more: set[Node] = set()
+    block.finals.clear()
+    while True:
+        stored = must_be_stored(block, sizes, level) | more | ((wanted | set(kept)) & set(block.all_nodes))
+        in_place = _in_place(block, stored, apart)
+        if block.move_results(in_place):
+            continue
+        stages = stages_of(block, sizes, stored, in_place)
+        clash = next(_clashes(block, stages, stored, in_place), None)
+        if clash is not None:
+            result, values = clash
+            if values:
+                kept.update(dict.fromkeys(values, Copied.SOURCE_CHANGES))
+            else:
+                apart[result] = Copied.OLD_VERSION_READ
+            continue
+        groups = groups_of(stages, stored, level)
+        if groups is not None:
+            break
+        more |= stored
+    made = {node for stage in stages for node in stage.made}
+    copies = [copied(node, code) for node, code in kept.items() if node in made]
+    copies += [copied(node, code) for node, code in _copied_bases(block, stages, stored, in_place, apart)]
+    moved = {update for _, update in block.finals.values()}
+    copies += [copied(node, Copied.MADE_ELSEWHERE) for node in made & moved if is_lazy_copy(node, stored)]
+    return Arranged(groups, stored, in_place, copies)
+
+
+def is_lazy_copy(update: Node, stored: set[Node]) -> bool:
+    """Does the store that brings a result to its place only move what lies elsewhere?"""
+    node = update.inputs[1]
+    while isinstance(node.op, View) and node not in stored:
+        (node,) = node.inputs
+    return node in stored or node.op.is_parameter
+
+
+def _in_place(block: Block, stored: set[Node], apart: dict[Node, Copied]) -> dict[Node, Node]:
+    outputs = set(block.outputs)
+    wanted = {node for k, node in enumerate(block.results) if k not in block.finals and node.ndim}
+    result: dict[Node, Node] = {}
+    taken: dict[Node, Node] = {}
+    for node in block.all_nodes:
+        for new, base in overwritten(node):
+            if new in apart or not base.ndim or not (base in block.owned or base in stored or isinstance(base.op, Item)):
+                continue
+            if base in outputs or (base in wanted and new not in wanted):
+                apart[new] = Copied.OLD_VERSION_READ
+                continue
+            if base in taken:  # the last one may have it
+                apart[taken[base]] = Copied.OLD_VERSION_READ
+                del result[taken[base]]
+            taken[base] = new
+            result[new] = base
+    return result
+
+
+def _clashes(
+    block: Block, stages: list[Stage], stored: set[Node], in_place: dict[Node, Node]
+) -> Iterator[tuple[Node, list[Node]]]:
+    """(result, values to store first, none if that does not help): reads of an array after it has changed in place."""
+    nodes = block.all_nodes
+    position = {node: i for i, node in enumerate(nodes)}
+    inside = set(nodes)
+    readers: dict[Node, list[Stage]] = {}
+    for stage in stages:
+        for node in stage.reads:
+            readers.setdefault(node, []).append(stage)
+    for result, base in in_place.items():
+        changer = result.inputs[0] if isinstance(result.op, Item) else result
+        at = position[changer]
+        for stage in readers.get(base, ()):
+            if position[stage.node] < at:
+                continue
+            if stage.node is changer and isinstance(changer.op, Update):
+                continue  # rule 3
+            values: list[Node] = []
+            direct = _find(stage.node, changer, base, at, position, inside, stored, in_place, values, set())
+            yield result, [] if direct else values
+
+
+def _find(
+    node: Node, changer: Node, base: Node, at: int, position: dict[Node, int], inside: set[Node], stored: set[Node],
+    in_place: dict[Node, Node], values: list[Node], seen: set[Node],
+) -> bool:  # fmt: skip
+    """Collect the values made before the change through which `node` reads `base`. True: one reads it with nothing between."""
+    seen.add(node)
+    sources = list(node.inputs)
+    for new in [node, *(n for n in inside if isinstance(n.op, Item) and n.inputs[0] is node)]:
+        if new in in_place and in_place[new] in sources:
+            sources.remove(in_place[new])  # changed, not read
+    for source in sources:
+        if source is base:
+            return True
+        if source in seen or source not in inside or not is_lazy(source, stored) or not _reads(source, base, inside, stored):
+            continue
+        if position[source] < at:
+            if source not in values:
+                values.append(source)
+        elif _find(source, changer, base, at, position, inside, stored, in_place, values, seen):
+            return True
+    return False
+
+
+def _reads(node: Node, base: Node, inside: set[Node], stored: set[Node]) -> bool:
+    todo, seen = [node], {node}
+    while todo:
+        for source in todo.pop().inputs:
+            if source is base:
+                return True
+            if source in inside and source not in seen and is_lazy(source, stored):
+                seen.add(source)
+                todo.append(source)
+    return False
+
+
+def _copied_bases(
+    block: Block, stages: list[Stage], stored: set[Node], in_place: dict[Node, Node], apart: dict[Node, Copied]
+) -> Iterator[tuple[Node, Copied]]:
+    """The results that start as a copy of memory (not of something that is computed there)."""
+    inside = set(block.all_nodes)
+    for stage in stages:
+        for node in stage.made:
+            if is_control(node) or not isinstance(node.op, (Update, Scatter, Item)) or node in in_place:
+                continue
+            for new, base in overwritten(node):
+                source = base
+                while isinstance(source.op, View) and source not in stored:
+                    (source,) = source.inputs
+                if (source in stored or source not in inside) and not covers(new):
+                    yield new, apart.get(new, Copied.INPUT_KEPT if source not in inside else Copied.OLD_VERSION_READ)
+
+
+def copied(node: Node, code: Copied) -> Copy:
+    size = bytes_text(node.type.nbytes)
+    lines = ", ".join(str(n) for n in sorted({s.line for s in node.sources})) or "?"
+    text = {
+        Copied.INPUT_KEPT: f"Copied: {node.name} is a new version of an argument, which stays as it is; {size} (line {lines})",
+        Copied.OLD_VERSION_READ: f"Copied: the version before {node.name} is read later; {size} (line {lines})",
+        Copied.SOURCE_CHANGES: f"Stored: {node.name} is wanted after its source changes; {size} (line {lines})",
+        Copied.MADE_ELSEWHERE: f"Copied: {node.name} is made elsewhere than the loop keeps it; {size} (line {lines})",
+        Copied.SNAPSHOT: f"Stored: a part that {node.name} overwrites while it is still read; {size} (line {lines})",
+        Copied.OVERLAP: f"Stored: the right side of {node.name} reads what it overwrites; {size} (line {lines})",
+    }
+    return Copy(node, Reason(code, text[code]), node.type.nbytes)

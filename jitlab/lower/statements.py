@@ -1,0 +1,311 @@
+"""From the groups of a block to statements: what each kind of group becomes, and where its values lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from jitlab.ir import Copied, Node, Poly
+from jitlab.ir.program import (
+    Apply,
+    Buffer,
+    CheckedIndex,
+    Expr,
+    For,
+    Index,
+    IndexValue,
+    Let,
+    Load,
+    Local,
+    Scalar,
+    Statement,
+    Store,
+)
+from jitlab.ops.arithmetic import Add
+from jitlab.ops.base import Reduction
+from jitlab.ops.indexing import ScatterAdd
+from jitlab.ops.sources import Constant
+from jitlab.ops.views import Update
+
+from .block import Block, covers, is_control, root
+from .control import write_branch, write_define, write_loop
+from .dependence import Relation, relation
+from .fusion import Group, space_of
+from .library import Library
+from .memory import Arranged, arrange, copied
+from .reading import Position, Reader, gather_positions
+from .schedule import Nest, collapse, replaced
+from .shared import Shared
+
+Loops = list[tuple[str, Poly]]
+
+
+class BlockWriter:
+    """Writes one block. A body's writer reads what its body captures through the writer around it."""
+
+    def __init__(self, shared: Shared, block: Block, around: BlockWriter | None = None) -> None:
+        self.shared, self.block, self.around = shared, block, around
+        self.sizes, self.ranges = shared.sizes, shared.ranges
+        self.buffers: dict[Node, Buffer] = {}
+        self.values: dict[Node, Expr] = {}  # of 0-d values that are bound
+        self.captured: dict[Node, Node] = {}  # input of a body -> the value around it that it stands for
+        self.inside = set(block.all_nodes)
+        self.arranged: Arranged | None = None
+
+    def groups(self) -> Iterator[tuple[Group, list[Statement], list[Node]]]:
+        """Each group with its statements and the nodes computed by them, in the order they run."""
+        arranged = self.arranged = arrange(self.block, self.sizes, self.shared.wanted, level=self.shared.level)
+        self.inside = set(self.block.all_nodes)
+        self.shared.copies += arranged.copies
+        self._allocate(arranged)
+        for group in arranged.groups:
+            computed: dict[Node, None] = {}
+            statements = self._write(group, computed)
+            yield group, statements, [n for n in self.block.nodes if n in computed or n in group.nodes]
+
+    def statements(self) -> list[Statement]:
+        """The whole block, in order."""
+        return [statement for _, written, _ in self.groups() for statement in written]
+
+    # -- memory
+
+    def _allocate(self, arranged: Arranged) -> None:
+        made = {node for group in arranged.groups for node in group.nodes}
+        where = {node: group for group in arranged.groups for node in group.nodes}
+        elsewhere = {n for g in arranged.groups for s in g.stages for n, _ in s.refs if where.get(n) is not g}
+        outputs = {root(node, arranged.in_place) for node in self.block.outputs}
+        for node in self.block.all_nodes:
+            if node not in made or is_control(node) or (self.block.ordered and not node.ndim):
+                continue
+            if node in arranged.in_place:
+                self.buffers[node] = self.buffers[arranged.in_place[node]]
+            elif node in arranged.stored or node in elsewhere or not isinstance(node.op, Reduction):
+                self.buffers[node] = self.shared.allocate(node, node in outputs)
+
+    def place(self, node: Node) -> Buffer | None:
+        """The memory a value has."""
+        buffer = self.buffers.get(node)
+        if buffer is not None:
+            return buffer
+        if isinstance(node.op, Constant) and node.ndim > 0:
+            return self.shared.input(node)
+        if self.around is None and node not in self.inside:
+            return self.shared.input(node)
+        return None
+
+    def reader(self, computed: dict[Node, None] | None = None, resolve: Callable[..., Expr | None] | None = None) -> Reader:
+        """A fresh reader of this block's values; `resolve` answers before the places do."""
+        find = Finder(self, computed)
+        return _NotingReader(self, resolve or find, computed if computed is not None else {})
+
+    # -- groups
+
+    def _write(self, group: Group, computed: dict[Node, None]) -> list[Statement]:
+        stage = group.stages[0]
+        node = stage.node
+        if group.kind == "gemm":
+            library = Library(self.reader(), self.sizes, *self.shared.stride_symbols())
+            return library.gemm(node, self.buffers[node])
+        if group.kind == "let":
+            return self._let(node, self.reader(computed).compute(node, ()))
+        if group.kind == "define":
+            return write_define(self, node)
+        if group.kind == "loop":
+            return write_loop(self, stage, computed)
+        if group.kind == "branch":
+            return write_branch(self, stage, computed)
+        if group.kind in ("region", "scatter"):
+            return self._region(node, self.reader(computed))
+        if group.kind == "update":
+            return self._update(node, self.reader(computed))
+        nest = Nest(
+            group, self.sizes, self.place, Finder(self, computed),
+            lambda resolve: self.reader(computed, resolve), self.shared.temp, self.shared.name,
+            self.ranges if self.block.ordered else None,
+        )  # fmt: skip
+        statements = nest.build()
+        if self.block.ordered:
+            self.values.update({n: e for n, e in nest.results.items() if not n.ndim})
+        return statements
+
+    def _let(self, node: Node, value: Expr) -> list[Statement]:
+        local, statements = self.bind(value, node)
+        self.values[node] = local
+        return statements
+
+    def bind(self, value: Expr, node: Node) -> tuple[Expr, list[Statement]]:
+        """The value as an expression that may be read anywhere later, and the statement that this takes."""
+        if isinstance(value, (Local, Scalar)) or (isinstance(value, IndexValue) and not value.index.terms):
+            return value, []
+        name = self.shared.name("l")
+        return Local(name, node.dtype), [Let(name, value, node.sources)]
+
+    def _update(self, node: Node, reader: Reader) -> list[Statement]:
+        """A region of an array, stored where the old version lies."""
+        op, value = node.op, node.inputs[1]
+        out = self.buffers[node]
+        space, position = space_of(op.shape, self.sizes)
+        loops = [(f"a{axis}", n) for axis, n in enumerate(space)]
+        target = reader.view_position(op, position)
+        return self._store_safely(node, out, target, loops, reader.read(value, space_of(value.shape, self.sizes)[1]))
+
+    def _store_safely(self, node: Node, out: Buffer, target: Position, loops: Loops, value: Expr) -> list[Statement]:
+        """out[target] = value for all iterations, the right side as it was before the first store (loops.md §5, rule 3)."""
+        loops = _unit_stride_last(out.offset(target), loops)
+        value, before = self._protected(node, out, target, loops, value)
+        store = Store(out, out.offset(target), value, node.sources, position=target)
+        return [*before, *nest_of(loops, [store])]
+
+    def _protected(
+        self, node: Node, out: Buffer, target: Position, loops: Loops, value: Expr
+    ) -> tuple[Expr, list[Statement]]:
+        if not loops:
+            return value, []
+        spoiled = []
+        for load in _loads(value, out):
+            known = load.position is not None and not load.gathered
+            how = relation(target, load.position, loops, self.ranges) if known and load.position else Relation.OVERLAP
+            if how not in self.shared.harmless:
+                spoiled.append(load)
+        if not spoiled:
+            return value, []
+        parts = [[(v, n) for v, n in loops if load.offset.coefficient(v).terms] for load in spoiled]
+        whole = any(load.gathered or len(part) == len(loops) for load, part in zip(spoiled, parts, strict=True))
+        if whole:
+            self.shared.copies.append(copied(node, Copied.OVERLAP))
+            kept, statements = self._keep(value, loops, node)
+            return kept, statements
+        self.shared.copies.append(copied(node, Copied.SNAPSHOT))
+        statements = []
+        instead: dict[int, Expr] = {}
+        for load, part in zip(spoiled, parts, strict=True):
+            instead[id(load)], stores = self._keep(load, part, node)
+            statements += stores
+        return replaced(value, instead), statements
+
+    def _keep(self, value: Expr, loops: Loops, node: Node) -> tuple[Expr, list[Statement]]:
+        """The value of each iteration in a temporary."""
+        extents = tuple(n for _, n in loops)
+        buffer = self.shared.temp("temp", extents, value.dtype)
+        position = tuple(Index.var(v) for v, _ in loops)
+        offset = buffer.offset(position)
+        store = Store(buffer, offset, value, node.sources, position=position)
+        return Load(buffer, offset, position=position), nest_of(loops, [store])
+
+    def _region(self, node: Node, reader: Reader) -> list[Statement]:
+        """Concatenation, and updates that start from a copy: values stored into parts of one buffer."""
+        out = self.buffers[node]
+        statements: list[Statement] = []
+        assert self.arranged is not None
+        if not isinstance(node.op, Update) and not hasattr(node.op, "place"):
+            start = Index()
+            for source in node.inputs:
+                at = start
+
+                def moved(position: Position, at: Index = at) -> Position:
+                    return tuple(i + at if axis == node.op.axis else i for axis, i in enumerate(position))
+
+                statements += self.copy(out, source, reader, node, moved)
+                start = start + Index(self.sizes.of(source.shape[node.op.axis]))
+            return statements
+        if node not in self.arranged.in_place and not covers(node):
+            statements += self.copy(out, node.inputs[0], reader, node)
+        if isinstance(node.op, Update):
+            op = node.op
+            return statements + self.copy(out, node.inputs[1], reader, node, lambda p: reader.view_position(op, p))
+        return statements + self._scatter(node, out, reader)
+
+    def _scatter(self, node: Node, out: Buffer, reader: Reader) -> list[Statement]:
+        """Each value stored (or added) where its indices say, one after the other."""
+        base, value, *indices = node.inputs
+        names = iter(f"a{axis}" for axis in range(value.ndim))
+        position = tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in value.shape)
+        rest, picks = gather_positions(node, base, indices, position)
+        offset = out.offset(rest)
+        gathered = []
+        for axis, index_node, where in picks:
+            at = CheckedIndex(reader.read(index_node, where), self.sizes.of(base.shape[axis]), self.shared.check(node))
+            gathered.append((at, out.strides[axis]))
+        new = reader.read(value, position)
+        if isinstance(node.op, ScatterAdd):
+            new = Apply(Add(), (Load(out, offset, tuple(gathered)), new), node.dtype, sources=node.sources)
+        body: list[Statement] = [Store(out, offset, new, node.sources, tuple(gathered))]
+        loops = [(i.vars[0], self.sizes.of(n)) for i, n in zip(position, value.shape, strict=True) if i.vars]
+        for var, n in reversed(loops):
+            body = [For(var, (Index(n),), body)]
+        return body
+
+    def copy(
+        self, out: Buffer, source: Node, reader: Reader, node: Node, where: Callable[[Position], Position] = tuple
+    ) -> list[Statement]:
+        """out[where(i)] = source[i] for each element of the source, which lies elsewhere."""
+        space, position = space_of(source.shape, self.sizes)
+        loops = [(f"a{axis}", n) for axis, n in enumerate(space)]
+        target = where(position)
+        return nest_of(loops, [Store(out, out.offset(target), reader.read(source, position), node.sources, position=target)])
+
+
+class Finder:
+    """Where a block's values lie, for one group of statements: each has its own, so that loads are not shared across stores."""
+
+    def __init__(self, writer: BlockWriter, computed: dict[Node, None] | None) -> None:
+        self.writer, self.computed = writer, computed
+        self._around: Reader | None = None
+
+    def __call__(self, node: Node, position: Position) -> Expr | None:
+        writer = self.writer
+        value = writer.values.get(node)
+        if value is not None:
+            return value
+        buffer = writer.place(node)
+        if buffer is not None:
+            return Load(buffer, buffer.offset(position), position=position)
+        if node in writer.captured:
+            if self._around is None:
+                assert writer.around is not None
+                self._around = writer.around.reader(self.computed)
+            return self._around.read(writer.captured[node], position)
+        return None
+
+
+class _NotingReader(Reader):
+    """Remembers which nodes a kernel computes."""
+
+    def __init__(self, writer: BlockWriter, resolve: Callable[..., Expr | None], computed: dict[Node, None]) -> None:
+        super().__init__(writer.sizes, resolve, writer.shared.scalar, writer.shared.check)
+        self._computed = computed
+
+    def compute(self, node: Node, position: Position) -> Expr:
+        self._computed[node] = None
+        return super().compute(node, position)
+
+
+def nest_of(loops: Sequence[tuple[str, Poly]], body: list[Statement]) -> list[Statement]:
+    """Loops around statements, the innermost over vectors."""
+    rest, body = collapse(loops, body)
+    for i in reversed(range(len(rest))):
+        body = [For(rest[i][0], (Index(rest[i][1]),), body, vector=i == len(rest) - 1)]
+    return body
+
+
+def _unit_stride_last(offset: Index, loops: Loops) -> Loops:
+    """The loop whose steps are neighbours in memory goes innermost."""
+    unit = [i for i, (v, _) in enumerate(loops) if offset.coefficient(v).value == 1]
+    if len(loops) < 2 or not unit or unit[-1] == len(loops) - 1:
+        return loops
+    inner = loops[unit[-1]]
+    return [loop for loop in loops if loop is not inner] + [inner]
+
+
+def _loads(value: Expr, buffer: Buffer) -> list[Load]:
+    found: dict[int, Load] = {}
+    seen: set[int] = set()
+    todo: list[Expr] = [value]
+    while todo:
+        e = todo.pop()
+        if id(e) in seen:
+            continue
+        seen.add(id(e))
+        if isinstance(e, Load) and e.buffer is buffer:
+            found[id(e)] = e
+        todo.extend(e.parts)
+    return list(found.values())
