@@ -98,6 +98,23 @@ class Traced(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VariantMade(Event):
+    """A cluster of a known trace got another form of its kernels; `cause` is a VariantCause. No retrace."""
+
+    kind: ClassVar[str] = "variant-made"
+    function: str
+    trace: int
+    cluster: str
+    cause: str
+    argument: str
+    before: str
+    after: str
+    lines: tuple[Span, ...]
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PassRan(Event):
     """One pass over a graph ended."""
 

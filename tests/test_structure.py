@@ -26,6 +26,7 @@ LINES = (
     ("ops",),
     ("ir",),
     ("config",),
+    ("costs",),
     ("errors", "events"),
 )
 DEPTH = {part: depth for depth, line in enumerate(LINES) for part in line}

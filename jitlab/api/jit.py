@@ -8,6 +8,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,12 @@ from jitlab.capture import (
     CallCapture,
     CallTrace,
     Capture,
-    Change,
     EndPiece,
+    Leaf,
     NotReplayable,
     Signature,
     call_user,
-    changes,
     current_capture,
-    distance,
     not_captured,
     random_state,
     record_call,
@@ -34,9 +33,11 @@ from jitlab.capture import (
     user_traceback,
 )
 from jitlab.config import config
-from jitlab.ir import Source, is_operation
+from jitlab.costs import Costs
+from jitlab.ir import Source
 
 from .jit_options import JitOptions, check_backend, checked
+from .ledger import Ledger
 from .stages import Options, compile_trace
 
 #: Attempts to record a signature after which its calls are not recorded any more: they change more often than they repeat.
@@ -59,6 +60,7 @@ class Jit:
         self._count = self._clock = 0
         self._lock = threading.RLock()
         self._is_checked = False
+        self.ledger = Ledger(self._code_function(), self.name, str(options), kind="jit")
         functools.update_wrapper(self, python_function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -142,7 +144,7 @@ class Jit:
     def _perform(self, trace: CallTrace, values: tuple[Any, ...], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
         states = [(generator, random_state(generator)) for generator in trace.generators]
         started = time.perf_counter_ns() if events.active() else 0
-        trace.calls += 1
+        trace.costs.called()
         refusal: Exception | None = None
         try:
             result = trace.answer(values, inputs, numbers)
@@ -156,12 +158,13 @@ class Jit:
             code = refusal.code if isinstance(refusal, NotReplayable) else "error"
             return self._run_as_python(values, code, str(refusal).split("\n")[0])
         if started:
+            duration = time.perf_counter_ns() - started
+            trace.costs.ran(duration)
             events.send(
                 events.FunctionCalled(
-                    cell=events.current_cell(), function=self.name, trace=trace.number, start_ns=started,
-                    duration_ns=time.perf_counter_ns() - started,
+                    cell=events.current_cell(), function=self.name, trace=trace.number, start_ns=started, duration_ns=duration
                 )
-            )  # fmt: skip
+            )
         return result
 
     def _run_as_python(self, values: tuple[Any, ...], reason: str, what: str) -> Any:
@@ -182,13 +185,15 @@ class Jit:
     def _record(self, key: Any, values: tuple[Any, ...]) -> CallTrace:
         started = time.perf_counter_ns()
         capture = CallCapture(self.name, strict=self.options.fullgraph)
+        costs = Costs()
         try:
             refusal = not_captured(self._code_function())
             if refusal is not None:
                 raise refusal
-            trace = record_call(
-                capture, self.python_function, self._signature.names, values, self._signature.call_form, self._count + 1
-            )
+            with costs.spending():
+                trace = record_call(
+                    capture, self.python_function, self._signature.names, values, self._signature.call_form, self._count + 1
+                )
         except EndPiece as end:
             raise self._refuse(key, end.code, end.text) from None
         except errors.InvalidArgumentError:
@@ -197,10 +202,11 @@ class Jit:
             raise self._refuse(key, "value", error.what) from None
         except Exception as error:
             raise self._refuse(key, "error", f"{type(error).__name__}: {error}") from None
-        trace.run = compile_trace(trace, self._stages)
+        with costs.spending():
+            trace.run = compile_trace(trace, self._stages)
         self._count += 1
         trace.last_call = self._clock = self._clock + 1
-        self._send_traced(trace, started)
+        self.ledger.traced(trace, _with_origins(trace), costs, None, started)
         known = self._traces.setdefault(key, [])
         known.insert(0, trace)
         self._history.append(trace)
@@ -227,28 +233,9 @@ class Jit:
                 traces.remove(oldest)
                 if not traces:
                     del self._traces[key]
+        self.ledger.evicted(oldest)
         if self._last is oldest:
             self._last = None
-
-    def _send_traced(self, trace: CallTrace, started: int) -> None:
-        if not events.active():
-            return
-        found, nearest = [Change("first_call")], None
-        if self._history:
-            candidates = [(_changes(old, trace), old) for old in self._history]
-            found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
-            found = found or [Change("aliasing", before="other arguments share memory", after="these arguments share memory")]
-        first = found[0]
-        source = nearest.uses.get(first.path) if nearest is not None else None
-        events.send(
-            events.Traced(
-                cell=events.current_cell(), function=self.name, trace=trace.number,
-                causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
-                after=first.after, lines=spans(source or self._definition()), fix=first.fix,
-                operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started,
-                duration_ns=time.perf_counter_ns() - started,
-            )
-        )  # fmt: skip
 
     def _code_function(self) -> Any:
         function = self.python_function
@@ -259,8 +246,7 @@ class Jit:
         return getattr(function, "__func__", function)
 
     def _definition(self) -> Source | None:
-        code = getattr(self._code_function(), "__code__", None)
-        return Source(code.co_filename, code.co_firstlineno, -1, code.co_firstlineno, -1) if code is not None else None
+        return self.ledger.definition.source
 
 
 class _Refused(Exception):
@@ -271,15 +257,11 @@ class _Refused(Exception):
         self.code, self.text = code, text
 
 
-def _changes(old: CallTrace, new: CallTrace) -> list[Change]:
-    """What differs; a change of what a name outside the arguments gave has that name's kind as its cause."""
-    result = []
-    for change in changes(old.read_leaves, new.read_leaves):
-        root = change.path.split("[")[0].split(".")[0]
-        origin = new.origins.get(root) or old.origins.get(root)
-        cause = origin if origin in ("global", "closure") else change.cause
-        result.append(Change(cause, change.path, change.before, change.after, change.fix))
-    return result
+def _with_origins(trace: CallTrace) -> tuple[Leaf, ...]:
+    """What the trace depends on; of what a name outside the arguments gave, the kind of that name."""
+    return tuple(
+        replace(leaf, origin=trace.origins.get(leaf.path.split("[")[0].split(".")[0], "")) for leaf in trace.read_leaves
+    )
 
 
 def jit(

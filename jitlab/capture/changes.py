@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ class Leaf:
     shape: tuple[int, ...] = ()
     value: Any = None
     key: Any = None  # the part of the cache's key that is this leaf's own
+    origin: str = ""  # "global" or "closure" when a name was read and guarded; "" for arguments
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,8 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
     for place, leaf in new.items():
         known = old.get(place)
         if known is not None and not is_same(known, leaf):
-            result.append(_change(known, leaf, after))
+            change = _change(known, leaf, after)
+            result.append(replace(change, cause=leaf.origin) if leaf.origin in CAUSES else change)
     covered = [change.path for change in result if change.cause in ("structure", "argument_type")]
     for place in [p for p in new if p not in old] + [p for p in old if p not in new]:
         path, is_aliasing = place
@@ -113,7 +115,7 @@ def is_same(old: Leaf, new: Leaf) -> bool:
 
 
 #: The weightiest cause first; of two traces that differ in as much, the lighter cause is nearer.
-_WEIGHTS = ("structure", "argument_type", "rank", "dtype", "python_value", "shape", "aliasing")
+_WEIGHTS = ("structure", "argument_type", "rank", "dtype", "global", "closure", "python_value", "shape", "aliasing")
 
 
 def distance(found: Sequence[Change]) -> tuple[int, int]:

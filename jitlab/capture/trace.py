@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from jitlab.costs import Costs
 from jitlab.errors import CaptureError
 from jitlab.ir import Graph, Node, Source, plain
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.views import Reshape, View
 
+from .changes import Change
 from .host import NotReplayable
 from .state import Capture, Input
 from .tensor import Cell, Path, Tensor, c_strides
@@ -42,7 +44,7 @@ class Trace:
     layouts: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (input, strides) that views depend on
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
     run: Callable[[Sequence[Any]], list[Any]] | None = None
-    calls: int = 0
+    costs: Costs = field(default_factory=Costs)
     executable: Any = None  # what the pipeline made, for reports and replays
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
@@ -82,6 +84,25 @@ class Trace:
         if any(leaves[self.leaves[n]].strides != strides for n, strides in self.layouts):
             return False
         return all(leaves[n] is found for n, found in self.same)
+
+    def misfit(self, leaves: Sequence[Any]) -> Change | None:
+        """What keeps `fits` from holding for leaves of the trace's own signature."""
+        for guard in self.guards:
+            position = self.inputs.index(guard.input)
+            value = leaves[self.leaves[position]] if position < len(self.leaves) else guard.input.value
+            if int(value) != guard.value:
+                return Change("python_value", guard.input.path, str(guard.value), str(int(value)))
+        for n, strides in self.layouts:
+            array, path = leaves[self.leaves[n]], self.inputs[n].path
+            if array.strides != strides:
+                before, after = (f"strides {', '.join(map(str, known))}" for known in (strides, array.strides))
+                return Change("layout", path, before, after, f"{path} = np.ascontiguousarray({path})")
+        for n, found in self.same:
+            if leaves[n] is not found:
+                at = self.leaves.index(n) if n in self.leaves else 0
+                fix = "Pass a copy where an array that a name gives is passed, too."
+                return Change("aliasing", self.inputs[at].path, "also the array of a name", "no array of a name", fix)
+        return None
 
     def collect(self, leaves: Sequence[Any]) -> list[Any]:
         """The real inputs of a call: its argument leaves, then the captured arrays."""

@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from jitlab import events
+from jitlab import costs, events
 from jitlab.ir import Cluster, Clustering, Node, Plan, Sources, plain
 from jitlab.ir.program import Buffer, For, Gemm, Statement, expressions, work
 from jitlab.lower import Lowered, lower
@@ -31,6 +31,9 @@ BUDGET = 100_000_000
 CHUNK_STEPS = 1 << 18
 
 #: Scratch that a warm call may have on the stack.
+#: How an array lies in memory, in words.
+LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "strided"}
+
 SCRATCH_BYTES = 1 << 14
 
 
@@ -66,6 +69,7 @@ class Executable:
         self._lock = threading.Lock()
         self._last_use = _last_uses(clustering)
         _live.add(self)
+        self.costs = costs.Costs()
 
     def settle(self) -> None:
         """Wait until the code that later runs will use is there."""
@@ -74,7 +78,7 @@ class Executable:
 
     def prepare(self, arguments: Sequence[Any]) -> None:
         """Lower every cluster (for these arguments' layouts), so that the plan is whole before the first run."""
-        with self._lock:
+        with self.costs.spending(), self._lock:
             if not self._planned:
                 self._plan(arguments)
 
@@ -201,10 +205,38 @@ class Executable:
         key = (cluster.name, layouts)
         variant = self._variants.get(key)
         if variant is None:
-            lowered = self._lowered(cluster, layouts)
-            code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
-            variant = self._variants[key] = _variant(lowered, code)
-            self.plan.texts.setdefault((cluster.name, "llvm"), code.llvm)
+            others = [known for name, known in self._variants if name == cluster.name]
+            started, before = time.perf_counter_ns(), self.costs.spent_ns
+            with self.costs.spending():
+                lowered = self._lowered(cluster, layouts)
+                code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
+                variant = self._variants[key] = _variant(lowered, code)
+                self.plan.texts.setdefault((cluster.name, "llvm"), code.llvm)
+    def _tell_variant(
+        self, cluster: Cluster, others: Sequence[tuple[str, ...]], layouts: tuple[str, ...], started: int, spent_ns: int
+    ) -> None:
+        """The kernels of a cluster depend on how its inputs lie in memory: say which input lies in another way than before."""
+        before = min(others, key=lambda known: sum(a != b for a, b in zip(known, layouts, strict=True)))
+        at = next(n for n, (a, b) in enumerate(zip(before, layouts, strict=True)) if a != b)
+        input = cluster.inputs[at]
+        texts = LAYOUTS[before[at]], LAYOUTS[layouts[at]]
+        self.costs.variants.append(
+            costs.Variant(cluster.name, events.VariantCause.LAYOUT, input.name, *texts, seconds=spent_ns / 1e9)
+        )
+        if events.active():
+            sources = next((node.sources for node in cluster.nodes if input in node.inputs), frozenset())
+            events.send(
+                events.VariantMade(
+                    cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
+                    cause=events.VariantCause.LAYOUT, argument=input.name, before=texts[0], after=texts[1],
+                    lines=tuple((s.file, s.line, s.column, s.end_line, s.end_column) for s in sorted(sources)),
+                    start_ns=started, duration_ns=time.perf_counter_ns() - started,
+                )
+            )  # fmt: skip
+
+                self.costs.kernels.add(code.digest)
+            if others:
+                self._tell_variant(cluster, others, layouts, started, self.costs.spent_ns - before)
         return variant
 
     def _lowered(self, cluster: Cluster, layouts: tuple[str, ...]) -> Lowered:

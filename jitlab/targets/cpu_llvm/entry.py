@@ -66,18 +66,18 @@ class _MethodDef(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-def make_entry(warm: Warm, busy: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
+def make_entry(warm: Warm, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
     """A builtin function for warm calls, and what has to live as long as it does.
 
-    It calls `otherwise` with the same arguments when anything differs, or `busy` is not 0.
+    It calls `otherwise` with the same arguments when anything differs, or `busy` is not 0. `calls` counts what it answers.
     """
-    text = _entry_text(warm, ctypes.addressof(busy))
+    text = _entry_text(warm, ctypes.addressof(busy), ctypes.addressof(calls))
     loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
     definition = _MethodDef(name.encode(), loaded.address("warm"), FASTCALL_KEYWORDS, None)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
     function = new(ctypes.addressof(definition), otherwise, None)
-    return function, (definition, loaded, warm, busy)
+    return function, (definition, loaded, warm, busy, calls)
 
 
 @cache
@@ -117,7 +117,7 @@ def _api() -> Any:
     )
 
 
-def _entry_text(warm: Warm, busy: int) -> str:
+def _entry_text(warm: Warm, busy: int, calls: int) -> str:
     api = _api()
     n = 0
     lines: list[str] = []
@@ -193,6 +193,9 @@ def _entry_text(warm: Warm, busy: int) -> str:
         status = new(f"call i64 {run}(ptr {context})")
         lines.append(f"  br i1 {new(f'icmp eq i64 {status}, 0')}, label %ran{number}, label %failed")
         lines.append(f"ran{number}:")
+    counter = f"ptr inttoptr (i64 {calls} to ptr)"  # the GIL is held: nobody else counts meanwhile
+    so_far = new(f"load i64, {counter}")
+    lines.append(f"  store i64 {new(f'add i64 {so_far}, 1')}, {counter}")
     values_ = [
         new(f"call ptr inttoptr (i64 {api[RETURN]} to ptr)(ptr {array})") if result.scalar else array
         for result, array in zip(warm.results, made, strict=True)

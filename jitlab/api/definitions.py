@@ -1,0 +1,84 @@
+"""Where a function is defined and where it is called, in the user's words: what the ledger's causes point to."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from types import CodeType, FunctionType, MethodType
+from typing import Any
+
+from jitlab import events
+from jitlab.capture import find_definition
+from jitlab.capture.positions import cell_names, display_name, user_frame
+from jitlab.ir import Source
+
+
+@dataclass(frozen=True)
+class Site:
+    """A line of the user's that called a function."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{display_name(self.file)}, line {self.line}"
+
+
+def calling_site() -> Site:
+    """The innermost line of the user's that is being run."""
+    frame = user_frame()
+    return Site(frame.f_code.co_filename, frame.f_lineno) if frame is not None else Site("", 0)
+
+
+class Definition:
+    """A function as its source has it."""
+
+    def __init__(self, function: Any, name: str) -> None:
+        plain = function
+        while not isinstance(plain, (FunctionType, MethodType)) and hasattr(plain, "__wrapped__"):
+            plain = plain.__wrapped__
+        plain = getattr(plain, "__func__", plain)
+        self.name = name
+        self.function: FunctionType | None = plain if isinstance(plain, FunctionType) else None
+        self.code: CodeType | None = getattr(plain, "__code__", None)
+
+    @property
+    def place(self) -> Any:
+        """What a definition that takes this one's place has in common with it: the cell or file, and the name in it."""
+        if self.function is None or self.code is None:
+            return None
+        name = self.function.__qualname__
+        if "<lambda>" in name:
+            name = f"{name}:{self.code.co_firstlineno}"
+        file = self.code.co_filename
+        # a cell run again is another file when its text differs; its name in the user's namespace is what stays
+        where = (events.current_cell(), id(self.function.__globals__)) if is_cell(file) else file
+        return where, self.function.__module__, name
+
+    @property
+    def source(self) -> Source | None:
+        if self.code is None:
+            return None
+        line = self.code.co_firstlineno
+        return Source(self.code.co_filename, line, -1, line, -1)
+
+    def argument(self, path: str) -> Source | None:
+        """Where the parameter of a leaf stands, or the first line that reads the outer name it is."""
+        found = find_definition(self.function) if self.function is not None else None
+        if found is None or self.code is None:
+            return None
+        name = path.split("[")[0].split(".")[0]
+        arguments = found[0].args
+        every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+        reads = [node for node in ast.walk(found[0]) if isinstance(node, ast.Name) and node.id == name]
+        reads.sort(key=lambda node: (node.lineno, node.col_offset))
+        found_at: list[ast.arg | ast.Name] = [arg for arg in every if arg is not None and arg.arg == name]
+        for node in (*found_at, *reads):
+            end = (node.end_lineno or node.lineno, node.end_col_offset or -1)
+            return Source(self.code.co_filename, node.lineno, node.col_offset, *end)
+        return None
+
+
+def is_cell(file: str) -> bool:
+    """The name of a notebook cell, or of text that was executed, not of a file."""
+    return file.startswith("<") or file in cell_names or "ipykernel_" in file

@@ -1,0 +1,96 @@
+"""What a trace has cost and how it is used: times of capture and compilation with nested work counted once, calls, variants."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from dataclasses import dataclass
+
+from jitlab.events import VariantCause
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A second form of a cluster's kernels, made for a known trace."""
+
+    cluster: str
+    cause: VariantCause
+    argument: str
+    before: str
+    after: str
+    seconds: float
+
+
+class Costs:
+    """The account of one trace. It outlives the trace: counts, no graphs."""
+
+    __slots__ = ("_seen", "calls", "kernels", "last_use_ns", "native_calls", "run_ns", "spent_ns", "timed_calls", "variants")
+
+    def __init__(self) -> None:
+        self.spent_ns = 0  # capture, passes, planning, lowering, compilation: what calls waited for
+        self.calls = 0  # that came through Python
+        self.native_calls: ctypes.c_int64 | None = None  # counted by the C function in front, where there is one
+        self._seen = 0
+        self.last_use_ns = 0  # of a call through Python, on time.perf_counter_ns's clock
+        self.run_ns = self.timed_calls = 0  # of calls while somebody listened
+        self.kernels: set[str] = set()  # the machine code it runs, by the hash of its Program's text
+        self.variants: list[Variant] = []
+
+    @property
+    def all_calls(self) -> int:
+        """Calls through Python and through C."""
+        return self.calls + (self.native_calls.value if self.native_calls is not None else 0)
+
+    def was_called_natively(self) -> bool:
+        """The C function answered a call since this was last asked."""
+        now = self.native_calls.value if self.native_calls is not None else 0
+        before, self._seen = self._seen, now
+        return now != before
+
+    @property
+    def seconds(self) -> float:
+        return self.spent_ns / 1e9
+
+    def called(self) -> None:
+        self.calls += 1
+        self.last_use_ns = time.perf_counter_ns()
+
+    def ran(self, duration_ns: int) -> None:
+        """A call was timed."""
+        self.timed_calls += 1
+        self.run_ns += duration_ns
+
+    def spending(self) -> _Spending:
+        """Inside, time is charged to this account; what an account opened inside is charged is taken off."""
+        return _Spending(self)
+
+
+class _Spending:
+    __slots__ = ("costs", "inside_ns", "outer", "started_ns")
+
+    def __init__(self, costs: Costs) -> None:
+        self.costs = costs
+
+    def __enter__(self) -> _Spending:
+        self.outer = _open.top
+        _open.top = self
+        self.inside_ns = 0
+        self.started_ns = time.perf_counter_ns()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        took = time.perf_counter_ns() - self.started_ns
+        self.costs.spent_ns += took - self.inside_ns
+        _open.top = self.outer
+        if self.outer is not None:
+            self.outer.inside_ns += took
+
+
+class _Open(threading.local):
+    """The innermost account that this thread spends on."""
+
+    top: _Spending | None = None
+
+
+_open = _Open()
