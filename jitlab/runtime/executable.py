@@ -23,6 +23,7 @@ from jitlab.targets.cpu_llvm.entry import DATA, Argument, Launch, Result, Warm, 
 from .blas import gemm_address
 from .buffers import ALIGNMENT, POOLED_BYTES, pool
 from .compiled import Compiled, Origin, compiled
+from .signals import prepare, run_to_end
 
 #: Cycles after which a native function comes up for air: some 50 ms.
 BUDGET = 100_000_000
@@ -166,21 +167,15 @@ class Executable:
 
     def _launch(self, cluster: Cluster, variant: Variant, context: np.ndarray) -> int | None:
         """Run it to the end; the number of the check that failed, if one did."""
-        pointer = context.__array_interface__["data"][0]
         if not events.active():
-            status = variant.code.run(pointer)
-            while status == codegen.PAUSED:  # back in Python: signals are looked after here
-                status = variant.code.run(pointer)
-            return None if status == codegen.DONE else status - codegen.FAILED
+            return run_to_end(variant.code, context)
         ticks = np.zeros(len(variant.code.layout.phases) + 1, np.int64)
         context[codegen.ContextLayout.TIMES] = ticks.__array_interface__["data"][0]
         started = time.perf_counter_ns()
-        status = variant.code.run(pointer)
-        while status == codegen.PAUSED:
-            status = variant.code.run(pointer)
+        failed = run_to_end(variant.code, context)
         duration = time.perf_counter_ns() - started
-        if status != codegen.DONE:
-            return int(status) - codegen.FAILED
+        if failed is not None:
+            return failed
         events.send(
             events.ClusterRan(
                 cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
@@ -370,6 +365,7 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
     layout = code.layout
     template = np.zeros(layout.size, np.int64)
     template[layout.BUDGET] = BUDGET
+    prepare(template)
     template[layout.SGEMM] = gemm_address("sgemm")
     template[layout.DGEMM] = gemm_address("dgemm")
     for name, number in layout.symbols.items():
@@ -384,8 +380,8 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
             array = np.ascontiguousarray(value)
             fixed.append(array)
             template[layout.FIRST + position] = array.ctypes.data
-    for number, (_, _, outer) in enumerate(layout.phases):
-        template[layout.chunks + number] = _chunk(lowered, outer)
+    for number, phase in enumerate(layout.phases):
+        template[layout.chunks + number] = _chunk(lowered, phase.outer)
     position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
     first = layout.FIRST
     arguments = [(first + i, position_of[n]) for i, n in enumerate(lowered.inputs) if n in position_of]
@@ -454,6 +450,6 @@ def _kernel_times(variant: Variant, ticks: np.ndarray, duration: int) -> tuple[i
     if total <= 0:
         return ()
     times: dict[str, int] = {}
-    for number, (kernel, _, _) in enumerate(variant.code.layout.phases):
-        times[kernel] = times.get(kernel, 0) + int(ticks[number + 1] - ticks[number])
+    for number, phase in enumerate(variant.code.layout.phases):
+        times[phase.kernel] = times.get(phase.kernel, 0) + int(ticks[number + 1] - ticks[number])
     return tuple(duration * t // total for t in times.values())

@@ -36,12 +36,14 @@ class FunctionText:
         self.params = tuple(params)
         self.returns = returns
         self.attributes = "nounwind"
+        self.linkage = ""
         self.current = "entry"
         self.declarations: dict[str, None] = {}  # a set that keeps its order
         self.metadata: dict[str, None] = {}
         self._counter = 0
         self._labels: dict[str, int] = {"entry": 1}
         self._allocas: list[str] = []
+        self._ahead: list[str] = []
         self._lines: list[str | Phi] = []
 
     def instr(self, text: str) -> str:
@@ -54,6 +56,16 @@ class FunctionText:
     def emit(self, text: str) -> None:
         """Appends an instruction without a result."""
         self._lines.append(text)
+
+    def ahead(self, text: str) -> str:
+        """Like `instr`, where the function starts: its operands are parameters and what was written ahead before."""
+        self._counter += 1
+        name = f"%t{self._counter}"
+        self._ahead.append(f"{name} = {text}")
+        return name
+
+    def ahead_emit(self, text: str) -> None:
+        self._ahead.append(text)
 
     def label(self, hint: str = "block") -> str:
         """A fresh block name; `block` starts it."""
@@ -113,8 +125,9 @@ class FunctionText:
     def render(self) -> str:
         """The `define` alone, without the module's declarations."""
         params = ", ".join(f"{type} %{name}" for type, name in self.params)
-        lines = [f"define {self.returns} @{self.name}({params}) {self.attributes} {{", "entry:"]
-        lines += [f"  {line}" for line in self._allocas]
+        linkage = f"{self.linkage} " if self.linkage else ""
+        lines = [f"define {linkage}{self.returns} @{self.name}({params}) {self.attributes} {{", "entry:"]
+        lines += [f"  {line}" for line in (*self._allocas, *self._ahead)]
         for line in self._lines:
             text = line.render() if isinstance(line, Phi) else line
             lines.append(text if text.endswith(":") else f"  {text}")

@@ -1,0 +1,45 @@
+"""Machine code runs to its end, and Python's signal handlers run meanwhile: between calls, or from within the user's loops."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from functools import cache
+
+import numpy as np
+
+from jitlab.targets.cpu_llvm import codegen
+
+from .compiled import Compiled
+
+#: What `look` calls: take the interpreter's lock, run handlers that are due, take the exception one raised, give the lock back.
+FUNCTIONS = ("PyGILState_Ensure", "PyErr_CheckSignals", "PyErr_Fetch", "PyGILState_Release")
+
+
+@cache
+def look_table() -> np.ndarray:
+    """The addresses of FUNCTIONS; empty on an interpreter that has none."""
+    if sys.implementation.name != "cpython":
+        return np.zeros(0, np.int64)
+    return np.array([ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in FUNCTIONS], np.int64)
+
+
+def prepare(template: np.ndarray) -> None:
+    """Let code that is started from this context ask for signals."""
+    if len(look_table()):
+        template[codegen.ContextLayout.LOOK] = look_table().ctypes.data
+
+
+def run_to_end(code: Compiled, context: np.ndarray) -> int | None:
+    """The number of the check that failed, None if none did. Raises what a signal's handler raised."""
+    pointer = context.__array_interface__["data"][0]
+    status = code.run(pointer)
+    while status == codegen.PAUSED:  # back in Python: signals are looked after here
+        status = code.run(pointer)
+    if status == codegen.STOPPED:
+        at = codegen.ContextLayout.ERROR
+        restore = ctypes.pythonapi.PyErr_Restore
+        restore.restype, restore.argtypes = None, [ctypes.c_void_p] * 3
+        restore(*(int(word) or None for word in context[at : at + 3]))  # ctypes raises what is set after the call
+        raise AssertionError("stopped without an exception")
+    return None if status == codegen.DONE else status - codegen.FAILED
