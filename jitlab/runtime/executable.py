@@ -31,10 +31,10 @@ BUDGET = 100_000_000
 #: Operations on elements in one chunk of an outer loop, about.
 CHUNK_STEPS = 1 << 18
 
-#: Scratch that a warm call may have on the stack.
 #: How an array lies in memory, in words.
 LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "strided"}
 
+#: Scratch that a warm call may have on the stack.
 SCRATCH_BYTES = 1 << 14
 
 
@@ -69,8 +69,8 @@ class Executable:
         self._planned = False
         self._lock = threading.Lock()
         self._last_use = _last_uses(clustering)
-        _live.add(self)
         self.costs = costs.Costs()
+        _live.add(self)
 
     def settle(self) -> None:
         """Wait until the code that later runs will use is there."""
@@ -207,6 +207,11 @@ class Executable:
                 code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
                 variant = self._variants[key] = _variant(lowered, code)
                 self.plan.texts.setdefault((cluster.name, "llvm"), code.llvm)
+                self.costs.kernels.add(code.digest)
+            if others:
+                self._tell_variant(cluster, others, layouts, started, self.costs.spent_ns - before)
+        return variant
+
     def _tell_variant(
         self, cluster: Cluster, others: Sequence[tuple[str, ...]], layouts: tuple[str, ...], started: int, spent_ns: int
     ) -> None:
@@ -228,11 +233,6 @@ class Executable:
                     start_ns=started, duration_ns=time.perf_counter_ns() - started,
                 )
             )  # fmt: skip
-
-                self.costs.kernels.add(code.digest)
-            if others:
-                self._tell_variant(cluster, others, layouts, started, self.costs.spent_ns - before)
-        return variant
 
     def _lowered(self, cluster: Cluster, layouts: tuple[str, ...]) -> Lowered:
         key = (cluster.name, layouts)
