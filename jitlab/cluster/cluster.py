@@ -29,6 +29,7 @@ from jitlab.ir import (
     Reason,
     Stays,
 )
+from jitlab.ops.control import Branch, Loop
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.sources import Constant, Length
 
@@ -73,7 +74,7 @@ def cluster(
     partition.contract(max_size, scopes=marked_only is not None)
     groups = []
     for group in partition.groups():
-        size = sum(node.op.name != "Identity" for node in group)
+        size = sum(node.op.name not in ("Identity", "Item") for node in group)
         if size >= min_size or any(_marked(node) for node in group):
             groups.append(group)
         else:
@@ -98,6 +99,10 @@ def _next_name() -> str:
 
 def _is_constant(node: Node) -> bool:
     return isinstance(node.op, (Constant, Length))
+
+
+def _is_control(node: Node) -> bool:
+    return isinstance(node.op, (Loop, Branch))
 
 
 def _marked(node: Node) -> bool:
@@ -130,7 +135,11 @@ def _why_not(node: Node, marked_only: Reason | None) -> Reason | None:
 
 
 def _unsupported(node: Node) -> Reason | None:
-    """The operation's own reason for having no loop body."""
+    """The operation's own reason for having no loop body; a loop's or branch's is that of the first operation inside."""
+    if isinstance(node.op, Item) and _is_control(node.inputs[0]):
+        return _unsupported(node.inputs[0])
+    if _is_control(node):
+        return next((why for graph in node.op.graphs for inner in graph.nodes if (why := _inside(inner)) is not None), None)
     types = tuple(source.type for source in node.inputs)
     text = node.op.why_not_compiled(*types)
     if text is None:
@@ -142,6 +151,16 @@ def _unsupported(node: Node) -> Reason | None:
         others = node.op.why_not_compiled(*(type.with_dtype(FLOAT64) for type in types))
         code = Stays.DTYPE if others is None else Stays.NO_LOOP_BODY
     return Reason(code, text, (node.op.name,))
+
+
+def _inside(node: Node) -> Reason | None:
+    """Why an operation of a body keeps its loop from being compiled."""
+    reason = _unsupported(node) or _effect(node)
+    if reason is None or _is_control(node):
+        return reason
+    lines = ", ".join(str(line) for line in sorted({source.line for source in node.sources}))
+    where = f" in its body (line {lines})" if lines else " in its body"
+    return Reason(reason.code, f"{node.op.name}{where}: {reason.text}", (node.op.name, *reason.evidence))
 
 
 def _must_compile(operations: Sequence[Node], function: str) -> None:
@@ -191,9 +210,12 @@ class _Partition:
         """Contract edges between candidates, consumers first, until no more can be. `scopes`: scope numbers count."""
         self.contraction = dag = Contraction(len(self.operations), self.edges)
         self.max_size, self.scopes = max_size, scopes
-        self.members: list[int] = [1] * len(self.operations)
+        self.members = [int(not isinstance(node.op, Item)) for node in self.operations]
         self.constants = [{s for s in node.inputs if _is_constant(s)} for node in self.operations]
         self.scope: list[Any] = [node.attrs.get("_XlaScope") for node in self.operations]
+        for node in self.operations:  # the results of a loop stay with it
+            if isinstance(node.op, Item) and _is_control(node.inputs[0]) and self.candidate[self.number[node]]:
+                self._join(dag.group(self.number[node.inputs[0]]), self.number[node])
         changed = True
         while changed:
             changed = False
