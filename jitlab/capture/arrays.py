@@ -12,9 +12,26 @@ from typing import Any
 import numpy as np
 
 from jitlab import errors
-from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Graph, Node, Source, plain
-from jitlab.ops.base import Unsupported
-from jitlab.ops.build import as_node
+from jitlab.ir import (
+    TRACED_DTYPES,
+    ArrayType,
+    Bounds,
+    Extent,
+    Graph,
+    Moving,
+    Node,
+    NotRolled,
+    Source,
+    Symbolic,
+    is_one,
+    plain,
+    poly,
+    same_shape,
+)
+from jitlab.ir.bounds import State, sample
+from jitlab.ops.base import Unsupported, broadcast_shapes
+from jitlab.ops.build import apply, as_node, fitting, weak
+from jitlab.ops.elementwise import Cast
 from jitlab.ops.indexing import basic_index, is_basic, read_index, write_index
 from jitlab.ops.sources import Parameter
 from jitlab.ops.table import (
@@ -46,7 +63,12 @@ from .facts import (
 from .host import NotReplayable, evaluate, host_operation
 from .masked import REDUCTIONS, Selection, reduced, select, with_whole, write_selection
 from .positions import describe, here, source_text
+from .symbolic import LoopIndex
 from .tensor import Cell, Tensor, kept_strides, no_value, out_of_scope
+
+#: Types of Python's own numbers, and its functions of numbers that give one of those.
+_PYTHON_NUMBERS = frozenset({bool, int, float, complex})
+PYTHON_FUNCTIONS = frozenset({abs, max, min, round, divmod})
 
 
 @dataclass(frozen=True)
@@ -106,6 +128,8 @@ class Arrays:
         self.read_log: list[tuple[Cell, Any]] = []  # views that were made, for rollback
         self.used: dict[int, Source] = {}  # id of an input -> where it was used first
         self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
+        self.bounds = Bounds()  # of what moves with a loop, and the sizes of the inputs
+        self.loops: list[tuple[str, State]] = []  # the symbols of the loops whose bodies are traced, and what was known before
         self.is_open = True
         self.refused: NotReplayable | None = None  # a foreign array met the program's (design D7)
         self._symbols = 0
@@ -155,7 +179,51 @@ class Arrays:
         if n < 2:
             return n  # empty and length-one axes are another program (broadcasting)
         self._symbols += 1
+        self.bounds.sizes[f"n{self._symbols - 1}"] = int(n)
         return Extent.symbol(f"n{self._symbols - 1}", n)
+
+    # ---- loops that are rolled
+    def enter_loop(self, count: int | None) -> Moving:
+        """The symbol of a new innermost loop: the number of its iteration, below `count` (None: nothing is known).
+
+        Until `leave_loop` it counts as known that there is an iteration. Raises NotRolled where no sample can stand for all.
+        """
+        if count is not None and int(count) < 1:
+            raise NotRolled("extents", f"a loop of {poly(count)} iterations has too few to be told from none")
+        bounds = self.bounds
+        state = bounds.state()
+        symbol = bounds.unique("i")
+        self.loops.append((symbol, state))
+        bounds.add(symbol, 0, None if count is None else count - 1)
+        if count is not None:
+            bounds.assume(count - 1)
+        bounds.depth += 1
+        return Moving.symbol(symbol, sample(0, None if count is None else int(count) - 1, len(self.loops) - 1))
+
+    def leave_loop(self) -> None:
+        """The innermost loop's body ends: its symbol, and those that it defined, are forgotten."""
+        _, state = self.loops.pop()
+        self.bounds.restore(state, names=False)
+
+    def integer(self, n: int) -> Any:
+        """What an extent is in the program: itself, or a LoopIndex where it has no fixed value."""
+        return LoopIndex(self, n) if isinstance(n, Moving) else n
+
+    def python_number(self, node: Node) -> Tensor:
+        """A Python number whose value is a node of its own: it gives way in promotion (see `ops.build.weak`)."""
+        return self.fresh(weak(node), is_scalar=True)
+
+    def is_python_number(self, x: Any) -> bool:
+        """A Python number of the program, traced or not."""
+        return x.weak is not None if isinstance(x, Tensor) else isinstance(x, Symbolic) or type(x) in _PYTHON_NUMBERS
+
+    def _as_python(self, result: Any, operands: Sequence[Any]) -> Any:
+        """What Python's operators and builtins give for Python numbers alone is one."""
+        if isinstance(result, tuple):
+            return tuple(self._as_python(part, operands) for part in result)
+        if isinstance(result, Tensor) and not result.ndim and all(map(self.is_python_number, operands)):
+            return self.python_number(result.node())
+        return result
 
     def value(self, x: Any, text: str = "", binding: Binding | None = None) -> Any:
         """What a loaded Python object is inside the capture: a Tensor for a plain array of a traced dtype, else itself."""
@@ -211,6 +279,8 @@ class Arrays:
     def wrap(self, result: Any, *, zero_d_is_array: bool = False) -> Any:
         """Tensors for the nodes in a rule's result."""
         if isinstance(result, Node):
+            if result.weak is not None:  # NumPy's functions make NumPy scalars of Python numbers
+                result = apply(Cast(result.dtype), result)
             return self.fresh(result, is_scalar=not zero_d_is_array)
         if isinstance(result, (list, tuple)):
             items = [self.wrap(item, zero_d_is_array=zero_d_is_array) for item in result]
@@ -235,7 +305,13 @@ class Arrays:
             return slice(*(self._slice_bound(bound) for bound in (x.start, x.stop, x.step)))
         return self.lower_other(x)
 
+    def _may_define(self, x: Tensor) -> bool:
+        """An integer found at run time that may become a symbol: inside a loop that is being rolled."""
+        return self.bounds.depth > 0 and not x.ndim and x.dtype.kind in "iu"
+
     def _slice_bound(self, bound: Any) -> Any:
+        if isinstance(bound, Tensor) and self._may_define(bound):
+            return bound.node()
         return bound.__index__() if isinstance(bound, Tensor) else self.lower_other(bound)
 
     # ---- what a cell does otherwise
@@ -248,7 +324,7 @@ class Arrays:
         return args
 
     def is_operand(self, x: Any) -> bool:
-        return isinstance(x, (Tensor, bool, int, float, complex, np.generic, np.ndarray, list))
+        return isinstance(x, (Tensor, bool, int, float, complex, Symbolic, np.generic, np.ndarray, list))
 
     def moving_view(self, x: Tensor, index: Any) -> Tensor | None:
         """A view whose index is computed at each run (cells)."""
@@ -270,7 +346,7 @@ class Arrays:
         if rule is None:
             return self._host(operator_function(name), operands, {})
         lists = [np.asarray(x) if isinstance(x, list) and not _has_tensor(x) else x for x in operands]
-        return self._apply(rule, operator_function(name), lists, {})
+        return self._as_python(self._apply(rule, operator_function(name), lists, {}), operands)
 
     def inplace(self, name: str, target: Tensor, other: Any) -> Any:
         """`target op= other`: writes into the array; a scalar is bound anew."""
@@ -282,8 +358,8 @@ class Arrays:
             target.take_over(result if result.dtype == target.dtype else result.astype(target.dtype))
             return target
         self._check_output_cast(name, target, other, result)
-        if plain(np.broadcast_shapes(plain(result.shape), plain(target.shape))) != plain(target.shape):
-            shapes = (str(plain(t.shape)).replace(" ", "") for t in (target, result))
+        if not same_shape(broadcast_shapes(result.type.shape, target.type.shape), target.type.shape):
+            shapes = (str(plain(t.type.shape)).replace(" ", "") for t in (target, result))
             text = "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes)
             raise self.shape_error(ValueError(text), operator_function(name), (target, other))
         self.assign(target, result, "unsafe")
@@ -327,7 +403,10 @@ class Arrays:
             if view is not None:
                 return view
         rule = FUNCTIONS.get(function)
-        return self._host(function, args, kwargs) if rule is None else self._apply(rule, function, args, kwargs)
+        if rule is None:
+            return self._host(function, args, kwargs)
+        result = self._apply(rule, function, args, kwargs)
+        return self._as_python(result, args) if function in PYTHON_FUNCTIONS else result
 
     def _call_on_selection(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A function that needs no more of `x[mask]` than x and the mask; None for others."""
@@ -377,7 +456,7 @@ class Arrays:
             wrapped = self.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
             if isinstance(wrapped, Tensor) and wrapped.ndim > 1 and keeps_order(function):
                 operands = [x for x in args if isinstance(x, Tensor) and x.ndim]
-                wrapped._cell.strides = kept_strides(operands, wrapped.shape)
+                wrapped._cell.strides = kept_strides(operands, wrapped.type.shape)
             return wrapped
 
     def _counted(self, x: Any) -> Any:
@@ -416,8 +495,8 @@ class Arrays:
                 )  # fmt: skip
             if where is not True:
                 value = self.call_function(np.where, (where, value, target), {})
-            if plain(np.broadcast_shapes(plain(value.shape), plain(target.shape))) != plain(target.shape):
-                shapes = (str(plain(t.shape)).replace(" ", "") for t in (target, value))
+            if not same_shape(broadcast_shapes(value.type.shape, target.type.shape), target.type.shape):
+                shapes = (str(plain(t.type.shape)).replace(" ", "") for t in (target, value))
                 text = "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes)
                 raise self.shape_error(ValueError(text), function, args)
             self.assign(target, value, casting)
@@ -561,6 +640,8 @@ class Arrays:
             return tuple(self._index_value(part) for part in index)
         if isinstance(index, slice):
             return slice(*(self._slice_bound(b) for b in (index.start, index.stop, index.step)))
+        if isinstance(index, Tensor) and self._may_define(index):
+            return index.node()
         return self.lower_other(self.deep_value(index))
 
     def assign(self, x: Tensor, value: Any, casting: str) -> None:
@@ -575,7 +656,7 @@ class Arrays:
                 raise TypeError(f"Cannot cast array data from {value.dtype!r} to {x.dtype!r} according to the rule '{casting}'")
         with self.explaining("an assignment", (x, value)):
             node = as_node(self._assigned(value, x.dtype), x.dtype)
-            x._cell.write(x._path, _broadcast_value(node, x.shape))
+            x._cell.write(x._path, _broadcast_value(node, x.type.shape))
 
     def _assigned(self, value: Any, dtype: np.dtype[Any] | None = None) -> Any:
         if isinstance(value, Tensor):
@@ -583,9 +664,7 @@ class Arrays:
         if isinstance(value, (list, tuple)):
             result = self.call_function(np.array, (value,), {})
             return result.node() if isinstance(result, Tensor) else result
-        if isinstance(value, int) and dtype is not None and dtype.kind in "iu" and not isinstance(value, (bool, np.generic)):
-            dtype.type(value)  # NumPy's OverflowError
-        return self.lower_other(value)
+        return self.lower_other(value if dtype is None else fitting(value, dtype))
 
     def _check_writable(self, x: Tensor) -> None:
         if x.readonly and not (x._cell.input is not None and self.is_moving(x._cell.input)):
@@ -608,7 +687,7 @@ class Arrays:
     def truth(self, x: Tensor) -> bool:
         if not self.is_open:
             raise out_of_scope(x.type.describe())
-        if int(x.size) > 1:
+        if int(x.type.size) > 1:
             raise ValueError("The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()")
         source = here()
         text = source_text(source) if source else "the array"
@@ -694,10 +773,10 @@ def _has_ellipsis(index: Any) -> bool:
 
 def _broadcast_value(node: Node, shape: tuple[int, ...]) -> Node:
     """The value of an assignment: leading axes of length 1 may be too many."""
-    if plain(node.shape) == plain(shape):
+    if plain(node.shape) == plain(shape) and same_shape(node.shape, shape):
         return node
     given = node.shape
-    while node.ndim > len(shape) and int(node.shape[0]) == 1:
+    while node.ndim > len(shape) and is_one(node.shape[0]):
         node = reshape(node, node.shape[1:])
     try:
         return broadcast_to(node, shape)

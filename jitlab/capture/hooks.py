@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import TRACED_DTYPES
+from jitlab.ir import TRACED_DTYPES, Symbolic
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
 from . import staging
@@ -25,6 +25,7 @@ from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .positions import is_converted, is_user_file
 from .staging import Body, run
 from .state import Capture, current_capture
+from .symbolic import SymbolicRange, call_builtin
 from .tensor import Tensor
 
 
@@ -267,6 +268,10 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
     """A NumPy function, a builtin, or another library's code."""
     known = BUILTINS.get(function) if _hashable(function) else None
     if known is not None:
+        if any(isinstance(x, (Tensor, Symbolic, SymbolicRange)) for x in args) and not kwargs:
+            result = call_builtin(capture, function, args)
+            if result is not NotImplemented:
+                return result
         if function in FUNCTIONS and any(isinstance(x, Tensor) for x in args):
             return capture.call_function(function, args, kwargs)
         return known(capture, *args, **kwargs)
@@ -369,7 +374,8 @@ BUILTINS: dict[Any, Callable[..., Any]] = {
 
 
 def has_tensor(x: Any) -> bool:
-    if isinstance(x, Tensor):
+    """Is it, or does it hold, anything that has no value while this is recorded?"""
+    if isinstance(x, (Tensor, Symbolic)):
         return True
     if isinstance(x, (list, tuple)):
         return any(map(has_tensor, x))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.errors import CaptureError, InvalidArgumentError
-from jitlab.ir import TRACED_DTYPES, ArrayType, Node, plain
+from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, plain
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build import apply
 from jitlab.ops.host import HostCall, Item, _filled
@@ -47,6 +47,8 @@ def host_operation(
     """`function(*args, **kwargs)` as a node that calls NumPy; its result types are those of the real result now."""
     name = getattr(function, "__name__", type(function).__name__)
     reason = refusal.reason if refusal is not None else f"{name} has no loop body"
+    if capture.bounds.depth:
+        raise NotRolled("host_operation", f"{name} runs on NumPy: {reason}")
     code = refusal.code if refusal is not None else "no_loop_body"
     if capture.strict:
         raise must_compile(capture, name, reason)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.ir import positions
+from jitlab.ir import positions, proving
+from jitlab.ir.bounds import State
 
 from .arrays import Arrays, Binding, Input, current
 from .draws import begin
@@ -36,6 +37,8 @@ class Mark:
     names: dict[str, int]
     scopes: list[Any]
     scope_count: int
+    bounds: State
+    loops: int
 
 
 class Capture(Arrays):
@@ -51,7 +54,7 @@ class Capture(Arrays):
         """Tensor operations inside are added to this capture's graph."""
         token = current.set(self)
         try:
-            with events.busy, self.graph.building(), positions(here):
+            with events.busy, self.graph.building(), positions(here), proving(self.bounds):
                 yield self
         finally:
             current.reset(token)
@@ -160,7 +163,7 @@ class Capture(Arrays):
         graph = self.graph
         return Mark(
             len(graph.nodes), len(self.inputs), len(self.journal), len(self.read_log), len(self.guards), dict(graph._names),
-            list(graph.scopes), graph.scope_count,
+            list(graph.scopes), graph.scope_count, self.bounds.state(), len(self.loops),
         )  # fmt: skip
 
     def rollback(self, mark: Mark) -> None:
@@ -181,6 +184,8 @@ class Capture(Arrays):
         del self.inputs[mark.inputs :]
         for node in [node for node in self.values if node in gone]:
             del self.values[node]
+        self.bounds.restore(mark.bounds)
+        del self.loops[mark.loops :]
         graph._names, graph.scopes, graph.scope_count = mark.names, mark.scopes, mark.scope_count
 
 

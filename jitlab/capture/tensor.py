@@ -6,7 +6,7 @@ makes the views; writing makes updates and moves the cell on, so a view sees its
 
 from __future__ import annotations
 
-import math
+import operator
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.errors import CaptureError, OutOfScopeError, ValueOfTracedArrayError
-from jitlab.ir import ArrayType, Node, Source, plain, positions
+from jitlab.ir import ArrayType, Moving, Node, Source, plain, positions, same_shape
 from jitlab.ops.views import Reshape, Update, View, compose, identity_map
 
 from .facts import is_foreign
@@ -111,6 +111,9 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """As the program sees it: a length that moves with a loop is a LoopIndex, which computes as an int does."""
+        if any(isinstance(n, Moving) for n in self._shape):
+            return tuple(map(self.capture.integer, self._shape))
         return self._shape
 
     @shape.setter
@@ -118,6 +121,11 @@ class Tensor:
         raise CaptureError(
             "assigning to an array's shape cannot be captured", where=describe(here()), hint="x = x.reshape(...)"
         )
+
+    @property
+    def weak(self) -> Any:
+        """The Python type of a traced Python number (see `ops.build.weak`); None for arrays and NumPy scalars."""
+        return None if self._path else self._cell.node.weak
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -129,7 +137,7 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        return math.prod(self._shape)
+        return self.capture.integer(self.type.size)  # type: ignore[no-any-return]
 
     @property
     def itemsize(self) -> int:
@@ -167,7 +175,7 @@ class Tensor:
 
     def _one_step(self, step: View | Reshape) -> Tensor:
         if isinstance(step, Reshape):
-            if plain(step.shape) == plain(self._shape):
+            if plain(step.shape) == plain(self._shape) and same_shape(step.shape, self._shape):
                 return Tensor(self._cell, self._path)
             strides = reshaped_strides(plain(self._shape), self.element_strides(), plain(step.shape))
             self.capture.layout_read = self.capture.layout_read or len(self._shape) > 1
@@ -180,7 +188,7 @@ class Tensor:
         else:
             before = self._path
         inner = before[-1].shape if before else self._cell.node.shape
-        if step.map == identity_map(len(inner)) and plain(step.shape) == plain(inner):
+        if step.map == identity_map(len(inner)) and step.shape == inner:
             return Tensor(self._cell, before)
         return self._seen_through((*before, step))
 
@@ -221,12 +229,12 @@ class Tensor:
     def __len__(self) -> int:
         if not self._shape:
             raise TypeError("len() of unsized object")
-        return int(self._shape[0])
+        return operator.index(self.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
         if not self._shape:
             raise TypeError("iteration over a 0-d array")
-        return (self[i] for i in range(int(self._shape[0])))
+        return (self[i] for i in range(operator.index(self.shape[0])))
 
     def __contains__(self, value: Any) -> bool:
         return bool((self == value).any())

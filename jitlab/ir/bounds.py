@@ -27,6 +27,7 @@ class State:
     symbols: int
     facts: int
     counts: tuple[tuple[str, int], ...]
+    depth: int
 
 
 class Bounds:
@@ -37,6 +38,7 @@ class Bounds:
         self._ranges: dict[str, tuple[Poly | None, Poly | None]] = {}
         self._facts: list[Poly] = []
         self._counts: dict[str, int] = {}
+        self.depth = 0  # how many loops are being rolled around here
         self.noted: dict[Any, tuple[int | None, int | None]] = {}  # the bounds of integer values that have no symbol
         self.defined: dict[Any, Any] = {}  # what has a symbol already, for whoever gives symbols
         self.made: dict[Any, Any] = {}
@@ -64,13 +66,14 @@ class Bounds:
         return f"{stem}{number}"
 
     def state(self) -> State:
-        return State(len(self._ranges), len(self._facts), tuple(self._counts.items()))
+        return State(len(self._ranges), len(self._facts), tuple(self._counts.items()), self.depth)
 
     def restore(self, state: State, *, names: bool = True) -> None:
         """Forget what was learnt since; `names`: names given since may be given again."""
         for symbol in list(self._ranges)[state.symbols :]:
             del self._ranges[symbol]
         del self._facts[state.facts :]
+        self.depth = state.depth
         if names:
             self._counts = dict(state.counts)
         self._forget()

@@ -257,6 +257,17 @@ def bind_extents(x: Any, symbols: Mapping[str, int]) -> Any:
     return x
 
 
+def symbols_in(x: Any) -> set[str]:
+    """The symbols in the Extents of an operation's fields (or of a tuple)."""
+    if isinstance(x, Extent):
+        return set(x.expr.symbols)
+    if isinstance(x, tuple):
+        return {name for part in x for name in symbols_in(part)}
+    if is_dataclass(x) and not isinstance(x, type) and not hasattr(x, "nodes"):
+        return {name for f in fields(x) for name in symbols_in(getattr(x, f.name))}
+    return set()
+
+
 def plain(shape: Iterable[int]) -> tuple[int, ...]:
     """A shape without its polynomials, for NumPy and for people."""
     return tuple(int(n) for n in shape)

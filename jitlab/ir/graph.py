@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .extents import bind_extents, poly
+from .extents import bind_extents, poly, symbols_in
 from .types import NOWHERE, ArrayType, Source, Sources
 
 
@@ -181,10 +181,14 @@ class Graph:
     def without_dead(self) -> Graph:
         """The same graph without the nodes that no output needs; nodes whose operation has effects stay."""
         live = set(self.outputs)
+        named: set[str] = set()  # the symbols in the extents of what is live: what defines them is, too
+        defining = any(is_definition(node.op) for node in self.nodes)
         for node in reversed(self.nodes):
-            if node in live or getattr(node.op, "has_effects", False):
+            if node in live or getattr(node.op, "has_effects", False) or (is_definition(node.op) and node.op.symbol in named):
                 live.add(node)
                 live.update(node.inputs)
+                if defining:
+                    named.update(symbols_of(node))
         new = Graph(self.name, list(self.parameters), [n for n in self.nodes if n in live], list(self.outputs))
         new._names, new.scope_count = self._names, self.scope_count
         new.gradient_names, new.marked_only, new.sizes = self.gradient_names, self.marked_only, self.sizes
@@ -286,6 +290,21 @@ def interpret(
             if observe is not None:
                 observe(node, value)
     return [values[node] for node in graph.outputs]
+
+
+def is_definition(op: Any) -> bool:
+    """Does the operation name a symbol that extents after it may contain?"""
+    return hasattr(op, "symbol") and not hasattr(op, "graphs")
+
+
+def symbols_of(node: Node) -> set[str]:
+    """The symbols in the extents of an operation, of its type, and of the graphs in it."""
+    found = {name for n in node.shape for name in poly(n).symbols}
+    found.update(symbols_in(node.op))
+    for graph in getattr(node.op, "graphs", ()):
+        for inner in (*graph.parameters, *graph.nodes):
+            found.update(symbols_of(inner))
+    return found
 
 
 def current_graph() -> Graph | None:

@@ -117,7 +117,13 @@ def _listed(x: Any) -> Node:
         if isinstance(leaf, np.ndarray):
             raise Unsupported("a list that holds arrays of the program")
         operand(leaf)
-    return array(x)
+    return array(_with_extents(x))
+
+
+def _with_extents(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        return [_with_extents(part) for part in x]
+    return x.extent if isinstance(x, Symbolic) else x
 
 
 def _leaves(x: Any) -> Any:

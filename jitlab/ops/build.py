@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Moving, Node, NotRolled, at_least, current_graph, plain
+from jitlab.ir import Extent, Moving, Node, NotRolled, Symbolic, at_least, current_graph, plain
 
 from .base import Elementwise, Operation
 from .sources import Constant, Length
@@ -30,6 +30,8 @@ def constant(value: Any, dtype: Any = None) -> Node:
 
 def as_node(value: Any, dtype: Any = None) -> Node:
     """The node itself (cast if a dtype is asked for), or a constant."""
+    if isinstance(value, Symbolic):
+        value = value.extent
     if isinstance(value, Extent):
         return cast(apply(Length(value)), INT64 if dtype is None else dtype)
     if not isinstance(value, Node):
@@ -48,7 +50,7 @@ def elementwise(op: Operation, *operands: Any) -> Node:
     """Apply an elementwise operation; operands (nodes, Python numbers, NumPy scalars) are cast to the loop that NumPy picks."""
     assert isinstance(op, Elementwise)
     loop = type(op).ufunc.resolve_dtypes((*promotion_dtypes(operands), None))
-    return apply(op, *(as_node(_checked(x, dtype), dtype) for x, dtype in zip(operands, loop, strict=False)))
+    return apply(op, *(as_node(fitting(x, dtype), dtype) for x, dtype in zip(operands, loop, strict=False)))
 
 
 def promotion_dtypes(operands: Sequence[Any]) -> list[Any]:
@@ -109,8 +111,10 @@ def _dtype_for_promotion(x: Any) -> Any:
     return np.asarray(x).dtype
 
 
-def _checked(x: Any, dtype: np.dtype) -> Any:
+def fitting(x: Any, dtype: np.dtype) -> Any:
     """A Python integer that does not fit is NumPy's OverflowError, not a wrap."""
+    if isinstance(x, Symbolic):
+        x = x.extent
     if isinstance(x, int) and not isinstance(x, (bool, np.generic)) and dtype.kind in "iu":
         if isinstance(x, Moving) and dtype == INT64:
             return x
@@ -119,6 +123,6 @@ def _checked(x: Any, dtype: np.dtype) -> Any:
             if not (at_least(x - least, 0) and at_least(most - x, 0)):
                 raise NotRolled("index_value", f"{x.expr} may not fit into {dtype}")
             return x
-        fitting = dtype.type(x)
-        return x if isinstance(x, Extent) else fitting
+        fitted = dtype.type(x)
+        return x if isinstance(x, Extent) else fitted
     return x

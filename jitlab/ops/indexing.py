@@ -13,7 +13,7 @@ from jitlab.ir import ArrayType, Extent, Moving, Node, is_one, plain, same_exten
 
 from . import moving
 from .base import Cost, Operation, Unsupported, broadcast_shapes
-from .build import apply, as_node, constant
+from .build import apply, as_node, constant, fitting
 from .creation import zeros
 from .views import Update, View, broadcast_to, reshape, transpose
 
@@ -458,9 +458,7 @@ def _write_masked(x: Node, mask: Node, value: Any) -> Node:
 
 def _fitting(value: Any, dtype: np.dtype) -> Any:
     """A value that is assigned: NumPy casts anything, but a Python integer has to fit."""
-    if isinstance(value, int) and not isinstance(value, (bool, np.generic)) and dtype.kind in "iu":
-        dtype.type(value)
-    return value
+    return fitting(value, dtype)
 
 
 def _assigned(value: Node, shape: tuple[int, ...]) -> Node:

@@ -83,7 +83,7 @@ class Defined:
 def in_loop() -> Bounds | None:
     """The bounds, inside a loop that is being rolled: integers found at run time may become symbols there."""
     bounds = current_bounds.get()
-    return bounds if bounds is not None and bounds.symbols else None
+    return bounds if bounds is not None and bounds.depth else None
 
 
 def is_symbolic(x: Any) -> bool:
@@ -102,15 +102,13 @@ def extent_of(x: Any) -> int:
 
 def define(node: Node, least: int | None = None, most: int | None = None) -> int:
     """The extent whose value is that of a 0-d integer node: a new symbol, unless it is known what the node is."""
-    bounds = in_loop()
-    if bounds is None:
-        raise Unsupported("a size that is a traced value", "data_dependent")
+    bounds = _bounds()
     if isinstance(node.op, Length):
         return node.op.extent
     if isinstance(node.op, Constant):
         return int(node.op.value)
     known = bounds.defined.get(node)
-    if known is None or known.symbol not in bounds or not _stands(known.graph, known.at, known.node):
+    if known is None or known.symbol not in bounds or not _is_seen(known):
         low, high = bounds.noted.get(node, (None, None))
         least, most = low if least is None else least, high if most is None else most
         symbol = bounds.unique("d")
@@ -242,6 +240,14 @@ def _once(op: Operation, *inputs: Node) -> Node:
 def _stands(graph: Graph, at: int, node: Node) -> bool:
     """It has not been taken back since."""
     return at < len(graph.nodes) and graph.nodes[at] is node
+
+
+def _is_seen(known: Defined) -> bool:
+    """It stands in the graph being built, or in one around it."""
+    graph: Any = _graph()
+    while graph is not None and graph is not known.graph:
+        graph = getattr(graph, "outer", None)
+    return graph is not None and _stands(known.graph, known.at, known.node)
 
 
 def _graph() -> Graph:
