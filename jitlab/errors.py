@@ -2,9 +2,18 @@
 
     JitlabError
       CaptureError(TypeError)               the program does something that cannot be captured
-        BranchOnTracedArrayError            `if`, `while`, `and`, `bool()` on a traced array
-        ValueOfTracedArrayError             `int()`, `float()`, `.item()`, iteration: a Python value of a traced array
+        OperatorNotAllowedInGraphError      the truth of a traced array, or iteration over one, is asked for
+          BranchOnTracedArrayError          `if`, `while`, `and`, `bool()` on a traced array
+        ValueOfTracedArrayError             `int()`, `float()`, `.item()`: a Python value of a traced array
       OutOfScopeError(TypeError)            a tensor of a finished trace is used
+      InaccessibleTensorError(ValueError)   a tensor of a loop's or branch's body is used outside it, in the same trace
+      BindingError(TypeError, ValueError)   a call's arguments do not fit the function's parameters or its input_signature
+      UnexpectedOptionError(TypeError)      a keyword that a decorator does not know
+      AutoGraphError                        something went wrong in converted code
+        StagingError(RuntimeError)          an exception in the user's code that cannot be made again with its lines
+      UnsupportedError(RuntimeError)        fullgraph=True met Python that cannot be captured
+        StoreInGraphError(ValueError)       a store into a Python object
+        ValueInGraphError(AttributeError)   a Python value of a traced array
       InvalidArgumentError(ValueError)      jit_compile=True, fullgraph=True or --strict met what cannot be compiled
       ShapeError(ValueError)                shapes that do not fit, found at capture
       EagerScopeError(RuntimeError)         jit_scope where nothing is captured
@@ -32,7 +41,11 @@ class CaptureError(JitlabError, TypeError):
     """The program does something that cannot be captured."""
 
 
-class BranchOnTracedArrayError(CaptureError):
+class OperatorNotAllowedInGraphError(CaptureError):
+    """Python wants the truth or the items of an array that has no value while the function is captured."""
+
+
+class BranchOnTracedArrayError(OperatorNotAllowedInGraphError):
     """Python wants the truth of an array that has no value while the function is captured."""
 
 
@@ -42,6 +55,38 @@ class ValueOfTracedArrayError(CaptureError):
 
 class OutOfScopeError(JitlabError, TypeError):
     """A tensor was kept after its trace had ended."""
+
+
+class InaccessibleTensorError(JitlabError, ValueError):
+    """A tensor is used outside the body of the loop or branch that it belongs to."""
+
+
+class BindingError(JitlabError, TypeError, ValueError):
+    """The arguments of a call do not fit the function. (A TypeError as Python's own; a ValueError as it was for long.)"""
+
+
+class UnexpectedOptionError(JitlabError, TypeError):
+    """A keyword argument that does not exist."""
+
+
+class AutoGraphError(JitlabError):
+    """Something went wrong in converted code."""
+
+
+class StagingError(AutoGraphError, RuntimeError):
+    """An exception of the user's code whose type cannot be made anew with a longer message."""
+
+
+class UnsupportedError(JitlabError, RuntimeError):
+    """Something that only Python can do stands where everything had to be captured."""
+
+
+class StoreInGraphError(UnsupportedError, ValueError):
+    """A store into a Python object stands where everything had to be captured."""
+
+
+class ValueInGraphError(UnsupportedError, AttributeError):
+    """A Python value of an array is asked for where everything had to be captured."""
 
 
 class InvalidArgumentError(JitlabError, ValueError):

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 import time
 import types
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from jitlab import errors, events
 from jitlab.capture import (
+    Body,
     CallCapture,
     CallTrace,
     Capture,
-    EndPiece,
     Leaf,
     NotReplayable,
     Signature,
+    Telling,
+    Trace,
+    body_of,
     call_user,
     current_capture,
-    not_captured,
     random_state,
+    reason_of,
     record_call,
+    refusal_error,
+    refuse_syntax,
+    run_body,
     set_random_state,
     signature_key,
     spans,
@@ -60,6 +67,7 @@ class Jit:
         self._count = self._clock = 0
         self._lock = threading.RLock()
         self._is_checked = False
+        self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self.ledger = Ledger(self._code_function(), self.name, str(options), kind="jit")
         functools.update_wrapper(self, python_function)
 
@@ -129,15 +137,15 @@ class Jit:
                 trace.last_call = self._clock = self._clock + 1
                 return self._perform(trace, values, *gathered)
         if key in self._refused:
-            return self._run_as_python(values, *self._refused[key])
+            return self._run_in_pieces(values, *self._refused[key])
         try:
             with self._lock:
                 trace = self._record(key, values)
         except _Refused as refusal:
-            return self._run_as_python(values, refusal.code, refusal.text)
+            return self._run_in_pieces(values, refusal.code, refusal.text)
         gathered = trace.gather(values)
         if gathered is None:
-            return self._run_as_python(values, "value", "what it reads changes while it is read")
+            return self._run_in_pieces(values, "value", "what it reads changes while it is read")
         self._last = trace
         return self._perform(trace, values, *gathered)
 
@@ -167,6 +175,30 @@ class Jit:
             )
         return result
 
+    def _run_in_pieces(self, values: tuple[Any, ...], reason: str, what: str) -> Any:
+        """What cannot be recorded whole is recorded statement by statement, with Python between."""
+        args, kwargs = self._signature.call_form(values)
+        function = self.python_function
+        while not isinstance(function, types.FunctionType):
+            if isinstance(function, functools.partial):
+                args, kwargs, function = (*function.args, *args), {**function.keywords, **kwargs}, function.func
+            elif isinstance(function, types.MethodType):
+                args, function = (function.__self__, *args), function.__func__
+            elif isinstance(vars(type(function)).get("__call__"), types.FunctionType):
+                args, function = (function, *args), type(function).__call__
+            else:
+                return self._run_as_python(values, reason, what)
+        if self._body is None:
+            self._body = body_of(function) or False
+        if not self._body:
+            return self._run_as_python(values, reason, what)
+        bound = inspect.signature(function, follow_wrapped=False).bind(*args, **kwargs)
+        bound.apply_defaults()
+        return run_body(self._body, bound.arguments, self._compiled, Telling(self.name))
+
+    def _compiled(self, trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
+        return compile_trace(trace, self._stages)
+
     def _run_as_python(self, values: tuple[Any, ...], reason: str, what: str) -> Any:
         args, kwargs = self._signature.call_form(values)
         started = time.perf_counter_ns()
@@ -187,21 +219,17 @@ class Jit:
         capture = CallCapture(self.name, strict=self.options.fullgraph)
         costs = Costs()
         try:
-            refusal = not_captured(self._code_function())
-            if refusal is not None:
-                raise refusal
+            refuse_syntax(self._code_function())
             with costs.spending():
                 trace = record_call(
                     capture, self.python_function, self._signature.names, values, self._signature.call_form, self._count + 1
                 )
-        except EndPiece as end:
-            raise self._refuse(key, end.code, end.text) from None
         except errors.InvalidArgumentError:
             raise
-        except errors.JitlabError as error:
-            raise self._refuse(key, "value", error.what) from None
         except Exception as error:
-            raise self._refuse(key, "error", f"{type(error).__name__}: {error}") from None
+            if self.options.fullgraph:
+                raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
+            raise self._refuse(key, *reason_of(error)) from None
         with costs.spending():
             trace.run = compile_trace(trace, self._stages)
         self._count += 1

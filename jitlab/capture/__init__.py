@@ -1,13 +1,14 @@
 """From unmodified Python and NumPy to a Graph: converted source, Tensors, signatures, traces, cells."""
 
-from .calls import CallCapture, CallTrace, not_captured, record_call, signature_key
+from .bodies import Body, Telling, body_of, reason_of, run_body
+from .calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
 from .changes import Change, Leaf, changes, distance, leaves_of
 from .convert import find_definition
 from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
-from .pieces import EndPiece
 from .positions import cell_names, describe, spans, user_traceback
+from .refusals import refusal_error
 from .signature import Foreign, Signature, changed_container, key_of, substitute
 from .state import Capture, current_capture
 from .tensor import Tensor
@@ -15,17 +16,19 @@ from .trace import Trace, finish
 
 __all__ = [
     "HOOKS",
+    "Body",
     "CallCapture",
     "CallTrace",
     "Capture",
     "Change",
-    "EndPiece",
     "Foreign",
     "Leaf",
     "NotReplayable",
     "Signature",
+    "Telling",
     "Tensor",
     "Trace",
+    "body_of",
     "call_user",
     "cell_names",
     "changed_container",
@@ -37,9 +40,12 @@ __all__ = [
     "finish",
     "key_of",
     "leaves_of",
-    "not_captured",
     "random_state",
+    "reason_of",
     "record_call",
+    "refusal_error",
+    "refuse_syntax",
+    "run_body",
     "set_random_state",
     "signature_key",
     "spans",

@@ -17,18 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import TRACED_DTYPES
+from jitlab.ir import TRACED_DTYPES, Source
 
-from .cells import is_scope
 from .changes import Leaf
 from .convert import find_definition
 from .facts import is_foreign
-from .gathering import Constants, Place, Read, gather_function
+from .gathering import Place, Read
 from .hooks import call_user
 from .number import Number
-from .pieces import CellCapture, CellStructure, EndPiece, PieceTrace
+from .pieces import CellCapture, CellStructure, EndPiece, PieceTrace, finish_piece
+from .statements import RESULT, is_scope
 from .tensor import Tensor
-from .trace import Build, depends_on_layout, shared_outputs
+from .trace import Build
 
 
 @dataclass
@@ -57,12 +57,30 @@ class CallCapture(CellCapture):
     """A capture of a function's call: names are found as the function finds them."""
 
     strict_name = "fullgraph=True"
+    trace_class: type[PieceTrace] = CallTrace
 
-    def __init__(self, name: str, *, strict: bool) -> None:
-        super().__init__(name, {}, strict=strict, static=True)
+    def __init__(self, name: str, *, strict: bool, static: bool = True) -> None:
+        super().__init__(name, {}, strict=strict, static=static)
         self.places: dict[int, Place] = {}  # id of an object -> where a guard finds it
         self.origins: dict[str, str] = {}
-        self.first_refusal: EndPiece | None = None  # the program may catch it
+
+    def structure(self) -> CellStructure:
+        return CallStructure(self)
+
+    def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
+        """The trace of this capture was made."""
+        if isinstance(trace, CallTrace) and isinstance(structure, CallStructure):
+            trace.origins = dict(self.origins)
+            trace.is_bare = structure.is_bare and not structure.slots
+            trace.build = trace.outputs[0][1]
+
+    def forget(self) -> None:
+        """Keep nothing of the caller's alive."""
+        for place in self.places.values():
+            place.forget()
+        for read in self.reads.values():
+            if isinstance(read.fetch, Place):
+                read.fetch.forget()
 
     def argument(self, n: int, name: str, value: Any) -> Any:
         """What an argument is inside the capture."""
@@ -70,7 +88,9 @@ class CallCapture(CellCapture):
         return self._seen((-1, name), name, Place(f"a[{n}]", lambda: value, is_argument=True), value)
 
     def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
-        if isinstance(place, types.CellType):
+        if isinstance(fetch, Place):
+            pass
+        elif isinstance(place, types.CellType):
             fetch = Place(f"{self.constants.name(place)}.cell_contents", fetch)
         elif kind == "attribute":
             owner = self.places.get(id(place))
@@ -116,9 +136,7 @@ class CallCapture(CellCapture):
         self.reads[key] = Read(leaf, fetch, kind, want, slot=place.get("slot", -1), input=place.get("input", -1))
 
     def before_call(self, function: Any) -> None:
-        refusal = not_captured(function)
-        if refusal is not None:
-            raise refusal
+        refuse_syntax(function)
         super().before_call(function)
 
     def before_inline(self, function: Any) -> None:
@@ -135,14 +153,12 @@ class CallStructure(CellStructure):
     def __init__(self, capture: CallCapture) -> None:
         super().__init__(capture)
         self.call = capture
-        self.numbers: list[_NumberResult] = []
         self.is_bare = True
 
     def of(self, x: Any) -> Build:
         if isinstance(x, Number):
             self.is_bare = False
-            self.numbers.append(_NumberResult(x.text))
-            return self.numbers[-1]
+            return super().of(x)
         mirror = self.cell.mirrors.get(id(x))
         if mirror is not None:
             self.is_bare = False
@@ -164,17 +180,6 @@ class CallStructure(CellStructure):
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
-class _NumberResult:
-    """A Python number of the result: computed from the numbers of the call."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.function: Callable[..., Any] = lambda *numbers: None
-
-    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        return self.function(*outputs[-2])
-
-
 def record_call(
     capture: CallCapture, function: Any, names: Sequence[str], values: Sequence[Any],
     call_form: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]], number: int,
@@ -187,60 +192,18 @@ def record_call(
             result = call_user(capture, function, args, kwargs)
             if capture.refused is not None:
                 raise capture.refused
-            return _finish(capture, result, number)
+            capture.assigned[RESULT] = result
+            trace = finish_piece(capture, 0, number)
+            assert isinstance(trace, CallTrace)
+            return trace
         finally:
             capture.close()
-            for place in capture.places.values():
-                place.forget()
-
-
-def _finish(capture: CallCapture, result: Any, number: int) -> CallTrace:
-    structure = CallStructure(capture)
-    build = structure.of(result)
-    structure.settle()
-    writes = [
-        (n, structure.output(input.tensor._cell.node))
-        for n, input in enumerate(capture.inputs)
-        if input.tensor._cell.written
-    ]
-    graph = capture.graph
-    graph.outputs = list(structure.nodes)
-    trace = CallTrace(
-        capture.name, number, graph.without_dead(), list(capture.inputs), build, writes, shared_outputs(graph.outputs),
-        list(capture.guards), structure.slots,
-        uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
-        generators=[generator for generator, _ in capture.generators.values()],
-    )  # fmt: skip
-    trace.orders = structure.orders
-    trace.is_bare = structure.is_bare and not structure.slots
-    if depends_on_layout(capture, structure):
-        trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
-    reads = list(capture.reads.values())
-    numbers = capture.number_guards.values()
-    trace.read_leaves = (
-        *(read.leaf for read in reads), *(Leaf(n.label, "value", repr(n.value), value=n.value) for n in numbers)
-    )  # fmt: skip
-    trace.origins = dict(capture.origins)
-    positions = {id(input): n for n, input in enumerate(capture.inputs)}
-    computed = {positions[key]: number.text for key, number in capture.computed.items()}
-    found = {read.input for read in reads} | set(computed)
-    for item in structure.numbers:
-        item.function = capture.constants.function(item.text, capture.number_reads)
-    trace.gather = gather_function(
-        reads, len(capture.inputs), capture.constants,
-        fixed={n: input.value for n, input in enumerate(capture.inputs) if n not in found},
-        number_guards=[(n.text, n.value) for n in numbers],
-        value_guards=[(positions[id(guard.input)], guard.value) for guard in capture.guards],
-        moving=(), computed=computed, layouts=trace.layouts,
-    )  # fmt: skip
-    for input in capture.inputs:
-        input.value = None  # the trace does not keep the caller's arrays alive
-    return trace
+            capture.forget()
 
 
 # ---- what is not captured, by its syntax
 
-_scanned: dict[int, tuple[types.CodeType, EndPiece | None]] = {}
+_scanned: dict[int, tuple[types.CodeType, tuple[str, str, Source] | None]] = {}
 
 #: Nodes whose meaning would be lost or done at capture only -> what a person calls them.
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
@@ -288,17 +251,29 @@ def _only_ignores(node: ast.With) -> bool:
     )
 
 
-def not_captured(function: types.FunctionType) -> EndPiece | None:
-    """Why a function's body cannot be recorded whole, by its syntax; None when it may be."""
-    code = function.__code__
+def refuse_syntax(function: Any) -> None:
+    """Raise when a function's body cannot be recorded, by its syntax."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
     if id(code) not in _scanned:
-        refusal = None
-        found = find_definition(function)
-        node = refused_node(found[0]) if found is not None else None
-        if node is not None:
-            refusal = EndPiece("statement", f"{node[1]} in line {getattr(node[0], 'lineno', '?')}: {node[2]}")
-        _scanned[id(code)] = code, refusal
-    return _scanned[id(code)][1]
+        _scanned[id(code)] = code, _scan(function)
+    refusal = _scanned[id(code)][1]
+    if refusal is not None:
+        raise EndPiece(*refusal)
+
+
+def _scan(function: types.FunctionType) -> tuple[str, str, Source] | None:
+    filename, line = function.__code__.co_filename, function.__code__.co_firstlineno
+    found = find_definition(function)
+    if found is None:
+        return "source", f"the source of {function.__name__} cannot be read", Source(filename, line, -1, line, -1)
+    refused = refused_node(found[0])
+    if refused is None:
+        return None
+    node, what, why = refused
+    line = getattr(node, "lineno", line)
+    return "statement", f"{what} in line {line}: {why}", Source(filename, line, getattr(node, "col_offset", -1), line, -1)
 
 
 # ---- which trace may fit
@@ -324,4 +299,4 @@ def _key(value: Any) -> Any:
     return kind
 
 
-__all__ = ["CallCapture", "CallTrace", "Constants", "not_captured", "record_call", "refused_node", "signature_key"]
+__all__ = ["CallCapture", "CallTrace", "record_call", "refuse_syntax", "refused_node", "signature_key"]

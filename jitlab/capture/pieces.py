@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import TRACED_DTYPES, Extent
+from jitlab.ir import TRACED_DTYPES, Extent, Source
 
 from .arrays import Input
 from .changes import Leaf
@@ -21,7 +21,7 @@ from .gathering import Constants, Moving, Place, Read, gather_function
 from .hooks import HOOKS
 from .host import NotReplayable
 from .number import Number, derived
-from .positions import is_converted
+from .positions import here, is_converted
 from .state import Capture, Mark
 from .tensor import Cell, Tensor
 from .trace import Build, Structure, Trace, depends_on_layout, shared_outputs
@@ -32,12 +32,13 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<nothing>"})()
 
 
 class EndPiece(Exception):
-    """The statement that is being captured has to run as Python. `code` is one of a closed list."""
+    """The statement that is being captured has to run as Python. `code` is one of a closed list, `source` where it stands."""
 
-    def __init__(self, code: str, text: str) -> None:
+    def __init__(self, code: str, text: str, source: Source | None = None) -> None:
         super().__init__(text)
         self.code = code
         self.text = text
+        self.source = source or here()
 
 
 class StaticNeeded(Exception):
@@ -75,6 +76,13 @@ class PieceTrace(Trace):
         if self.writes:
             self.check_piece(inputs)
         outputs = self.run(inputs)
+        self.store(inputs, numbers, outputs)
+        room = [*outputs, numbers, [None] * self.slots]
+        for name, build in self.outputs:
+            namespace[name] = build(room, inputs)
+
+    def store(self, inputs: list[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
+        """Write into the user's arrays; what is left over in `outputs` owns its memory."""
         if self.shared or self.orders:
             self.separate(outputs, inputs)
         for number, output in self.writes:
@@ -83,9 +91,6 @@ class PieceTrace(Trace):
                 inputs[base][index(*numbers)] = outputs[output]
             else:
                 np.copyto(inputs[number], outputs[output])
-        room = [*outputs, numbers, [None] * self.slots]
-        for name, build in self.outputs:
-            namespace[name] = build(room, inputs)
 
     def check_piece(self, inputs: list[Any]) -> None:
         """As `check_writable`; a moving view is known to keep clear of its own base."""
@@ -118,6 +123,7 @@ class CellCapture(Capture):
     """A capture whose names are looked up in the user's namespace and in what the piece has assigned so far."""
 
     strict_name = "--strict"
+    trace_class: type[PieceTrace] = PieceTrace
 
     def __init__(self, name: str, namespace: Namespace, *, strict: bool, static: bool) -> None:
         super().__init__(name, strict=strict, keep_scalars=True)
@@ -137,6 +143,13 @@ class CellCapture(Capture):
         self.moving: dict[str, MovingView] = {}
         self.made_now: dict[int, Any] = {}  # containers that this statement made: it may change them
         self.keep: list[Any] = []
+
+    def structure(self) -> CellStructure:
+        """What gives the piece's results their form."""
+        return CellStructure(self)
+
+    def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
+        """The trace of this capture was made."""
 
     def foreign(self, x: Any) -> Exception:
         return EndPiece("foreign_type", f"it works on a {type(x).__module__}.{type(x).__qualname__}")
@@ -508,10 +521,12 @@ class CellStructure(Structure):
         super().__init__(capture, numbers_become_scalars=False)
         self.cell = capture
         self.containers: dict[int, int] = {}
+        self.numbers: list[_NumberResult] = []
 
     def of(self, x: Any) -> Build:
         if isinstance(x, Number):
-            return _number_build(self.cell, x.text)
+            self.numbers.append(_NumberResult(x.text))
+            return self.numbers[-1]
         if isinstance(x, Extent):
             return super().of(int(x))
         mirror = self.cell.mirrors.get(id(x))
@@ -542,6 +557,17 @@ class CellStructure(Structure):
         return once
 
 
+class _NumberResult:
+    """A Python number of the results: computed from the numbers of the run."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.function: Callable[..., Any] = lambda *numbers: None
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        return self.function(*outputs[-2])
+
+
 def _set(items: set[Any]) -> Build:
     return lambda outputs, inputs: set(items)
 
@@ -560,7 +586,7 @@ class _Caster:
 
 def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     """The trace of the statements captured so far."""
-    structure = CellStructure(capture)
+    structure = capture.structure()
     outputs = [(name, structure.of(value)) for name, value in capture.assigned.items()]
     structure.settle()
     if any(m.base.tensor._cell.written and _is_kept(m.input, structure) for m in capture.moving.values()):
@@ -582,7 +608,7 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
         )
         for m in capture.moving.values()
     ]  # fmt: skip
-    trace = PieceTrace(
+    trace = capture.trace_class(
         capture.name, number, graph.without_dead(), list(capture.inputs), lambda o, i: None, writes, shared,
         list(capture.guards), structure.slots,
         uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
@@ -598,6 +624,8 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     if depends_on_layout(capture, structure):
         trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
     computed = {positions[key]: number.text for key, number in capture.computed.items()}
+    for item in structure.numbers:
+        item.function = capture.constants.function(item.text, capture.number_reads)
     found = {read.input for read in reads} | set(computed) | set(trace.moving)
     trace.gather = gather_function(
         reads, len(capture.inputs), capture.constants,
@@ -606,6 +634,7 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
         value_guards=[(positions[id(guard.input)], guard.value) for guard in capture.guards],
         moving=moving, computed=computed, layouts=trace.layouts,
     )  # fmt: skip
+    capture.finished(trace, structure)
     for input in capture.inputs:
         input.value = None  # the trace does not keep the user's arrays alive
     return trace
@@ -698,16 +727,3 @@ def _index_at(index: Any, value: Callable[[Number], Any]) -> Any:
 
 def _is_kept(input: Input, structure: Structure) -> bool:
     return any(tensor._cell.input is input for tensor, _ in structure.leaves)
-
-
-def _number_build(capture: CellCapture, text: str) -> Build:
-    """A Python number of the results: computed from the numbers of the run."""
-    made: list[Callable[..., Any]] = []
-
-    def build(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        numbers = outputs[-2]
-        if not made:
-            made.append(capture.constants.function(text, len(numbers)))
-        return made[0](*numbers)
-
-    return build

@@ -1,0 +1,429 @@
+"""The body of a function as statements, each as code of its own: as Python runs it, converted, and in parts (bodies.py)."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+import sys
+import types
+from collections.abc import Iterator, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jitlab.ir import Source
+
+from .calls import refused_node
+from .convert import Converter
+from .flow import HOOK, argument_names
+from .pieces import MISSING, PieceTrace
+from .positions import register
+from .statements import is_scope
+
+#: The names that hold the value of a test, and what a call gives.
+TEST, RESULT = "__jl_test__", "__jl_result__"
+#: How a statement may end.
+BREAK, CONTINUE, RETURN = "break", "continue", "return"
+
+
+class Frame(MutableMapping[str, Any]):
+    """The local names of one call. Each is a cell, as the names are that inner functions share."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.cells = {name: types.CellType() for name in names}
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self.cells[name].cell_contents
+        except ValueError:
+            raise KeyError(name) from None
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.cells[name].cell_contents = value
+
+    def __delitem__(self, name: str) -> None:
+        del self.cells[name].cell_contents
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self.cells if name in self)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.cells and self.get(name, MISSING) is not MISSING
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+@dataclass
+class BodyTrace(PieceTrace):
+    """A trace of some consecutive statements of a body; `jump` is how the last of them ends."""
+
+    jump: str = ""
+
+    def perform_in(self, frame: Frame, inputs: list[Any], numbers: tuple[Any, ...]) -> None:
+        """Run, write into the caller's arrays, bind the names."""
+        assert self.run is not None
+        if self.writes:
+            self.check_piece(inputs)
+        outputs = self.run(inputs)
+        self.store(inputs, numbers, outputs)
+        room = [*outputs, frame.cells, numbers, [None] * self.slots]
+        for name, value in [(name, build(room, inputs)) for name, build in self.outputs]:
+            frame[name] = value
+
+
+class Statement:
+    """One statement: as Python runs it, as it is captured, and in parts."""
+
+    def __init__(self, body: Body, node: ast.stmt) -> None:
+        self.body, self.node = body, node
+        self.failures = 0
+        self.reads = sorted(_loaded(node) & body.locals)
+        self.plain_reason = self._never_captured()
+        self._plain: types.CodeType | None = None
+        self._converted: types.CodeType | None = None
+        self._parts: Parts | None | str = ""
+
+    def _never_captured(self) -> tuple[str, str] | None:
+        node = self.node
+        if isinstance(node, (ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Delete, ast.Pass)):
+            return "statement", f"a `{_KEYWORDS.get(type(node), type(node).__name__.lower())}` statement is not captured"
+        outside = sorted(_stored(node) & self.body.outside)
+        if outside:
+            return "statement", f"it assigns {outside[0]}, which is not local"
+        refused = refused_node(node)
+        if refused is not None:
+            return "statement", f"{refused[1]} in line {getattr(refused[0], 'lineno', '?')}: {refused[2]}"
+        return None
+
+    @property
+    def source(self) -> Source:
+        node = self.node
+        return Source(
+            self.body.filename, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or -1
+        )
+
+    def plain(self) -> types.CodeType:
+        """A function of no arguments around the local names. It gives None, a jump's name, or (what is returned,)."""
+        if self._plain is None:
+            self._plain = self.body.code(self.body.function_of(self.node), _loaded(self.node) | _stored(self.node))
+        return self._plain
+
+    def converted(self) -> types.CodeType:
+        if self._converted is None:
+            self._converted = self.body.converted(self.body.function_of(self.node), _loaded(self.node) | _stored(self.node))
+        return self._converted
+
+    def parts(self) -> Parts | None:
+        """The statement as a host loop, a host branch, or the statements of a scope; None: only Python can run it."""
+        if isinstance(self._parts, str):
+            self._parts = self.body.parts_of(self.node)
+        return self._parts
+
+
+_KEYWORDS = {ast.FunctionDef: "def", ast.Delete: "del", ast.ImportFrom: "import", ast.Import: "import"}
+
+
+@dataclass
+class Segment:
+    """Consecutive statements, and the traces of the pieces that start at each of them."""
+
+    statements: list[Statement]
+    traces: dict[int, list[BodyTrace]] = field(default_factory=dict)
+    retired: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Loop:
+    """`for` or `while`: the header as Python, the body as a segment."""
+
+    test: Segment | None  # of a while: stores its test
+    items: types.CodeType | None  # of a for: its iterable
+    assign: types.CodeType | None  # of a for: binds the target to the next item, which stands in TEST
+    target: str
+    body: Segment
+    orelse: Segment
+
+
+@dataclass
+class Branch:
+    test: Segment
+    body: Segment
+    orelse: Segment
+
+
+@dataclass
+class Scoped:
+    """The statements of a `with jit_scope(...)`."""
+
+    contexts: list[types.CodeType]
+    body: Segment
+
+
+Parts = Loop | Branch | Scoped
+
+
+class Body:
+    """The body of a function as statements; the traces of its pieces stay with it."""
+
+    def __init__(self, function: types.FunctionType, definition: ast.FunctionDef | ast.Lambda, classes: Sequence[str]) -> None:
+        code = function.__code__
+        self.function, self.name, self.filename = function, code.co_name, code.co_filename
+        self.classes = tuple(classes)
+        self.mangle = Converter(classes).mangled
+        self.flags = code.co_flags & _FUTURE_FLAGS
+        self.free = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        arguments = definition.args
+        self.first = next((arg.arg for arg in (*arguments.posonlyargs, *arguments.args)), "")
+        nodes = definition.body if isinstance(definition, ast.FunctionDef) else [_returning(definition.body)]
+        nodes = [_Prepared(self.first).visit(copy.deepcopy(node)) for node in nodes]
+        self.globals = frozenset().union(*(_declared(node, ast.Global) for node in nodes))
+        self.nonlocals = frozenset().union(*(_declared(node, ast.Nonlocal) for node in nodes))
+        self.outside = self.globals | self.nonlocals
+        bound = argument_names(arguments).union(*map(_stored, nodes)) - self.outside
+        self.locals = bound | {TEST, RESULT}
+        self.trace_count = 0
+        self.segment = self.segment_of(nodes)
+
+    def segment_of(self, nodes: Sequence[ast.stmt]) -> Segment:
+        return Segment([Statement(self, node) for node in nodes if not _does_nothing(node)])
+
+    def parts_of(self, node: ast.stmt) -> Parts | None:
+        if isinstance(node, ast.If):
+            return Branch(self._test(node.test), self.segment_of(node.body), self.segment_of(node.orelse))
+        if isinstance(node, ast.While):
+            return Loop(self._test(node.test), None, None, "", self.segment_of(node.body), self.segment_of(node.orelse))
+        if isinstance(node, ast.For):
+            items = self.code(self.function_of(_returning(node.iter)), _loaded(node.iter))
+            target, assign = "", None
+            if isinstance(node.target, ast.Name) and node.target.id not in self.outside:
+                target = node.target.id
+            else:
+                load = ast.copy_location(ast.Name(TEST, ast.Load()), node.target)
+                store = ast.copy_location(ast.Assign([node.target], load), node.target)
+                assign = self.code(self.function_of(store), _loaded(store) | _stored(store))
+            return Loop(None, items, assign, target, self.segment_of(node.body), self.segment_of(node.orelse))
+        if isinstance(node, ast.With) and is_scope(node):
+            contexts = [
+                self.converted(self.function_of(_returning(item.context_expr)), _loaded(node))
+                for item in node.items
+            ]
+            return Scoped(contexts, self.segment_of(node.body))
+        return None
+
+    def _test(self, node: ast.expr) -> Segment:
+        """A test is stored, then asked for its truth."""
+        store = ast.copy_location(ast.Assign([ast.copy_location(ast.Name(TEST, ast.Store()), node)], node), node)
+        return self.segment_of([store])
+
+    # ---- code
+    def function_of(self, node: ast.stmt) -> ast.FunctionDef:
+        """`def f(): nonlocal ...; <statement>`, with its jumps as what it returns."""
+        statement = _Jumps().visit(copy.deepcopy(node))
+        stored = _stored(node)
+        body: list[ast.stmt] = []
+        inner = sorted((stored & self.locals) | (stored & self.nonlocals))
+        if inner:
+            body.append(ast.Nonlocal(inner))
+        if stored & self.globals:
+            body.append(ast.Global(sorted(stored & self.globals)))
+        definition = ast.FunctionDef(
+            name=self.name if self.name.isidentifier() else "lambda_", args=_no_arguments(), body=[*body, statement],
+            decorator_list=[], returns=None,
+        )  # fmt: skip
+        if sys.version_info >= (3, 12):
+            definition.type_params = []
+        ast.copy_location(definition, node)
+        return definition
+
+    def code(self, definition: ast.FunctionDef, names: frozenset[str]) -> types.CodeType:
+        """The code of a function inside one that has these of the local names, and the names around the user's function."""
+        return self._inner(definition, names, ())
+
+    def converted(self, definition: ast.FunctionDef, names: frozenset[str]) -> types.CodeType:
+        converter = Converter(self.classes)
+        converter.scopes.append(self.locals)
+        converter.outward.append(self.outside)
+        statement = converter.function(definition)
+        code = self._inner(statement, names, (HOOK,))
+        register(code)
+        return code
+
+    def _inner(self, definition: ast.stmt, names: frozenset[str], more: Sequence[str]) -> types.CodeType:
+        around = [*more, *sorted((names & self.locals) | set(map(self.unmangled, self.free)))]
+        factory = ast.FunctionDef(
+            name="__jl_factory__", args=_no_arguments(), body=[definition], decorator_list=[], returns=None
+        )
+        factory.args.args = [ast.arg(arg=name) for name in around]
+        if sys.version_info >= (3, 12):
+            factory.type_params = []
+        outer: ast.stmt = ast.copy_location(factory, definition)
+        for name in reversed(self.classes):  # private names are the class's
+            around_it = ast.ClassDef(name=name, bases=[], keywords=[], body=[outer], decorator_list=[])
+            if sys.version_info >= (3, 12):
+                around_it.type_params = []
+            outer = ast.copy_location(around_it, definition)
+        module = ast.fix_missing_locations(ast.Module([outer], []))
+        code = compile(module, self.filename, "exec", flags=self.flags, dont_inherit=True)
+        for _ in range(len(self.classes) + 2):
+            code = next(c for c in code.co_consts if isinstance(c, types.CodeType))
+        if self.name == "<lambda>":
+            code = code.replace(co_name=self.name)
+        return _renamed(code, code.co_qualname, self.function.__qualname__)
+
+    def unmangled(self, name: str) -> str:
+        stem = self.classes[-1].lstrip("_") if self.classes else ""
+        return name.removeprefix(f"_{stem}") if stem and name.startswith(f"_{stem}__") else name
+
+    def mangled(self, name: str) -> str:
+        return self.mangle(name)
+
+
+_FUTURE_FLAGS = 0
+for _feature in ("annotations",):
+    _FUTURE_FLAGS |= getattr(__future__, _feature).compiler_flag
+
+
+class _Prepared(ast.NodeTransformer):
+    """`super()` with its arguments, and no annotations of local names."""
+
+    def __init__(self, first: str) -> None:
+        self.first = first
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and self.first:
+            node.args = [ast.copy_location(ast.Name(name, ast.Load()), node) for name in ("__class__", self.first)]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name):
+            return node
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Assign([node.target], node.value), node)
+
+    def _inner(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _inner
+
+
+class _Jumps(ast.NodeTransformer):
+    """Jumps out of a statement as what its function returns."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        value = node.value if node.value is not None else ast.copy_location(ast.Constant(None), node)
+        return ast.copy_location(ast.Return(ast.copy_location(ast.Tuple([value], ast.Load()), node)), node)
+
+    def visit_Break(self, node: ast.Break) -> ast.AST:
+        return self._jump(node, BREAK)
+
+    def visit_Continue(self, node: ast.Continue) -> ast.AST:
+        return self._jump(node, CONTINUE)
+
+    def _jump(self, node: ast.stmt, kind: str) -> ast.AST:
+        return node if self.depth else ast.copy_location(ast.Return(ast.copy_location(ast.Constant(kind), node)), node)
+
+    def _loop(self, node: Any) -> ast.AST:
+        self.depth += 1
+        node.body = [self.visit(child) for child in node.body]
+        self.depth -= 1
+        node.orelse = [self.visit(child) for child in node.orelse]
+        return node  # type: ignore[no-any-return]
+
+    visit_For = visit_While = visit_AsyncFor = _loop
+
+    def _inner(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _inner
+
+
+#: Calls that see the names of the frame they stand in.
+_FRAME_CALLS = frozenset({"locals", "eval", "exec"})
+
+
+def looks_at_its_frame(definition: ast.AST) -> ast.AST | None:
+    """A call that sees all the local names of the function it stands in."""
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            if node.func.id in _FRAME_CALLS or (node.func.id in ("vars", "dir") and not node.args):
+                return node
+    return None
+
+
+# ---- syntax
+
+
+def _no_arguments() -> ast.arguments:
+    return ast.arguments(posonlyargs=[], args=[], vararg=None, kwonlyargs=[], kw_defaults=[], kwarg=None, defaults=[])
+
+
+def _returning(value: ast.expr) -> ast.stmt:
+    return ast.copy_location(ast.Return(value), value)
+
+
+def _does_nothing(node: ast.stmt) -> bool:
+    return isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal)) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
+
+
+def _declared(node: ast.AST, kind: type[ast.Global] | type[ast.Nonlocal]) -> frozenset[str]:
+    return frozenset(name for part in _own(node) if isinstance(part, kind) for name in part.names)
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement that are not those of a function or class in it."""
+    yield node
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _own(child)
+
+
+def _loaded(node: ast.AST) -> frozenset[str]:
+    """Names that a statement reads, or that functions in it may."""
+    names: set[str] = set()
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Store):
+            names.add(part.id)
+        elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
+            names.add(part.target.id)
+        elif isinstance(part, ast.Nonlocal):
+            names.update(part.names)
+    return frozenset(names)
+
+
+def _stored(node: ast.AST) -> frozenset[str]:
+    """Names that a statement binds or deletes in the function it stands in."""
+    names: set[str] = set()
+    inside: set[int] = set()
+    for part in _own(node):
+        if isinstance(part, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            inside.update(id(name) for g in part.generators for name in ast.walk(g.target))
+    for part in _own(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load) and id(part) not in inside:
+            names.add(part.id)
+        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.add(part.name)
+        elif isinstance(part, (ast.Import, ast.ImportFrom)):
+            names.update((alias.asname or alias.name).split(".")[0] for alias in part.names)
+        elif isinstance(part, ast.ExceptHandler) and part.name:
+            names.add(part.name)
+        elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+            names.add(part.name)
+        elif isinstance(part, ast.MatchMapping) and part.rest:
+            names.add(part.rest)
+    return frozenset(names)
+
+
+def _renamed(code: types.CodeType, before: str, name: str) -> types.CodeType:
+    """The code, and that of the functions in it, under the qualified name that the user's has."""
+    constants = tuple(_renamed(c, before, name) if isinstance(c, types.CodeType) else c for c in code.co_consts)
+    return code.replace(co_qualname=name + code.co_qualname.removeprefix(before), co_consts=constants)
