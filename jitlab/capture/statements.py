@@ -28,7 +28,7 @@ Compiler = Callable[[Any, str, str], types.CodeType]
 
 def python_compiler(tree: Any, filename: str, mode: str) -> types.CodeType:
     """Compile as a script is compiled."""
-    return compile(tree, filename, mode, dont_inherit=True)  # type: ignore[no-any-return]
+    return compile(tree, filename, mode, dont_inherit=True)
 
 
 class CellConverter(Converter):

@@ -16,7 +16,9 @@ def load_ipython_extension(shell: Any) -> None:
     session = Session(shell)
     session.start()
     _sessions[shell] = session
-    shell.register_magics(JitMagics(shell, session))
+    magics = JitMagics(shell, session)
+    shell.register_magics(magics)
+    _magics[shell] = magics
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -25,7 +27,8 @@ def unload_ipython_extension(shell: Any) -> None:
     if session is None:
         return
     session.stop()
-    for kind, name in (("cell", "jit"), ("line", "jitlab")):
+    _magics.pop(shell).runner.detach()
+    for kind, name in (("cell", "jit"), ("line", "jit"), ("line", "jitlab")):
         shell.magics_manager.magics[kind].pop(name, None)
 
 
@@ -35,3 +38,4 @@ def session_of(shell: Any) -> Session | None:
 
 
 _sessions: WeakKeyDictionary[Any, Session] = WeakKeyDictionary()
+_magics: WeakKeyDictionary[Any, JitMagics] = WeakKeyDictionary()

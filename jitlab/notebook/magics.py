@@ -1,37 +1,44 @@
-"""The magics: `%%jit` runs a cell compiled, `%jitlab` shows, exports and forgets what was recorded."""
+"""The magics: `%%jit` and `%jit` run cells and expressions compiled, `%jitlab` shows, exports and forgets what was recorded."""
 
 # IPython's decorators have no types:
 # mypy: disable-error-code="no-untyped-call,untyped-decorator"
 
 from __future__ import annotations
 
+import ast
 import json
-import os
+import re
 import sys
-from contextlib import nullcontext
+from copy import copy
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
+from IPython.core.magic import (
+    Magics,
+    line_cell_magic,
+    line_magic,
+    magics_class,
+    no_var_expand,
+    output_can_be_silenced,
+)
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
 import jitlab
-from jitlab.api import Options, compile_trace
-from jitlab.capture import cells
 from jitlab.capture.positions import cell_names
+from jitlab.capture.statements import python_compiler
 from jitlab.config import config
 from jitlab.errors import OptionError
-from jitlab.report import Recording, Report
+from jitlab.report import Report
 
-from .compare import Comparison
+from .running import Runner, displayed, driven
 from .session import CellRun, Session
 
 COMMANDS = ("status", "explain", "export", "clear")
-PACKAGE = os.path.dirname(os.path.abspath(jitlab.__file__)) + os.sep
+LINE_HINT = "%jit expression, %jit on [--level O0|O1] [--strict], %jit off; %%jit above a whole cell"
+LEADING_OPTIONS = re.compile(r"\s*((?:(?:--level(?:\s+|=)\S+|--strict|--compare)(?:\s+|$))*)")
 
 
 @magics_class
@@ -42,42 +49,105 @@ class JitMagics(Magics):
         super().__init__(shell)
         self.ip: Any = shell
         self.session = session
+        self.runner = Runner(shell, session, self._options)
+        self.runner.attach()
 
     @magic_arguments()
     @argument("--level", choices=("O0", "O1"), default="O1", help="O1 fuses operations (default), O0 keeps a kernel for each.")
     @argument("--strict", action="store_true", help="What cannot be compiled is an error, not a host operation.")
     @argument("--compare", action="store_true", help="Replay the cell op by op on NumPy, on copies, and show both times.")
     @argument("-o", dest="output", nargs="?", const="", metavar="NAME", help="Return the report, or bind it to NAME.")
-    @cell_magic
-    def jit(self, line: str, cell: str) -> Any:
-        """Run the cell compiled, as far as it can be, and show what happened."""
+    @output_can_be_silenced
+    @no_var_expand
+    @line_cell_magic
+    def jit(self, line: str, cell: str | None = None) -> Any:
+        """Run the cell compiled, as far as it can be, and show what happened.
+
+        `%%jit` above a cell; `%jit expression` in any cell; `%jit on` and `%jit off` for all cells from the next one on.
+        """
+        if cell is None:
+            return self._line(line)
         options = self._options(line)
+        run = self._run(f"%%jit {line}\n{cell}")
+        source = _in_place(run.source, cell, self.ip.transform_cell(cell))
+        filename = self.ip.compile.cache(source, run.count, raw_code=run.source)
+        cell_names[filename] = run.title
+        tree = self.ip.transform_ast(self.ip.compile.ast_parse(source, filename=filename))
+        nodes, shown = displayed(tree.body, self.ip.ast_node_interactivity)
+        silent = DisplayHook.semicolon_at_end_of_expression(cell)
+        show = (lambda value: None) if silent else None
+        driven(self.runner.perform(run, nodes, filename, options, shown=shown, compiler=self.ip.compile, show=show))
+
+    def _run(self, source: str) -> CellRun:
+        """The cell that runs; one without history, from a tool or a test, is not known yet."""
+        run = self.session.running
+        if run is None:
+            run = self.session.begin(source)
+            run.is_own = True
+        return run
+
+    # ---- %jit
+    def _line(self, line: str) -> Any:
+        """`%jit on`, `%jit off`, `%jit expression`."""
+        words = line.split()
+        if words[:1] == ["on"]:
+            options = self._options(line.strip()[2:].strip(), f"%jit {line}".strip())
+            if options.output is not None:
+                raise self._unknown(f"%jit {line}", "the reports of later cells have no one name", LINE_HINT)
+            self.runner.always = options
+            return None
+        if words == ["off"]:
+            self.runner.always = None
+            return None
+        found = LEADING_OPTIONS.match(line)
+        assert found is not None
+        options = self._options(found[1], f"%jit {line}".strip())
+        return self._expression(line[found.end() :].strip().rstrip(";"), f"%jit {line}".strip(), options)
+
+    def _expression(self, text: str, command: str, options: Any) -> Any:
+        """The value of an expression, captured and run; its report is shown when the cell has ended."""
+        try:
+            expression = ast.parse(text, mode="eval").body
+        except SyntaxError as error:
+            why = f"{text!r} is not one: {error.msg}" if text else "there is nothing behind it"
+            raise self._unknown(command, why, LINE_HINT, "This magic runs one expression.") from None
         run = self.session.running
         own = run is None
-        if run is None:  # a run without history, from a tool or a test
-            run = self.session.begin(f"%%jit {line}\n{cell}")
-        comparison = Comparison() if options.compare else None
-        error: BaseException | None = None
+        run = self._run(command)
+        run.is_own = False
+        filename, line = self._where(run)
+        raw = run.source.split("\n")[line - 1 :][:1]
+        column = len(raw[0][: raw[0].find(text)].encode()) if raw and text in raw[0] else 0
+        ast.increment_lineno(expression, line - 1)
+        for node in ast.walk(expression):
+            if isinstance(node, ast.expr) and node.end_col_offset is not None:
+                node.col_offset += column * (node.lineno == line)
+                node.end_col_offset += column * (node.end_lineno == line)
+        statement = ast.copy_location(ast.Expr(expression), expression)
+        values: list[Any] = []
+        asked = copy(options)
+        asked.output = "_"  # no report now
+        done = self.runner.perform(
+            run, [statement], filename, asked, shown="last_expr", compiler=python_compiler, show=values.append, report=False
+        )
+        run.finish = lambda: self.runner.show(run)
         try:
-            value = self._run(run, cell, options, comparison)
-        except BaseException as raised:
-            error = raised
-            run.error = type(raised).__name__
-            self._point_at_cell(raised)
-            raise
+            driven(done)
         finally:
             if own:
-                self.session.end(run, error)
-            if error is not None:
-                self._show(run)
-        if value is not None and not DisplayHook.semicolon_at_end_of_expression(cell):
-            if options.output == "":  # the cell's value will be the report
-                display(value)
-            else:
-                self.ip.displayhook(value)
-        if comparison is not None:
-            self._compare(run, comparison)
-        return self._give_report(run, options.output)
+                self.session.end(run, sys.exc_info()[1])
+        return values[0]
+
+    def _where(self, run: CellRun) -> tuple[str, int]:
+        """The file and line of the cell that a magic stands on."""
+        frame = sys._getframe()
+        while frame is not None:
+            if cell_names.get(frame.f_code.co_filename) == run.title:
+                return frame.f_code.co_filename, frame.f_lineno
+            frame = frame.f_back  # type: ignore[assignment]
+        name = f"<{run.title}>"
+        cell_names[name] = run.title
+        return name, 1
 
     @line_magic
     def jitlab(self, line: str) -> Any:
@@ -97,8 +167,7 @@ class JitMagics(Magics):
             case "clear":
                 print(f"Forgot {self.session.clear()} recorded cells.")
 
-    # ---- %%jit
-    def _options(self, line: str) -> Any:
+    def _options(self, line: str, command: str = "") -> Any:
         """The options, all known; otherwise an error before anything ran."""
         try:
             options = parse_argstring(self.jit, line)
@@ -112,78 +181,30 @@ class JitMagics(Magics):
             if not options.output or options.output.isidentifier():
                 return options
             why = f"{options.output!r} is not a name"
-        raise self._unknown(f"%%jit {line}".rstrip(), why, "%%jit [--level O0|O1] [--strict] [--compare] [-o NAME]")
+        hint = LINE_HINT if command else "%%jit [--level O0|O1] [--strict] [--compare] [-o NAME]"
+        raise self._unknown(command or f"%%jit {line}".rstrip(), why, hint)
 
-    def _unknown(self, command: str, why: str, hint: str) -> OptionError:
+    def _unknown(self, command: str, why: str, hint: str, what: str = "This magic has other options.") -> OptionError:
         run = self.session.running
         where = f"{run.title}, line {_line_of(command, run.source)}: {command}" if run else command
-        error = OptionError("This magic has other options.", where=where, why=why, hint=hint)
+        error = OptionError(what, where=where, why=why, hint=hint)
         return self._without_frames(error)
 
     def _without_frames(self, error: OptionError) -> OptionError:
         """A wrong option has no history: the message stands alone."""
-        error._render_traceback_ = lambda: self.ip.InteractiveTB.get_exception_only(type(error), error)  # type: ignore[attr-defined]
+        error._render_traceback_ = lambda *_: self.ip.InteractiveTB.get_exception_only(type(error), error)  # type: ignore[attr-defined]
+        error._jitlab_run = self.session.running  # type: ignore[attr-defined]
         return error
-
-    def _point_at_cell(self, error: BaseException) -> None:
-        """The traceback that is shown begins at the cell's own line and has no frame of jitlab or IPython."""
-        frames = _of_user(error.__traceback__)
-        if frames is not None:
-            kind, formatter = type(error), self.ip.InteractiveTB
-
-            def render() -> list[str]:
-                return list(formatter.structured_traceback(kind, error, frames, tb_offset=0))
-
-            error._render_traceback_ = render  # type: ignore[attr-defined]
-
-    def _run(self, run: CellRun, cell: str, options: Any, comparison: Comparison | None) -> Any:
-        """The cell's statements in the user's namespace; the value of a last expression."""
-        source = _in_place(run.source, cell, self.ip.transform_cell(cell))
-        filename = self.ip.compile.cache(source, run.count, raw_code=run.source)
-        cell_names[filename] = run.title
-        settings = Options(jit_compile=True if options.strict else None, level=options.level)
-        with comparison.watching() if comparison is not None else nullcontext():
-            result = cells.run_cell(
-                source, self.ip.user_ns, filename, strict=options.strict, title=run.title,
-                executor=lambda trace: compile_trace(trace, settings),
-            )  # fmt: skip
-        return result.value if result.has_value else None
-
-    def _compare(self, run: CellRun, comparison: Comparison) -> None:
-        """Replay on NumPy; the events of the replay's own compiled runs are not the cell's."""
-        recording = run.recording
-        why = "nothing was compiled in this cell"
-        if recording is not None:
-            with self.session.deaf():
-                try:
-                    why = comparison.replay(recording)
-                except KeyboardInterrupt:
-                    why = "the comparison was interrupted; the cell itself had ended"
-        if why:
-            print(f"Not compared with NumPy: {why}.", file=sys.stderr)
-
-    def _show(self, run: CellRun) -> Report | None:
-        report = self.session.report_of(run, saved=True)
-        if report is not None:
-            display(report)
-        return report
-
-    def _give_report(self, run: CellRun, output: str | None) -> Report | None:
-        if output is None:
-            self._show(run)
-            return None
-        report = self.session.report_of(run, saved=True) or Recording(run.about(saved=True)).report()
-        if output == "":
-            return report  # displayed as the cell's value
-        self.ip.user_ns[output] = report
-        self._show(run)
-        return None
 
     # ---- %jitlab
     def _status(self) -> str:
         session = self.session
         panel = "no panel here" if session.link is None else "panel open" if session.link.attached else "panel not open"
         lines = [f"jitlab {jitlab.__version__}: clustering {config.global_jit_level}, {panel}"]
+        always = self.runner.always
+        if always is not None:
+            strict = ", strict" if always.strict else ""
+            lines.append(f"%jit is on: every cell is captured, at level {always.level}{strict}. %jit off ends it.")
         reports = [(run, session.report_of(run)) for run in session.cells.values()]
         lines += [f"{run.title}: {str(report).splitlines()[0]}" for run, report in reports if report is not None]
         if not reports:
@@ -250,16 +271,3 @@ def _line_of(command: str, source: str) -> int:
     """The line of a cell on which a magic stands."""
     words = command.split()
     return next((n for n, line in enumerate(source.split("\n"), 1) if line.split()[:1] == words[:1]), 1)
-
-
-def _of_user(whole: TracebackType | None) -> TracebackType | None:
-    """A traceback without jitlab's own frames: the user's lines, and those of libraries they called."""
-    frames = []
-    while whole is not None:
-        if not os.path.abspath(whole.tb_frame.f_code.co_filename).startswith(PACKAGE):
-            frames.append(whole)
-        whole = whole.tb_next
-    result: TracebackType | None = None
-    for frame in reversed(frames):
-        result = TracebackType(result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return result

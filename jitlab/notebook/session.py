@@ -40,6 +40,8 @@ class CellRun:
     report: Report | None = None
     reported: tuple[Any, ...] = ()  # what the report was made of
     exit: Callable[[], object] = lambda: None
+    is_own: bool = False  # begun by a magic, for a cell that IPython did not tell of
+    finish: Callable[[], object] = lambda: None  # what is shown when it has ended
 
     @property
     def title(self) -> str:
@@ -144,6 +146,7 @@ class Session:
         if run.recording is not None:
             self.report_of(run)
             self.push(run)
+        run.finish()
         finished = events.CellFinished(
             cell=run.id, execution_count=run.count, duration_ns=time.perf_counter_ns() - run.start_ns, error=run.error or ""
         )

@@ -1,6 +1,7 @@
 """The magics in a real shell. Cells run by a stand-in for the compiler, which only tells what it would have done."""
 
 import ast
+import linecache
 import types
 
 import pytest
@@ -11,7 +12,7 @@ from traitlets.config import Config
 from jitlab import events
 from jitlab.capture import cells as capture_cells
 from jitlab.errors import OptionError
-from jitlab.notebook import extension, magics
+from jitlab.notebook import extension, running
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
 from jitlab.report import MIME, Report
 
@@ -59,16 +60,17 @@ def cells(monkeypatch):
     """Stands for jitlab.capture.cells: runs the cell as Python and tells of one cluster."""
     seen = []
 
-    def run_cell(source, namespace, filename, *, strict, executor, title):
+    async def run_nodes(nodes, namespace, filename, *, shown, compiler, display, strict, executor, title):
+        source = "".join(linecache.getlines(filename))
         seen.append({"source": source, "filename": filename, "strict": strict, "executor": executor, "title": title})
-        tree = ast.parse(source)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         happen(filename, ((filename, 2, 0, 2, 5),))
-        exec(compile(tree, filename, "exec"), namespace)
-        value = eval(compile(ast.Expression(last.value), filename, "eval"), namespace) if last else None
-        return types.SimpleNamespace(value=value, has_value=last is not None)
+        for node in nodes:
+            if shown == "last_expr" and node is nodes[-1] and isinstance(node, ast.Expr):
+                display(eval(compile(ast.Expression(node.value), filename, "eval"), namespace))
+            else:
+                exec(compile(ast.Module([node], []), filename, "exec"), namespace)
 
-    monkeypatch.setattr(capture_cells, "run_cell", run_cell)
+    monkeypatch.setattr(capture_cells, "run_nodes", run_nodes)
     return seen
 
 
@@ -124,7 +126,7 @@ def test_lines_are_numbered_as_the_person_sees_them(shell, cells):
 
 def test_options_reach_the_compiler(shell, cells, monkeypatch):
     asked = []
-    monkeypatch.setattr(magics, "compile_trace", lambda trace, options: asked.append(options))
+    monkeypatch.setattr(running, "compile_trace", lambda trace, options: asked.append(options))
     run(shell, "%%jit --level O0 --strict\nx = 1")
     cells[0]["executor"]("a trace")
     assert cells[0]["strict"] and (asked[0].level, asked[0].jit_compile) == ("O0", True)

@@ -1,0 +1,241 @@
+"""How a `%%jit` cell runs: IPython prepares, numbers and remembers the cell as always; its statements run captured.
+
+`%%jit` becomes a comment, so what is below it is an ordinary cell: it may `await`, hold magics, and be wrong. Only the last
+step, `run_ast_nodes`, is ours.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import nullcontext
+from typing import Any
+
+from IPython.display import display
+
+from jitlab.api import Options, compile_trace
+from jitlab.capture import cells
+from jitlab.capture.positions import cell_names, cell_traceback
+from jitlab.capture.statements import waits
+from jitlab.report import Recording
+
+from .compare import Comparison
+from .session import CellRun, Session
+
+JIT_LINE = re.compile(r"([ \t]*)%%jit(?![\w?])[ \t]*(.*?)[ \t]*\n?")
+ENTER = compile(f"__import__({__name__!r}, fromlist=['entered']).entered()", __file__, "eval")
+
+
+class Runner:
+    """Takes the cells that ask for it out of IPython's hands, between parsing and running."""
+
+    def __init__(self, shell: Any, session: Session, parse: Callable[[str], Any]) -> None:
+        self.ip = shell
+        self.session = session
+        self.parse = parse  # the text behind `%%jit` -> options, or an OptionError
+        self.always: Any = None  # the options of `%jit on`
+
+    def attach(self) -> None:
+        self.ip.input_transformers_cleanup.insert(0, self.as_comment)
+        self.plainly = self.ip.run_ast_nodes
+        self.ip.run_ast_nodes = self.run_ast_nodes
+
+    def detach(self) -> None:
+        if self.as_comment in self.ip.input_transformers_cleanup:
+            self.ip.input_transformers_cleanup.remove(self.as_comment)
+        if self.ip.__dict__.get("run_ast_nodes") == self.run_ast_nodes:
+            del self.ip.run_ast_nodes
+
+    def as_comment(self, lines: list[str]) -> list[str]:
+        """before: `%%jit --level O0`, code; after: `# %%jit --level O0`, code. Lines keep their numbers, empty ones too."""
+        if self.session.running is not None:  # another magic reads the cell it was given, which is not the one that runs
+            return lines
+        above = next((n for n, line in enumerate(lines) if line.strip()), len(lines))
+        found = JIT_LINE.fullmatch(lines[above]) if above < len(lines) else None
+        if found is None or not any(line.strip() for line in lines[above + 1 :]):
+            return lines
+        indent = found[1]
+        return [*[f"{indent}#\n"] * above, f"{indent}# {lines[above].strip()}\n", *lines[above + 1 :]]
+
+    async def run_ast_nodes(
+        self, nodelist: list[ast.stmt], cell_name: str, interactivity: str = "last_expr", compiler: Any = compile,
+        result: Any = None,
+    ) -> Any:  # fmt: skip
+        """IPython's method: run a cell's statements, and say whether one raised."""
+        line = self.asked(nodelist, result)
+        if line is None:
+            return await self.plainly(nodelist, cell_name, interactivity=interactivity, compiler=compiler, result=result)
+        run = self.session.running
+        if run is None or run.info is not result.info:  # a run without history, from a tool or a test
+            run = self.session.begin(result.info.raw_cell)
+            run.is_own = True
+        cell_names[cell_name] = run.title
+        nodes, shown = displayed(nodelist, interactivity)
+        flags = getattr(ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0) if self.ip.autoawait else 0
+
+        def compile_(tree: Any, filename: str, mode: str) -> Any:
+            if not hasattr(compiler, "extra_flags"):
+                return compiler(tree, filename, mode)
+            with compiler.extra_flags(flags):
+                return compiler(tree, filename, mode)
+
+        async def cell() -> None:
+            options = self.always if line is AUTOMATIC else self.parse(line)
+            await self.perform(run, nodes, cell_name, options, shown=shown, compiler=compile_)
+
+        is_waiting = bool(flags) and any(map(waits, nodes))
+        _entering.append(cell() if is_waiting else _Driven(cell()))
+        return await self.ip.run_code(ENTER, result, async_=is_waiting)
+
+    def asked(self, nodes: list[ast.stmt], result: Any) -> str | None:
+        """The options of this cell, as text; None when IPython shall run it."""
+        info = getattr(result, "info", None)
+        if info is None or not nodes or _is_cell_magic(nodes):
+            return None
+        lines = [line for line in (info.raw_cell or "").split("\n") if line.strip()]
+        found = JIT_LINE.fullmatch(lines[0]) if lines else None
+        if found is not None:
+            return found[2]
+        if self.always is not None and info.store_history and not info.silent and not lines[0].lstrip().startswith("%%"):
+            return AUTOMATIC
+        return None
+
+    async def perform(
+        self, run: CellRun, nodes: list[ast.stmt], filename: str, options: Any, *, shown: str, compiler: Any,
+        show: Callable[[Any], object] | None = None, report: bool = True,
+    ) -> None:  # fmt: skip
+        """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
+        comparison = Comparison() if options.compare else None
+        settings = Options(jit_compile=True if options.strict else None, level=options.level)
+        error: BaseException | None = None
+        if show is None:
+            show = display_value if options.output == "" else lambda value: sys.displayhook(value)
+        try:
+            with comparison.watching() if comparison is not None else nullcontext():
+                await cells.run_nodes(
+                    nodes, self.ip.user_ns, filename, shown=shown, compiler=compiler, display=show, strict=options.strict,
+                    executor=lambda trace: compile_trace(trace, settings), title=run.title,
+                )  # fmt: skip
+        except BaseException as raised:
+            error = raised
+            run.error = type(raised).__name__
+            self.point_at_cell(raised, run)
+            raise
+        finally:
+            if run.is_own:
+                self.session.end(run, error)
+            if error is not None and report:
+                self.show(run, options)
+        if comparison is not None:
+            self.compare(run, comparison)
+        if report:
+            self.give_report(run, options)
+
+    def point_at_cell(self, error: BaseException, run: CellRun) -> None:
+        """The traceback that is shown begins at the cell's own line and has no frame of jitlab or IPython."""
+        if getattr(error, "_jitlab_run", None) is run:  # a magic of the cell has done it
+            return
+        frames = cell_traceback(error.__traceback__)
+        if frames is not None:
+            kind, formatter = type(error), self.ip.InteractiveTB
+
+            def render(*_: Any) -> list[str]:
+                return list(formatter.structured_traceback(kind, error, frames, tb_offset=0))
+
+            try:
+                error._render_traceback_ = render  # type: ignore[attr-defined]
+                error._jitlab_run = run  # type: ignore[attr-defined]
+            except AttributeError:  # an exception that takes no attributes
+                pass
+
+    def compare(self, run: CellRun, comparison: Comparison) -> None:
+        """Replay on NumPy; the events of the replay's own compiled runs are not the cell's."""
+        recording = run.recording
+        why = "nothing was compiled in this cell"
+        if recording is not None:
+            with self.session.deaf():
+                try:
+                    why = comparison.replay(recording)
+                except KeyboardInterrupt:
+                    why = "the comparison was interrupted; the cell itself had ended"
+        if why:
+            print(f"Not compared with NumPy: {why}.", file=sys.stderr)
+
+    def show(self, run: CellRun, options: Any = None) -> None:
+        """The report below the cell. Of a cell that was captured unasked, only when there is something to tell."""
+        report = self.session.report_of(run, saved=True)
+        if report is not None and (options is not self.always or options is None or report.ops):
+            display(report)
+
+    def give_report(self, run: CellRun, options: Any) -> None:
+        """Show the report, or give it to who asked for it."""
+        if options.output is None:
+            self.show(run, options)
+            return
+        report = self.session.report_of(run, saved=True) or Recording(run.about(saved=True)).report()
+        if options.output == "":
+            sys.displayhook(report)  # the cell's value
+        else:
+            self.ip.user_ns[options.output] = report
+            self.show(run)
+
+
+AUTOMATIC = "%jit on"
+_entering: list[Any] = []
+
+
+def entered() -> Any:
+    """What IPython runs for a cell: the cell; or its coroutine, when it waits."""
+    cell = _entering.pop()
+    return cell() if isinstance(cell, _Driven) else cell
+
+
+class _Driven:
+    """A coroutine that waits for nothing, run to its end when called."""
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Any]) -> None:
+        self.coroutine = coroutine
+
+    def __call__(self) -> Any:
+        return driven(self.coroutine)
+
+
+def driven(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine that waits for nothing."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    coroutine.close()
+    raise RuntimeError("a cell that does not wait has waited")
+
+
+def display_value(value: Any) -> None:
+    if value is not None:
+        display(value)
+
+
+def displayed(nodes: list[ast.stmt], interactivity: str) -> tuple[list[ast.stmt], str]:
+    """IPython's `last_expr_or_assign` is an expression more."""
+    if interactivity != "last_expr_or_assign":
+        if interactivity not in ("all", "last", "last_expr", "none"):
+            raise ValueError(f"Interactivity was {interactivity!r}")
+        return nodes, interactivity
+    last = nodes[-1] if nodes else None
+    target = last.targets[0] if isinstance(last, ast.Assign) and len(last.targets) == 1 else getattr(last, "target", None)
+    if isinstance(last, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and isinstance(target, ast.Name):
+        value = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+        nodes = [*nodes, ast.copy_location(ast.Expr(value), target)]
+    return nodes, "last_expr"
+
+
+def _is_cell_magic(nodes: list[ast.stmt]) -> bool:
+    match nodes:
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(attr="run_cell_magic")))]:
+            return True
+    return False
+
+
+__all__ = ["Runner", "displayed", "driven"]
