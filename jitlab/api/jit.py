@@ -20,17 +20,23 @@ from jitlab.capture import (
     CallCapture,
     CallTrace,
     Capture,
+    EndPiece,
+    Foreign,
     Leaf,
     NotReplayable,
+    PathCapture,
     Signature,
     Telling,
     Trace,
     body_of,
     call_user,
     current_capture,
+    key_of,
+    leaves_of,
     random_state,
     reason_of,
     record_call,
+    record_path,
     refusal_error,
     refuse_syntax,
     run_body,
@@ -61,6 +67,7 @@ class Jit:
         self._signature = Signature(python_function)
         self._stages = Options(True if options.fullgraph else None, options.jit_level)
         self._last: CallTrace | None = None
+        self._paths: dict[Any, list[Trace]] = {}  # of capture mode "trace"
         self._traces: dict[Any, list[CallTrace]] = {}
         self._refused: dict[Any, tuple[str, str]] = {}  # signatures that cannot be recorded whole, and why
         self._history: list[CallTrace] = []
@@ -92,6 +99,8 @@ class Jit:
     def __jitlab_inline__(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Called while another function is recorded: its body is recorded there, its own options count for nothing."""
         capture.before_inline(self)
+        if isinstance(capture, PathCapture):
+            return self.python_function(*args, **kwargs)
         return call_user(capture, self.python_function, args, kwargs)
 
     def experimental_get_tracing_count(self) -> int:
@@ -277,6 +286,81 @@ class Jit:
         return self.ledger.definition.source
 
 
+class PathJit(Jit):
+    """Capture mode "trace": the path that the first call takes is what every call with such arguments takes."""
+
+    def _run(self, values: tuple[Any, ...]) -> Any:
+        if not self._is_checked:
+            check_backend(self.options.backend)
+            self._is_checked = True
+        leaves: list[Any] = []
+        try:
+            key = key_of(values, leaves)
+        except Foreign as foreign:
+            return self._foreign(values, "foreign_type", foreign.what)
+        if key in self._refused:
+            return self._run_as_python(values, *self._refused[key])
+        trace = next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
+        if trace is None:
+            try:
+                with self._lock:
+                    trace = self._record_path(key, values, leaves)
+            except _Refused as refusal:
+                return self._run_as_python(values, refusal.code, refusal.text)
+        trace.last_call = self._clock = self._clock + 1
+        trace.costs.called()
+        states = [(generator, random_state(generator)) for generator in trace.generators]
+        started = time.perf_counter_ns()
+        try:
+            result = trace(trace.collect(leaves))
+        except NotReplayable as refusal:
+            for generator, state in states:
+                set_random_state(generator, state)
+            return self._foreign(values, refusal.code, str(refusal))
+        if events.active():
+            events.send(
+                events.FunctionCalled(
+                    cell=events.current_cell(), function=self.name, trace=trace.number, start_ns=started,
+                    duration_ns=time.perf_counter_ns() - started,
+                )
+            )  # fmt: skip
+        return result
+
+    def _foreign(self, values: tuple[Any, ...], code: str, what: str) -> Any:
+        if self.options.fullgraph:
+            raise refusal_error(self.name, self.options.capture_mode, EndPiece(code, what), self._definition())
+        return self._run_as_python(values, code, what)
+
+    def _record_path(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace:
+        started = time.perf_counter_ns()
+        capture = PathCapture(self.name, strict=self.options.fullgraph)
+        costs = Costs()
+        try:
+            with costs.spending():
+                trace = record_path(
+                    capture, self.python_function, self._signature.names, values, leaves, self._signature.call_form,
+                    self._count + 1,
+                )  # fmt: skip
+        except errors.InvalidArgumentError:
+            raise
+        except (EndPiece, NotReplayable, errors.JitlabError) as error:
+            if self.options.fullgraph:
+                raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
+            code, text = (error.code, str(error)) if isinstance(error, NotReplayable) else reason_of(error)
+            raise self._refuse(key, code, text) from None
+        with costs.spending():
+            trace.run = compile_trace(trace, self._stages)
+        self._count += 1
+        self.ledger.traced(trace, leaves_of(self._signature.names, values), costs, None, started)
+        self._paths.setdefault(key, []).append(trace)
+        kept = [(known, where) for where, traces in self._paths.items() for known in traces]
+        if len(kept) > config.max_traces:
+            oldest, where = min(kept, key=lambda pair: pair[0].last_call)
+            self._paths[where].remove(oldest)
+            self.ledger.evicted(oldest)
+        return trace
+
+
 class _Refused(Exception):
     """A call that cannot be recorded whole."""
 
@@ -316,7 +400,7 @@ def _jitted(function: Any, options: JitOptions) -> Any:
     if not _is_python(function):
         warnings.warn(f"For 'jit', {function!r} is not a Python function: it is returned unchanged.", stacklevel=3)
         return function
-    return Jit(function, options)
+    return (PathJit if options.capture_mode == "trace" else Jit)(function, options)
 
 
 def _is_python(function: Any) -> bool:

@@ -7,6 +7,8 @@ from .convert import find_definition
 from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
+from .paths import PathCapture, record_path
+from .pieces import EndPiece
 from .positions import cell_names, describe, spans, user_traceback
 from .refusals import refusal_error
 from .signature import Foreign, Signature, changed_container, key_of, substitute
@@ -21,9 +23,11 @@ __all__ = [
     "CallTrace",
     "Capture",
     "Change",
+    "EndPiece",
     "Foreign",
     "Leaf",
     "NotReplayable",
+    "PathCapture",
     "Signature",
     "Telling",
     "Tensor",
@@ -43,6 +47,7 @@ __all__ = [
     "random_state",
     "reason_of",
     "record_call",
+    "record_path",
     "refusal_error",
     "refuse_syntax",
     "run_body",

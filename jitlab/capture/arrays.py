@@ -708,6 +708,14 @@ class Arrays:
             return guard.value
         raise no_value(x, "a use as an index or a count")
 
+    def real(self, x: Tensor, what: str) -> Any:
+        """The array or scalar that `what` wants to look into: there is none while a program is recorded for every input."""
+        raise no_value(x, what)
+
+    def shown(self, x: Tensor) -> str:
+        """A Tensor as text."""
+        return f"<traced {'scalar' if x.is_scalar else 'array'} {x.type.describe()}>"
+
     def evaluate(self, node: Node) -> Any:
         """The real value of a node for the inputs of this capture."""
         return evaluate(self, node)

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Extent, Source
 
-from .arrays import Input
+from .arrays import Input, current
 from .changes import Leaf
 from .convert import HOOK
 from .facts import ReflectedUfunc, is_foreign
@@ -147,6 +147,11 @@ class CellCapture(Capture):
     def structure(self) -> CellStructure:
         """What gives the piece's results their form."""
         return CellStructure(self)
+
+    def shown(self, x: Tensor) -> str:
+        if self.is_open and current.get() is self:
+            raise EndPiece("value", "it makes text of an array")
+        return super().shown(x)
 
     def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
         """The trace of this capture was made."""

@@ -157,8 +157,7 @@ class Tensor:
         return self.is_scalar or self._cell.readonly or self._locked
 
     def __repr__(self) -> str:
-        kind = "scalar" if self.is_scalar else "array"
-        return f"<traced {kind} {self.type.describe()}>"
+        return self.capture.shown(self)
 
     __str__ = __repr__
     __hash__ = object.__hash__
@@ -268,27 +267,25 @@ class Tensor:
         return self.capture.index(self)
 
     def __int__(self) -> int:
-        raise no_value(self, "int()")
+        return int(self.capture.real(self, "int()"))
 
     def __float__(self) -> float:
-        raise no_value(self, "float()")
+        return float(self.capture.real(self, "float()"))
 
     def __complex__(self) -> complex:
-        raise no_value(self, "complex()")
+        return complex(self.capture.real(self, "complex()"))
 
     def item(self, *args: Any) -> Any:
-        raise no_value(self, ".item()")
+        return self.capture.real(self, ".item()").item(*args)
 
     def tolist(self) -> Any:
-        raise no_value(self, ".tolist()")
+        return self.capture.real(self, ".tolist()").tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
-        raise no_value(self, ".tobytes()")
+        return self.capture.real(self, ".tobytes()").tobytes(order)  # type: ignore[no-any-return]
 
     def __format__(self, spec: str) -> str:
-        if spec:
-            raise no_value(self, "format()")
-        return repr(self)
+        return format(self.capture.real(self, "format()"), spec) if spec else str(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray[Any, Any]:
         raise _asked_by_foreign(self) or no_value(self, "a conversion to a real array")
