@@ -26,6 +26,7 @@ class Block:
     results: list[Node] = field(default_factory=list)
     targets: dict[int, Node] = field(default_factory=dict)  # number of a result -> the input in whose place it ends
     finals: dict[int, tuple[Node, Node]] = field(default_factory=dict)  # result -> (its value, the update that moves it)
+    _moves: dict[tuple[Node, Node], tuple[Node, Node]] = field(default_factory=dict)  # one for each, however often it is asked
 
     @property
     def all_nodes(self) -> list[Node]:
@@ -33,15 +34,17 @@ class Block:
         moves = [self.finals[k] for k in sorted(self.finals)]
         return [*self.nodes, *(value for value, _ in moves), *(update for _, update in moves)]
 
-    def move_results(self, in_place: dict[Node, Node]) -> bool:
-        """Add a store for each result that does not end in its place; False when none had to be added."""
-        added = False
+    def move_results(self, in_place: dict[Node, Node]) -> None:
+        """Add a store for each result that does not end in its place, over the last version that lies there."""
+        last = {root(node, in_place): node for node in self.nodes}
+        self.finals = {}
         for number, target in self.targets.items():
-            if number in self.finals or root(self.results[number], in_place) is target:
-                continue
-            self.finals[number] = _move(self.results[number], target)
-            added = True
-        return added
+            value = self.results[number]
+            if root(value, in_place) is not target:
+                key = (value, last.get(target, target))
+                if key not in self._moves:
+                    self._moves[key] = _move(value, *key[1:], name=target.name)
+                self.finals[number] = self._moves[key]
 
     @property
     def needed(self) -> set[Node]:
@@ -132,8 +135,8 @@ def binds(node: Node) -> bool:
     return node.ndim == 0 and not is_number(node) and not is_control(node) and not isinstance(node.op, (Item, Define))
 
 
-def _move(value: Node, target: Node) -> tuple[Node, Node]:
-    shape = target.shape
-    copy = Node(View(identity_map(len(shape)), shape), [value], target.type, name=f"{value.name}_moved", sources=value.sources)
-    op = Update(identity_map(len(shape)), shape)
-    return copy, Node(op, [target, copy], target.type, name=f"{target.name}_next", sources=value.sources)
+def _move(value: Node, base: Node, name: str) -> tuple[Node, Node]:
+    """The value and the update that stores it over all of `base`."""
+    entries, shape = identity_map(base.ndim), base.shape
+    copy = Node(View(entries, shape), [value], base.type, name=f"{value.name}_moved", sources=value.sources)
+    return copy, Node(Update(entries, shape), [base, copy], base.type, name=f"{name}_next", sources=value.sources)

@@ -35,12 +35,13 @@ def arrange(block: Block, sizes: Sizes, wanted: set[Node], *, level: str) -> Arr
     kept: dict[Node, Copied] = {}  # values stored before their source changes
     apart: dict[Node, Copied] = {}  # results that may not take over their base
     more: set[Node] = set()
-    block.finals.clear()
     while True:
-        stored = must_be_stored(block, sizes, level) | more | ((wanted | set(kept)) & set(block.all_nodes))
+        block.finals = {}
+        stored = must_be_stored(block, sizes, level) | more | wanted.intersection(block.nodes) | set(kept)
+        if block.targets:
+            block.move_results(_in_place(block, stored, dict(apart)))
+            stored |= must_be_stored(block, sizes, level)
         in_place = _in_place(block, stored, apart)
-        if block.move_results(in_place):
-            continue
         stages = stages_of(block, sizes, stored, in_place)
         clash = next(_clashes(block, stages, stored, in_place), None)
         if clash is not None:
