@@ -32,11 +32,15 @@ class LoopIndex(Symbolic):
     """A Python int that has no fixed value: `extent` is the polynomial it is."""
 
     __slots__ = ("capture",)
-    __array_ufunc__ = None  # NumPy's scalars leave operators to us
 
     def __init__(self, capture: Arrays, extent: Moving) -> None:
         self.capture = capture
         self.extent = extent
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """The second net (design D2): real arrays and NumPy scalars meet an index where calls are not converted."""
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        return self.capture.call_function(function, inputs, kwargs)
 
     def tensor(self) -> Tensor:
         """The number as a 0-d int64 that is weak."""

@@ -386,7 +386,7 @@ def c_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 def kept_strides(operands: Sequence[Tensor], shape: tuple[int, ...]) -> tuple[int, ...] | None:
     """Strides of an elementwise result, which keeps its operands' order of axes; None: C order. Asks NumPy, on small arrays."""
-    if all(x.ndim < 2 or x.element_strides() == c_strides(plain(x.shape)) for x in operands):
+    if all(x.ndim < 2 or x.element_strides() == c_strides(plain(x.type.shape)) for x in operands):
         return None
     small = [_small(x) for x in operands]
     flags: Any = [*(["readonly"] for _ in small), ["writeonly", "allocate"]]
@@ -403,7 +403,7 @@ def _small(x: Tensor) -> np.ndarray[Any, Any]:
     """An array of at most two elements an axis whose axes lie in memory as x's do."""
     strides = x.element_strides()
     order = sorted(range(x.ndim), key=lambda axis: -abs(strides[axis]))
-    shape = [min(int(n), 2) for n in x.shape]
+    shape = [min(int(n), 2) for n in x.type.shape]
     return np.empty([shape[axis] for axis in order], np.int8).transpose(sorted(range(x.ndim), key=order.__getitem__))
 
 

@@ -241,6 +241,8 @@ def checked_position(position: Any, n: int, axis: int) -> int:
         return moving.position(position if moving.is_symbolic(position) else _integer(position), n, axis)
     i = _integer(position)
     if not -int(n) <= int(i) < int(n):
+        if moving.in_loop():  # the body may run no time: the error waits until it does
+            return moving.position(i, n, axis)
         raise IndexError(f"index {int(i)} is out of bounds for axis {axis} with size {int(n)}")
     return n + i if int(i) < 0 else i
 
