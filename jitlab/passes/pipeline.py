@@ -1,4 +1,4 @@
-"""The pipeline: one list of passes, run once from first to last."""
+"""The pipeline: one list of passes, run once from first to last, each on the bodies of loops and branches too."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from jitlab.ir import Graph
 
+from .bodies import drop_unused_inputs, with_bodies
 from .simplify import (
     compose_views,
     drop_what_does_nothing,
@@ -24,6 +25,7 @@ Observer = Callable[[str, Graph, Graph, int, int], None]
 
 PASSES: tuple[Pass, ...] = (
     remove_dead,
+    drop_unused_inputs,
     fold_constants,
     reduce_strength,
     reshape_by_views,
@@ -43,7 +45,7 @@ def run_passes(graph: Graph, observe: Observer | None = None) -> Graph:
     """
     for one in PASSES:
         start = time.perf_counter_ns()
-        after = one(graph)
+        after = with_bodies(one)(graph)
         if observe is not None:
             observe(one.__name__, graph, after, start, time.perf_counter_ns() - start)
         graph = after

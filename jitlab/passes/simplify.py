@@ -192,8 +192,12 @@ def read_whole_updates(graph: Graph) -> Graph:
 
 
 def _changed_later(graph: Graph) -> set[str]:
-    """The names of arrays that an update takes as its base."""
-    return {node.inputs[0].name for node in graph.nodes if isinstance(node.op, (Update, Scatter)) and node.inputs[0].ndim}
+    """The names of arrays that an update, a loop or a branch may change in place."""
+    names = {node.inputs[0].name for node in graph.nodes if isinstance(node.op, (Update, Scatter)) and node.inputs[0].ndim}
+    for node in graph.nodes:
+        if hasattr(node.op, "graphs"):
+            names.update(source.name for source in node.inputs if source.ndim)
+    return names
 
 
 def _inverse(update: Update, shape: tuple[int, ...]) -> View | None:

@@ -145,7 +145,8 @@ class RandomProgram:
             return elementwise(Mul(), apply(op, part), 1 / int(self.n) ** part.ndim)
         if kind == "dot":
             shape = (self.extent(self.length(loops)),)
-            return elementwise(Mul(), apply(MatMul(), self.part(cells, loops, shape), self.part(cells, loops, shape)), 1 / int(self.n))
+            product = apply(MatMul(), self.part(cells, loops, shape), self.part(cells, loops, shape))
+            return elementwise(Mul(), product, 1 / int(self.n))
         element = apply(View(self.region(source.ndim, loops, None), ()), source)
         return elementwise(Maximum(), element, self.pick(*numbers)) if kind == "sum of numbers" and numbers else element
 
@@ -161,7 +162,8 @@ class RandomProgram:
         body = Graph("body", sizes={"n": int(self.n)})
         parameters = [body.add(Parameter(c.type), name=f"{symbol}_p{k}") for k, c in enumerate(cells)]
         with body.building():
-            after = self.statements(list(parameters), [*loops, (moving, max(reach, 1))], int(self.rng.integers(1, 4)), depth + 1)
+            around = [*loops, (moving, max(reach, 1))]
+            after = self.statements(list(parameters), around, int(self.rng.integers(1, 4)), depth + 1)
         if self.rng.random() < 0.2:
             after[0], after[1] = after[1], after[0]
         carried = [k for k, c in enumerate(after) if c is not parameters[k]]
