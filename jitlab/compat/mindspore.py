@@ -1,0 +1,84 @@
+"""mindspore's names for what jitlab does, so that its programs run with the import changed. Names only: no engine.
+
+Values are NumPy's: `Tensor(...)` gives an ndarray, and results print as NumPy prints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from jitlab.api import jit as _jit
+from jitlab.capture import Tensor as _Traced
+
+from .names import Name
+
+bool_, int8, int16, int32, int64 = np.bool_, np.int8, np.int16, np.int32, np.int64
+uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
+float16, float32, float64, complex64, complex128 = np.float16, np.float32, np.float64, np.complex64, np.complex128
+
+
+class _TensorType(type):
+    """An array is an instance of `Tensor`, whoever made it."""
+
+    def __call__(cls, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None) -> Any:
+        if input_data is None:
+            return np.zeros(() if shape is None else shape, dtype or np.float32)
+        return np.array(input_data, dtype or _default(input_data))
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, (np.ndarray, np.generic, _Traced))
+
+
+class Tensor(metaclass=_TensorType):
+    """`Tensor(data, dtype)`: a NumPy array with a copy of the data. Python floats become float32, ints int64."""
+
+
+def _default(data: Any) -> Any:
+    """The dtype of Python's own numbers; NumPy's arrays keep theirs."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        return data.dtype
+    dtype = np.asarray(data).dtype
+    return np.float32 if dtype == np.float64 else dtype
+
+
+def jit(
+    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O0", dynamic: bool = False,
+    fullgraph: bool = False, backend: str = "", **options: Any,
+) -> Any:  # fmt: skip
+    """`jitlab.jit`, with the default level "O0"."""
+    return _jit(
+        function, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend,
+        **options,
+    )  # fmt: skip
+
+
+def _reduction(input: Any, axis: Any = None, keep_dims: bool = False, **rest: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (input,), {"axis": axis, "keepdims": keep_dims, **rest}
+
+
+def _with_zero(input: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (input, 0), {}
+
+
+def _cast(input: Any, dtype: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    return (input, dtype), {}
+
+
+ops = SimpleNamespace(
+    abs=np.abs, add=np.add, arange=np.arange, arctan2=np.arctan2, ceil=np.ceil, concat=np.concatenate, cos=np.cos, cosh=np.cosh,
+    div=np.true_divide, equal=np.equal, exp=np.exp, expand_dims=np.expand_dims, eye=np.eye, floor=np.floor,
+    floor_div=np.floor_divide, full=np.full, greater=np.greater, greater_equal=np.greater_equal, less=np.less,
+    less_equal=np.less_equal, log=np.log, log1p=np.log1p, logical_and=np.logical_and, logical_not=np.logical_not,
+    logical_or=np.logical_or, matmul=np.matmul, maximum=np.maximum, minimum=np.minimum, mul=np.multiply, neg=np.negative,
+    not_equal=np.not_equal, ones=np.ones, ones_like=np.ones_like, pow=np.power, reshape=np.reshape, select=np.where,
+    sin=np.sin, sinh=np.sinh, sqrt=np.sqrt, square=np.square, squeeze=np.squeeze, stack=np.stack, sub=np.subtract, tan=np.tan,
+    tanh=np.tanh, tile=np.tile, transpose=np.transpose, where=np.where, zeros=np.zeros, zeros_like=np.zeros_like,
+    cast=Name("cast", np.astype, _cast), relu=Name("relu", np.maximum, _with_zero),
+    reduce_max=Name("reduce_max", np.max, _reduction), reduce_mean=Name("reduce_mean", np.mean, _reduction),
+    reduce_min=Name("reduce_min", np.min, _reduction), reduce_prod=Name("reduce_prod", np.prod, _reduction),
+    reduce_sum=Name("reduce_sum", np.sum, _reduction), max=np.max, mean=np.mean, min=np.min, prod=np.prod, sum=np.sum,
+)  # fmt: skip
