@@ -25,26 +25,40 @@ class Variant:
 class Costs:
     """The account of one trace. It outlives the trace: counts, no graphs."""
 
-    __slots__ = ("_seen", "calls", "kernels", "last_use_ns", "native_calls", "run_ns", "spent_ns", "timed_calls", "variants")
+    __slots__ = (
+        "_counters", "_seen", "calls", "kernels", "last_use_ns", "run_ns", "spent_ns", "timed_calls", "variants", "whole",
+    )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, whole: Costs | None = None) -> None:
+        self.whole = whole  # of a size of a trace that stands for many: that trace's account, which has it all, too
         self.spent_ns = 0  # capture, passes, planning, lowering, compilation: what calls waited for
         self.calls = 0  # that came through Python
-        self.native_calls: ctypes.c_int64 | None = None  # counted by the C function in front, where there is one
+        self._counters: list[ctypes.c_int64] = []  # of the C functions in front, where there are some
         self._seen = 0
         self.last_use_ns = 0  # of a call through Python, on time.perf_counter_ns's clock
         self.run_ns = self.timed_calls = 0  # of calls while somebody listened
         self.kernels: set[str] = set()  # the machine code it runs, by the hash of its Program's text
         self.variants: list[Variant] = []
 
+    def count_natively(self, counter: ctypes.c_int64) -> None:
+        """A C function answers calls from now on, and counts them."""
+        self._counters.append(counter)
+        if self.whole is not None:
+            self.whole.count_natively(counter)
+
+    @property
+    def native_calls(self) -> int:
+        """Calls that C functions answered."""
+        return sum(counter.value for counter in self._counters)
+
     @property
     def all_calls(self) -> int:
         """Calls through Python and through C."""
-        return self.calls + (self.native_calls.value if self.native_calls is not None else 0)
+        return self.calls + self.native_calls
 
     def was_called_natively(self) -> bool:
         """The C function answered a call since this was last asked."""
-        now = self.native_calls.value if self.native_calls is not None else 0
+        now = self.native_calls
         before, self._seen = self._seen, now
         return now != before
 
@@ -55,11 +69,20 @@ class Costs:
     def called(self) -> None:
         self.calls += 1
         self.last_use_ns = time.perf_counter_ns()
+        if self.whole is not None:
+            self.whole.called()
 
     def ran(self, duration_ns: int) -> None:
         """A call was timed."""
         self.timed_calls += 1
         self.run_ns += duration_ns
+        if self.whole is not None:
+            self.whole.ran(duration_ns)
+
+    def spent(self, ns: int) -> None:
+        self.spent_ns += ns
+        if self.whole is not None:
+            self.whole.spent(ns)
 
     def spending(self) -> _Spending:
         """Inside, time is charged to this account; what an account opened inside is charged is taken off."""
@@ -81,7 +104,7 @@ class _Spending:
 
     def __exit__(self, *_: object) -> None:
         took = time.perf_counter_ns() - self.started_ns
-        self.costs.spent_ns += took - self.inside_ns
+        self.costs.spent(took - self.inside_ns)
         _open.top = self.outer
         if self.outer is not None:
             self.outer.inside_ns += took
@@ -94,3 +117,15 @@ class _Open(threading.local):
 
 
 _open = _Open()
+
+
+def duration(seconds: float | None) -> str:
+    """0.0098 -> "9.8 ms"; "" when it is not known. As duration() of extension/src/core/format.ts."""
+    if seconds is None:
+        return ""
+    if seconds >= 1:
+        return f"{seconds:.{0 if seconds >= 100 else 1 if seconds >= 10 else 2}f} s"
+    ms = seconds * 1e3
+    if ms >= 0.1:
+        return f"{ms:.{0 if ms >= 100 else 1 if ms >= 1 else 2}f} ms"
+    return f"{ms * 1e3:.{0 if ms >= 0.01 or ms == 0 else 1}f} µs"

@@ -91,10 +91,14 @@ class Traced(Event):
     before: str
     after: str
     lines: tuple[Span, ...]
-    fix: str
+    fix: str  # what to change, as code where that is enough; "" when nothing would have avoided it
     operations: int
     start_ns: int
     duration_ns: int
+    proof: str = ""  # the fix in a sentence, with what its replay on the recorded calls gave
+    changes: tuple[tuple[str, str, str, str], ...] = ()  # every (cause, argument, before, after)
+    site: tuple[str, int] = ("", 0)  # the file or cell and line that called
+    renews: str = ""  # the definition, when a function made of it before had traces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +239,18 @@ class ValueFrozen(Event):
     function: str
     what: str
     lines: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopKept(Event):
+    """A loop over a Python range did not become one loop of the graph: Python ran its iterations while it was recorded."""
+
+    kind: ClassVar[str] = "loop-kept"
+    function: str
+    lines: tuple[Span, ...]
+    code: str  # the kind of reason: "effect", "index_value", "extents", "type", ...
+    text: str
+    iterations: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,16 +17,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitlab import events
-from jitlab.capture import Change, Leaf, Trace, changes, distance, leaves_of, spans
+from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans
 from jitlab.config import config
-from jitlab.costs import Costs
+from jitlab.costs import Costs, duration
 from jitlab.events import Cause, VariantCause
-from jitlab.ir import Source, is_operation
+from jitlab.ir import Graph, Source, is_operation
 
 from .definitions import Definition, Site, calling_site
+from .fixes import Fix, fixes
 
 #: Of the traces that are as near, so many (the newest) are compared in full.
 NEAREST = 16
+#: Lines and proposals shown.
+MOST_LINES, MOST_FIXES = 40, 3
 #: Definitions remembered.
 MOST_PLACES = 1000
 
@@ -47,10 +50,10 @@ class Miss:
         self.costs = costs or Costs()
         self.uses: dict[str, Source] = {}  # path of an argument -> where it was first used
         self.operations = 0
-        self.pattern = 0  # of the graph, its constants left out
+        self.pattern = self.program = 0  # what it computes, without and with the numbers written in it
         self.evicted_by: Miss | None = None
         self.paths = tuple((leaf.path, leaf.kind) for leaf in leaves)
-        self.keys = tuple(leaf.key for leaf in leaves)
+        self.keys = tuple(leaf.identity for leaf in leaves)
         self.found: tuple[list[Change], Miss | None] | None = None
 
     @property
@@ -72,6 +75,24 @@ class Miss:
     def known(self) -> tuple[list[Change], Miss | None]:
         assert self.found is not None, "a ledger looks for the causes of its misses"
         return self.found
+
+    @property
+    def renews(self) -> str:
+        """The number of the Function that this one is a new edition of, made of the same code; "" for others."""
+        nearest = self.nearest
+        if nearest is None or nearest.owner == self.owner or nearest.definition.code != self.definition.code:
+            return ""
+        return str(nearest.definition.place)
+
+    def sentence(self) -> str:
+        """ "scale: `k` was 3 and is now 4 (a Python value is part of a trace), In[3], line 4"."""
+        change, source = self.changes[0], self.source
+        rule = RULES[change.cause]
+        where = f", {Site(source.file, source.line)}" if source is not None else ""
+        if change.cause in (Cause.REDEFINED_FUNCTION, Cause.FIRST_CALL):
+            return f"{self.function}: {change.after or 'called first'} ({rule}){where}"
+        name = f"`{change.path}`" if change.path else "it"
+        return f"{self.function}: {name} was {change.before} and is now {change.after} ({rule}){where}"
 
     @property
     def is_retrace(self) -> bool:
@@ -111,6 +132,7 @@ class Ledger:
         """A call was traced; `misfit` when a trace of the same leaves existed. Tells who listens, with the causes."""
         miss = Miss(self, trace.number, leaves, misfit, costs)
         miss.uses, miss.operations = trace.uses, sum(is_operation(node) for node in trace.graph.nodes)
+        miss.pattern, miss.program = patterns(trace.graph)
         trace.costs = costs
         if trace.executable is not None:
             trace.executable.costs = costs
@@ -128,11 +150,15 @@ class Ledger:
 
     def _tell(self, miss: Miss, started_ns: int) -> None:
         first = self.explained(miss).changes[0]
+        fix = self.fix_for(miss)
+        code, proof = (fix.code or fix.what, str(fix)) if fix is not None else ("", "")
         events.send(
             events.Traced(
                 cell=events.current_cell(), function=self.name, trace=miss.number, causes=miss.causes, argument=first.path,
-                before=first.before, after=first.after, lines=spans(miss.source), fix=first.fix, operations=miss.operations,
-                start_ns=started_ns, duration_ns=time.perf_counter_ns() - started_ns,
+                before=first.before, after=first.after, lines=spans(miss.source), fix=code, proof=proof,
+                operations=miss.operations, start_ns=started_ns, duration_ns=time.perf_counter_ns() - started_ns,
+                changes=tuple((str(c.cause), c.path, c.before, c.after) for c in miss.changes),
+                site=(miss.site.file, miss.site.line), renews=miss.renews,
             )
         )  # fmt: skip
 
@@ -192,30 +218,81 @@ class Ledger:
             return
         mine, before = self.definition, last.definition
         if mine.code != before.code:
-            texts = tuple(f"defined in {Site(d.source.file, d.source.line)}" if d.source else "" for d in (before, mine))
-            texts = texts if texts[0] != texts[1] else ("defined", "defined again with other code")
-            miss.found = [Change(Cause.REDEFINED_FUNCTION, self.name, *texts)], last
+            miss.found = [Change(Cause.REDEFINED_FUNCTION, self.name, "", "defined again with other code")], last
         elif last.options != miss.options:
             miss.found = [Change(Cause.OPTIONS, self.name, last.options, miss.options)], last
         else:
-            bound = [replace(change, cause=Cause.CLOSURE, fix="") for change in changes(last.closure, miss.closure)]
-            made = Change(Cause.REDEFINED_FUNCTION, self.name, "made once", "made again of the same code")
-            miss.found = (bound or [made]), last
+            outside = [replace(change, fix="") for change in changes(last.closure, miss.closure)]
+            outside = [change for change in outside if change.cause in (Cause.CLOSURE, Cause.GLOBAL)]
+            made = Change(Cause.REDEFINED_FUNCTION, self.name, "", "made again of the same code")
+            miss.found = (outside or [made]), last
 
     def closure(self) -> tuple[Leaf, ...]:
-        """What the function's closure holds, as leaves; not what cannot be described."""
+        """What the function finds outside when it is traced: what its closure holds, and global numbers and strings."""
         function = self.definition.function
-        if function is None or not function.__closure__:
+        if function is None:
             return ()
-        found: list[Leaf] = []
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True):
+        code = function.__code__
+        outside: list[tuple[str, str, Any]] = []
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             try:
-                value = cell.cell_contents
-                if value is not function:
-                    found.extend(leaf for leaf in leaves_of([name], [value]) if not callable(value))
-            except Exception:  # an empty cell, something that has no key
+                outside.append((Cause.CLOSURE, name, cell.cell_contents))
+            except ValueError:  # not assigned yet
+                continue
+        for name in code.co_names:
+            value = function.__globals__.get(name)
+            if isinstance(value, (bool, int, float, complex, str)):
+                outside.append((Cause.GLOBAL, name, value))
+        found: list[Leaf] = []
+        for origin, name, value in outside:
+            try:
+                found.extend(replace(leaf, origin=origin) for leaf in leaves_of([name], [value]) if not callable(value))
+            except (Foreign, TypeError):  # what has no key is no cause
                 continue
         return tuple(found)
+
+    # ---- what would help
+    def fixes(self, planned: Sequence[Miss] = ()) -> list[Fix]:
+        """Changes of the program that would have left fewer traces, replayed on the recorded calls; the cheapest first.
+        `planned`: calls that were not made yet."""
+        found = fixes([*(self.explained(miss) for miss in list(self.misses)), *planned], self.kind)
+        place = self._place
+        if place is not None and not self.is_method and place.functions > 1:
+            made = fixes(list(place.misses), self.kind)
+            found += [fix for fix in made if "hoist" in fix.kinds]
+        return found
+
+    def fix_for(self, miss: Miss, *, is_planned: bool = False) -> Fix | None:
+        """The cheapest change that would have avoided this miss."""
+        if miss.nearest is None:
+            return None
+        paths = {change.path for change in miss.changes}
+        causes = set(miss.causes)
+        for fix in self.fixes([miss] if is_planned else []):
+            if "hoist" in fix.kinds:
+                if causes & {Cause.CLOSURE, Cause.GLOBAL, Cause.REDEFINED_FUNCTION}:
+                    return fix
+            elif "keep" in fix.kinds:
+                if Cause.CACHE_EVICTED in causes:
+                    return fix
+            elif paths & fix.paths:
+                return fix
+        return None
+
+    def warning_line(self) -> str:
+        """The newest retrace in one line: the one cause that it had, where, and what would avoid it. "" when there is none."""
+        for miss in reversed(self.misses):
+            if self.explained(miss).is_retrace:
+                fix = self.fix_for(miss)
+                return f"{miss.sentence()}." + (f" {_capital(str(fix))}." if fix is not None else "")
+        return ""
+
+    # ---- as text
+    def __str__(self) -> str:
+        return ledger_text(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
     def __iter__(self) -> Any:
         return (self.explained(miss) for miss in list(self.misses))
@@ -224,9 +301,51 @@ class Ledger:
         return len(self.misses)
 
     @property
+    def next_number(self) -> int:
+        return max((miss.number for miss in self.misses), default=0) + 1
+
+    @property
     def seconds(self) -> float:
         """What calls waited for all of them."""
         return self.dropped_seconds + sum(miss.seconds for miss in self.misses)
+
+
+#: The rule behind each cause, in a few words.
+RULES: dict[str, str] = {
+    Cause.FIRST_CALL: "the first call is always traced",
+    Cause.DTYPE: "each dtype is a trace",
+    Cause.RANK: "each number of axes is a trace",
+    Cause.SHAPE: "each shape is a trace",
+    Cause.PYTHON_VALUE: "a Python value is part of a trace",
+    Cause.STRUCTURE: "the structure of an argument is part of a trace",
+    Cause.ARGUMENT_TYPE: "the type of an argument is part of a trace",
+    Cause.ALIASING: "which arrays are one is part of a trace",
+    Cause.CLOSURE: "what a closure holds is part of a trace",
+    Cause.GLOBAL: "what a global name holds is part of a trace",
+    Cause.OPTIONS: "the options are part of a trace",
+    Cause.REDEFINED_FUNCTION: "a function that is defined again starts without traces",
+    Cause.CACHE_EVICTED: "a trace that made room is made again",
+    VariantCause.LAYOUT: "how the array lies in memory decides what shares memory",
+}
+
+
+def patterns(graph: Graph) -> tuple[int, int]:
+    """What a graph computes, without and with the numbers written in it: the first is equal for two traces that differ in a
+    number alone, both for two that do the same."""
+    place = {node: n for n, node in enumerate((*graph.parameters, *graph.nodes))}
+    nodes: list[Any] = []
+    numbers: list[Any] = []
+    for node in graph.nodes:
+        is_number = hasattr(node.op, "value")
+        if is_number:
+            numbers.append(node.op)
+        nodes.append((node.op.name if is_number else str(node.op), str(node.type), *(place.get(x, -1) for x in node.inputs)))
+        for body in getattr(node.op, "graphs", ()):
+            without, whole = patterns(body)
+            nodes.append(without)
+            numbers.append(whole)
+    found = hash((tuple(nodes), tuple(place.get(x, -1) for x in graph.outputs)))
+    return found, hash((found, tuple(numbers)))
 
 
 def _apart(known: Miss, miss: Miss) -> int:
@@ -297,6 +416,66 @@ def every_miss() -> list[Miss]:
     found = {id(miss): miss for ledger in live for miss in ledger}
     found |= {id(miss): miss for place in places for miss in list(place.misses)}
     return list(found.values())
+
+
+def ledger_text(ledger: Ledger) -> str:
+    """A line for each miss, then what would have avoided them."""
+    misses = list(ledger)
+    count = len(misses) + ledger.dropped
+    calls = sum(miss.costs.all_calls for miss in misses)
+    took = f"{duration(ledger.seconds)} to trace and compile"
+    head = f"{ledger.name}: {_counted(count, 'trace')}, {_counted(calls, 'call')}, {took}"
+    lines = [head]
+    for miss in misses[-MOST_LINES:]:
+        costs = miss.costs
+        gone = ", made room" if miss.evicted_by is not None else ""
+        ran = f", {duration(costs.run_ns / costs.timed_calls / 1e9)} a call" if costs.timed_calls else ""
+        what = "first call" if miss.nearest is None else miss.sentence().removeprefix(f"{ledger.name}: ")
+        counts = f"{duration(miss.seconds)}, {_counted(costs.all_calls, 'call')}{ran}{gone}"
+        lines.append(f"  #{miss.number} {what}: {counts}; from {miss.site}")
+        lines += [f"     and {_more(change)}" for change in miss.changes[1:]]
+        lines += [
+            f"     another form of {v.cluster} ({v.cause}): {v.argument} was {v.before}, then {v.after}, {duration(v.seconds)}"
+            for v in costs.variants
+        ]
+    lines += [f"  try: {fix}" + (f"\n       {fix.code}" if fix.code else "") for fix in ledger.fixes()[:MOST_FIXES]]
+    return "\n".join(lines)
+
+
+def _more(change: Change) -> str:
+    return f"`{change.path}` was {change.before} and is now {change.after} ({RULES[change.cause]})"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+class Summary(list[Total]):
+    """The totals of all functions, which show themselves as a table."""
+
+    def __str__(self) -> str:
+        if not self:
+            return "nothing was traced"
+        whole = sum(total.seconds for total in self)
+        head = f"{_counted(sum(t.misses for t in self), 'trace')}, {duration(whole)} to trace and compile"
+        lines = [
+            f"  {duration(t.seconds):>8}  {t.function}, {t.site}: {_counted(t.misses, 'trace')}"
+            + (f", {_counted(t.retraces, 'retrace')}" if t.retraces else "")
+            for t in self[:MOST_LINES]
+        ]
+        more = [f"  … and {len(self) - MOST_LINES} more"] if len(self) > MOST_LINES else []
+        return "\n".join([head, *lines, *more])
+
+    __repr__ = __str__
+
+
+def ledger() -> Summary:
+    """What tracing has cost in this process: per line of the user's and function, the dearest first."""
+    return Summary(totals())
 
 
 _places: OrderedDict[Any, Place] = OrderedDict()

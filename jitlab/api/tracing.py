@@ -180,7 +180,7 @@ class Function:
         otherwise = self._warm[-1][0] if self._warm else functools.partial(Function.__call__, self)
         counter = ctypes.c_int64(0)
         entry, keep = make_entry(warm, events.busy.word, counter, otherwise, self.name)
-        trace.costs.native_calls = counter
+        trace.costs.count_natively(counter)
         self._warm.append((entry, keep, codes))
         kind = type(self)
         if kind is Function:

@@ -30,6 +30,13 @@ class Leaf:
     key: Any = None  # the part of the cache's key that is this leaf's own
     origin: str = ""  # "global" or "closure" when a name was read and guarded; "" for arguments
 
+    @property
+    def identity(self) -> Any:
+        """What tells it from other leaves of its path: hashable."""
+        if self.key is not None:
+            return self.key
+        return self.text, self.value if self.kind == "object" else None
+
 
 @dataclass(frozen=True)
 class Change:
@@ -53,15 +60,18 @@ def leaves_of(names: Sequence[str], values: Sequence[Any]) -> tuple[Leaf, ...]:
         _collect(name, value, result, arrays)
     for paths in arrays.values():
         if len(paths) > 1:
-            text = f"{', '.join(paths[:-1])} and {paths[-1]} are one array"
+            text = f"the array that {' and '.join(f'`{path}`' for path in paths[:-1])} is, too"
             result.append(Leaf(paths[-1], "aliasing", text, key=tuple(paths)))
     return tuple(result)
 
 
 def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[str]]) -> None:
-    if isinstance(value, (np.ndarray, np.generic)):
+    if getattr(type(value), "__jitlab_variable__", False):
+        result.append(Leaf(path, "variable", f"Variable of {_typed(value.dtype, value.shape)}", key=(value.dtype, value.shape)))
+        arrays.setdefault(id(value), []).append(path)
+    elif isinstance(value, (np.ndarray, np.generic)):
         shape = tuple(value.shape)
-        text = f"{value.dtype}[{', '.join(map(str, shape))}]" if shape or isinstance(value, np.ndarray) else str(value.dtype)
+        text = _typed(value.dtype, shape) if shape or isinstance(value, np.ndarray) else str(value.dtype)
         result.append(Leaf(path, "array", text, value.dtype, shape, key=(value.dtype, shape)))
         if type(value) is np.ndarray:
             arrays.setdefault(id(value), []).append(path)
@@ -83,6 +93,10 @@ def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[s
         result.append(Leaf(path, "object", f"{type(value).__name__} object", value=id(value), key=key_of([value], [])))
 
 
+def _typed(dtype: Any, shape: Sequence[int]) -> str:
+    return f"{dtype}[{', '.join(map(str, shape))}]"
+
+
 def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
     """What differs between the leaves of two calls, the weightiest first. Empty when the cache cannot tell them apart."""
     old = {(leaf.path, leaf.kind == "aliasing"): leaf for leaf in before}
@@ -98,7 +112,7 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
         path, is_aliasing = place
         texts = [leaves[place].text if place in leaves else "" for leaves in (old, new)]
         if is_aliasing:
-            result.append(Change("aliasing", path, texts[0] or "arrays apart", texts[1] or "arrays apart"))
+            result.append(Change("aliasing", path, *(text or "an array of its own" for text in texts)))
         elif not any(path != above and path.startswith(above) for above in covered):
             fix = "Pass the same keys and lengths each time."
             result.append(Change("structure", path, texts[0] or "absent", texts[1] or "absent", fix))
@@ -107,11 +121,7 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
 
 def is_same(old: Leaf, new: Leaf) -> bool:
     """The cache can't tell them apart."""
-    if old.kind != new.kind:
-        return False
-    if old.key is None or new.key is None:
-        return old.text == new.text and (old.value is new.value or bool(old.value == new.value))
-    return bool(old.key == new.key)
+    return old.kind == new.kind and bool(old.identity == new.identity)
 
 
 #: The weightiest cause first; of two traces that differ in as much, the lighter cause is nearer.

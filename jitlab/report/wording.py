@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from jitlab.costs import duration as duration
 from jitlab.ir.dot import clean as clean
 from jitlab.ir.dot import line_text as line_text
 
@@ -41,18 +42,6 @@ REASONS = {
     "foreign_type": "it works on something other than plain arrays of numbers",
     "stateful_random": "it draws from a random generator, whose order is NumPy's",
 }
-
-
-def duration(seconds: float | None) -> str:
-    """0.0098 -> "9.8 ms"; "" when it is not known. As duration() of extension/src/core/format.ts, like the rest here."""
-    if seconds is None:
-        return ""
-    if seconds >= 1:
-        return f"{seconds:.{0 if seconds >= 100 else 1 if seconds >= 10 else 2}f} s"
-    ms = seconds * 1e3
-    if ms >= 0.1:
-        return f"{ms:.{0 if ms >= 100 else 1 if ms >= 1 else 2}f} ms"
-    return f"{ms * 1e3:.{0 if ms >= 0.01 or ms == 0 else 1}f} µs"
 
 
 def size(count: int) -> str:

@@ -1,0 +1,124 @@
+"""`f.would_hit(...)` and `f.explain_key(...)`: what a call would meet in the cache, without making it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jitlab.capture import Change, Leaf
+from jitlab.costs import Costs
+
+from .definitions import Site
+from .fixes import Fix
+from .ledger import RULES, Ledger, Miss
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the cache has for a call: the account of the trace that would serve it, or what keeps all from it."""
+
+    leaves: tuple[Leaf, ...] = ()
+    costs: Costs | None = None
+    misfit: Change | None = None
+    refusal: str = ""  # why the call would run as Python
+
+
+@dataclass(frozen=True)
+class KeyLeaf:
+    """One leaf of the key of a call, beside what it is in the trace it is compared with ("" where that has none)."""
+
+    path: str
+    text: str
+    traced: str
+    is_same: bool
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The key of a call, leaf by leaf, and what it meets: a hit, or a miss with its causes against the nearest trace."""
+
+    function: str
+    hit: bool
+    trace: int | None  # the one that is hit, or the nearest
+    leaves: tuple[KeyLeaf, ...]
+    changes: tuple[Change, ...]  # of a miss: what differs, the weightiest first
+    where: Site | None  # the line that made the first of them matter
+    fix: Fix | None
+    refusal: str = ""
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(str(change.cause) for change in self.changes))
+
+    def __str__(self) -> str:
+        if self.refusal:
+            head = f"{self.function}: runs as Python: {self.refusal}"
+        elif self.hit:
+            head = f"{self.function}: a hit, trace {self.trace}"
+        elif self.trace is None:
+            head = f"{self.function}: a miss, {RULES[self.changes[0].cause]}"
+        else:
+            head = f"{self.function}: a miss; the nearest is trace {self.trace}"
+        lines = [head]
+        wide = max((len(leaf.path) for leaf in self.leaves), default=0)
+        for leaf in self.leaves:
+            other = "" if leaf.is_same else f"   ({leaf.traced or 'absent'} in trace {self.trace})"
+            lines.append(f"  {leaf.path:<{wide}}  {leaf.text}{other}")
+        if not self.hit and self.trace is not None:
+            where = f", {self.where}" if self.where is not None else ""
+            for number, change in enumerate(self.changes):
+                name = f"`{change.path}`" if change.path else "it"
+                text = f"{name} was {change.before} and would be {change.after} ({RULES[change.cause]})"
+                lines.append(f"  {change.cause}: {text}{where if number == 0 else ''}")
+        if self.fix is not None:
+            lines.append(f"  try: {self.fix}" + (f"\n       {self.fix.code}" if self.fix.code else ""))
+        return "\n".join(lines)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+
+class Explained:
+    """A function with a ledger that says beforehand what a call would meet."""
+
+    name: str
+    ledger: Ledger
+
+    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Found:
+        """What the cache has for a call; changes nothing."""
+        raise NotImplementedError
+
+    def would_hit(self, /, *args: Any, **kwargs: Any) -> bool:
+        """Would a call with these arguments find its trace? Nothing is traced and nothing runs."""
+        return self._look(args, kwargs).costs is not None
+
+    def explain_key(self, /, *args: Any, **kwargs: Any) -> Explanation:
+        """The key of a call with these arguments, leaf by leaf: which trace it hits, or what keeps the nearest from it."""
+        found = self._look(args, kwargs)
+        if found.refusal:
+            leaves = tuple(KeyLeaf(leaf.path, leaf.text, "", True) for leaf in found.leaves)
+            return Explanation(self.name, False, None, leaves, (), None, None, found.refusal)
+        if found.costs is not None:
+            hit = next((miss for miss in self.ledger.misses if miss.costs is found.costs), None)
+            leaves = _beside(found.leaves, hit)
+            return Explanation(self.name, True, hit.number if hit is not None else None, leaves, (), None, None)
+        ledger = self.ledger
+        miss = ledger.explained(Miss(ledger, ledger.next_number, found.leaves, found.misfit))
+        nearest, source = miss.nearest, miss.source
+        other = nearest is not None and nearest.owner != miss.owner
+        return Explanation(
+            self.name, False, nearest.number if nearest is not None else None, _beside(found.leaves, nearest),
+            tuple(miss.changes), Site(source.file, source.line) if source is not None else None,
+            None if other else ledger.fix_for(miss, is_planned=True),
+        )  # fmt: skip
+
+
+def _beside(leaves: Sequence[Leaf], known: Miss | None) -> tuple[KeyLeaf, ...]:
+    before = {(leaf.path, leaf.kind == "aliasing"): leaf for leaf in known.leaves} if known is not None else {}
+    result = []
+    for leaf in leaves:
+        old = before.get((leaf.path, leaf.kind == "aliasing"))
+        same = known is None or (old is not None and old.kind == leaf.kind and old.identity == leaf.identity)
+        result.append(KeyLeaf(leaf.path, leaf.text, old.text if old is not None else "", same))
+    return tuple(result)
