@@ -14,7 +14,11 @@
       UnsupportedError(RuntimeError)        fullgraph=True met Python that cannot be captured
         StoreInGraphError(ValueError)       a store into a Python object
         ValueInGraphError(AttributeError)   a Python value of a traced array
+      ControlFlowError                      the branches of an `if`, or the iterations of a loop, do not fit together
+        ControlFlowValueError(ValueError)   a name that one of them does not give, or gives None; a shape that changes
+        ControlFlowTypeError(TypeError)     a dtype or a structure that changes
       InvalidArgumentError(ValueError)      jit_compile=True, fullgraph=True or --strict met what cannot be compiled
+        AssertionFailedError(AssertionError)  an `assert` on a traced value did not hold
       ShapeError(ValueError)                shapes that do not fit, found at capture
       EagerScopeError(RuntimeError)         jit_scope where nothing is captured
       NoGradientError(LookupError)          a gradient through an operation that has none
@@ -89,8 +93,24 @@ class ValueInGraphError(UnsupportedError, AttributeError):
     """A Python value of an array is asked for where everything had to be captured."""
 
 
+class ControlFlowError(JitlabError):
+    """A traced value decides, and what the branches or the iterations give does not fit together."""
+
+
+class ControlFlowValueError(ControlFlowError, ValueError):
+    """A name is not given on every way, or its shape changes."""
+
+
+class ControlFlowTypeError(ControlFlowError, TypeError):
+    """The dtype or the structure of a name is not the same on every way."""
+
+
 class InvalidArgumentError(JitlabError, ValueError):
     """What had to be compiled cannot be."""
+
+
+class AssertionFailedError(InvalidArgumentError, AssertionError):
+    """An `assert` on a traced value did not hold in this run."""
 
 
 class ShapeError(JitlabError, ValueError):

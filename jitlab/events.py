@@ -91,14 +91,10 @@ class Traced(Event):
     before: str
     after: str
     lines: tuple[Span, ...]
-    fix: str  # what to change, as code where that is enough; "" when nothing would have avoided it
+    fix: str
     operations: int
     start_ns: int
     duration_ns: int
-    proof: str = ""  # the fix in a sentence, with what its replay on the recorded calls gave
-    changes: tuple[tuple[str, str, str, str], ...] = ()  # every (cause, argument, before, after)
-    site: tuple[str, int] = ("", 0)  # the file or cell and line that called
-    renews: str = ""  # the definition, when a function made of it before had traces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

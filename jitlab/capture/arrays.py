@@ -46,6 +46,7 @@ from jitlab.ops.table import (
 )
 from jitlab.ops.views import Reshape, View, broadcast_to, reshape
 
+from .blocks import Block, Effects, enter
 from .facts import (
     KEEPS_ZERO_D,
     TYPE_FUNCTIONS,
@@ -113,12 +114,19 @@ class Arrays:
     """
 
     strict_name = "jit_compile=True"  # what a person calls it
+    wants_bools = True  # a number is no condition where a traced value decides (semantics §4.3)
+    rolls = True  # loops become Loops where they can
 
     def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
         self.name = name
         self.strict = strict
         self.keep_scalars = keep_scalars  # captured NumPy scalars are inputs (cells); else they are constants
-        self.graph = Graph(name)
+        self.graph = self.root = Graph(name)  # the first changes while a body is traced
+        self.blocks: list[Block] = []  # the bodies that are being traced, innermost last
+        self.effects = Effects()
+        self.why_unrolled = ""  # the reason of the last loop that was not rolled
+        self.loose_shapes: set[str] = set()  # names whose shapes `set_loop_options` lets change
+        self.half_defined: dict[str, Any] = {}  # names that one side of an `if` alone gives: their forms and types
         self.inputs: list[Input] = []
         self.captured: dict[int, Input] = {}  # id of a real array -> its input
         self.met_again: list[Input] = []  # arguments that a name gave, too
@@ -161,7 +169,7 @@ class Arrays:
         is_scalar = isinstance(value, np.generic)
         shape = tuple(self._extent(n) for n in value.shape)
         type = ArrayType(shape, value.dtype)
-        node = self.graph.append(Node(Parameter(type), (), type, name=_identifier(path)))
+        node = self.root.append(Node(Parameter(type), (), type, name=_identifier(path)))
         input = Input(node, value, path, binding, captured, here() if captured else None, not is_scalar)
         cell = Cell(self, node, input)
         if not is_scalar:
@@ -722,6 +730,8 @@ class Arrays:
 
     def before_read(self, cell: Cell) -> None:
         """Called before a cell's value is read."""
+        if self.blocks:
+            enter(self, cell)
         if cell.input is not None and not self.used.get(id(cell.input)):
             source = here()
             if source is not None:
@@ -729,6 +739,13 @@ class Arrays:
 
     def before_write(self, cell: Cell) -> None:
         """Called before a cell moves on."""
+        if self.blocks:
+            enter(self, cell)
+
+    @contextmanager
+    def supposing(self, test: Any, holds: bool) -> Iterator[None]:
+        """Inside, a traced condition is known to hold, or not to."""
+        yield
 
     # ---- errors
     @contextmanager

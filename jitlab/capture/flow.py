@@ -172,7 +172,7 @@ class FlowConverter(ast.NodeTransformer):
                 call = self.hook("while_", at, test_name, added("body", node.body), added("orelse", node.orelse), *sets)
             else:
                 at = node.iter
-                iterable = self.visit(node.iter)
+                iterable = self._iterable(node.iter)
                 item = ADDED + "item"
                 value = ast.copy_location(ast.Name(item, ast.Load()), node.target)
                 bind = ast.copy_location(ast.Assign([node.target], value), node.target)
@@ -189,6 +189,13 @@ class FlowConverter(ast.NodeTransformer):
         read = ast.copy_location(ast.Name(f"{ADDED}outcome", ast.Load()), at)
         leaving = ast.copy_location(ast.If(self.hook("jumped", at, read), [self._left(read, at)], []), at)
         return [*defined, ast.copy_location(ast.Assign([outcome], call), at), leaving]
+
+    def _iterable(self, node: ast.expr) -> ast.expr:
+        """A `range(...)` in the head of a `for` keeps the extents of its numbers."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and not node.keywords:
+            if not any(isinstance(arg, ast.Starred) for arg in node.args):
+                return self.hook("counted", node, self.visit(node.func), *map(self.visit, node.args))
+        return self.visit(node)  # type: ignore[no-any-return]
 
     def _left(self, outcome: ast.expr, at: ast.AST) -> ast.stmt:
         """Leave the function, added or the user's, with an outcome."""

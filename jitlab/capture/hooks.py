@@ -16,11 +16,12 @@ import numpy as np
 from jitlab.ir import TRACED_DTYPES, Symbolic
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
-from . import staging
+from . import rolling, staging
 from .convert import converted
 from .draws import draw
 from .facts import CREATION
 from .host import is_numpy
+from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .positions import is_converted, is_user_file
 from .staging import Body, run
@@ -58,7 +59,11 @@ class Hooks:
     def made(self, container: Any) -> Any:
         """A list, dict or set was made."""
         capture = current_capture()
-        return container if capture is None else capture.made(container)
+        if capture is None:
+            return container
+        if capture.blocks:
+            capture.blocks[-1].made[id(container)] = container
+        return capture.made(container)
 
     def item(self, owner: Any, key: Any) -> Any:
         capture = current_capture()
@@ -91,7 +96,7 @@ class Hooks:
             return owner
         if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
             return capture.value(owner)
-        return capture.place(owner)
+        return staging.place(capture, owner) if capture.blocks else capture.place(owner)
 
     # ---- control flow: what Python does, unless a test or an iterable is traced
     BREAK, CONTINUE = BREAK, CONTINUE
@@ -137,15 +142,28 @@ class Hooks:
         self, test: Callable[[], Any], body: Body, orelse: Body | None, assigned: Names, after: Names, head: Names,
         reads: Names,
     ) -> Outcome:  # fmt: skip
-        loop = staging.Names(assigned, after, head, reads)
-        return staging.while_(test, body, orelse, loop)
+        return rolling.while_(test, body, orelse, LoopNames(assigned, after, head, reads))
 
     def for_(
         self, iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, targets: Names, assigned: Names,
         after: Names, head: Names, reads: Names,
     ) -> Outcome:  # fmt: skip
-        loop = staging.Names(assigned, after, head, reads, targets)
-        return staging.for_(self, iterable, body, orelse, loop)
+        if current_capture() is not None:
+            return rolling.for_(iterable, body, orelse, LoopNames(assigned, after, head, reads, targets))
+        for item in iterable:
+            outcome = run(body, item)
+            if outcome is not None and outcome is not CONTINUE:
+                return None if outcome is BREAK else outcome
+        return None if orelse is None else run(orelse)
+
+    def counted(self, function: Any, *args: Any) -> Any:
+        """`range(...)` in the head of a `for`."""
+        capture = current_capture()
+        if capture is not None and function is range:
+            found = rolling.counted(capture, args)
+            if found is not None:
+                return found
+        return self.call(function, *args)
 
     def choose(self, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
         """`a if test else b`."""
@@ -257,6 +275,7 @@ def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: di
         args, function = (function.__self__, *args), function.__func__
     twin = function if is_converted(function.__code__) else converted(function, HOOKS)
     if twin is None:
+        capture.effects.before_call(capture, function, None)
         capture.effect(function, None)
     elif twin is not function:
         capture.before_call(function)
@@ -282,6 +301,7 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         return draw(capture, owner, function, args, kwargs)
     if is_numpy(function):
         return _call_numpy(capture, function, args, kwargs)
+    capture.effects.before_call(capture, function, owner)
     capture.effect(function, owner)
     if any(map(capture.is_number, args)) and not kwargs:
         return capture.pure_number(function, args)
@@ -349,8 +369,10 @@ def _without_effects(builtin: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _print(capture: Capture, *args: Any, **kwargs: Any) -> None:
+    capture.effects.before_call(capture, print, None)
     capture.effect(print, None)
-    print(*args, **kwargs)
+    if not capture.effects.reruns:
+        print(*args, **kwargs)
 
 
 def _number(builtin: Callable[..., Any]) -> Callable[..., Any]:

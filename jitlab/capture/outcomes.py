@@ -28,14 +28,14 @@ class Returned:
 
 @dataclass(frozen=True, eq=False)
 class Mixed:
-    """How a block was left is known at run time: `broke` and `returned` are True, False or traced bools.
+    """How a block was left is known at run time: each of three ways is True, False or a traced bool; none: it ran to its end.
 
-    `value` is what was returned, where that happened; anything where not. Neither: the block ran to its end, or `continue`.
-    `lacking` names the branch that has no return, for people.
+    `value` is what was returned, where that happened; anything where not. `lacking` names the branch that has no return.
     """
 
     broke: Any
     returned: Any
+    continued: Any = False
     value: Any = None
     lacking: str = "else"
 

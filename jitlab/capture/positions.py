@@ -26,7 +26,6 @@ _LIBRARY = tuple(
 _converted: dict[int, CodeType] = {}
 _added: dict[int, CodeType] = {}
 _wrappers: dict[int, CodeType] = {}
-_wrappers: dict[int, CodeType] = {}
 _spans: dict[tuple[int, int], Source] = {}
 _user: dict[str, bool] = {}
 
@@ -55,15 +54,6 @@ def register_wrapper(code: CodeType) -> None:
 
 def is_added(code: CodeType) -> bool:
     return id(code) in _added
-
-
-#: The function by which a wrapping statement calls a block of a cell.
-CALLED_BACK = "called_back"
-
-
-def register_wrapper(code: CodeType) -> None:
-    """A frame of this code stands for a statement of the user's only where no block of it runs."""
-    _wrappers[id(code)] = code
 
 
 def is_converted(code: CodeType) -> bool:
@@ -101,22 +91,6 @@ def user_frame() -> FrameType | None:
             first_user = frame
         frame = frame.f_back
     return first_user
-
-
-def cell_traceback(whole: TracebackType | None) -> TracebackType | None:
-    """The frames of a cell: without ours, and without the statements whose blocks we ran."""
-    entries: list[TracebackType] = []
-    while whole is not None:
-        if whole.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            if whole.tb_frame.f_code.co_name == CALLED_BACK and entries and id(entries[-1].tb_frame.f_code) in _wrappers:
-                entries.pop()
-        else:
-            entries.append(whole)
-        whole = whole.tb_next
-    result: TracebackType | None = None
-    for entry in reversed(entries):
-        result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return result
 
 
 def cell_traceback(whole: TracebackType | None) -> TracebackType | None:

@@ -1,30 +1,47 @@
-"""Control flow on traced values: `if` becomes a Branch, `while` and `for` become Loops (semantics §4.3, §4.4)."""
+"""`if` on a traced value: both sides are traced, and what they leave behind is what one Branch gives (semantics §4.3).
+
+What leaves a side: the names it assigns that are still wanted, the arrays it writes into, and how it was left (a jump).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from jitlab.errors import ControlFlowTypeError, ControlFlowValueError
+from jitlab.ir import ArrayType, Node, Symbolic, plain
+from jitlab.ops.build import cast, constant
+from jitlab.ops.control import Branch
+from jitlab.ops.creation import Fill
+from jitlab.ops.host import Item
+
+from .blocks import Block, again, block, close, refuse
+from .host import NotReplayable
+from .leaves import (
+    UNDEFINED,
+    Form,
+    LeafType,
+    Mismatch,
+    Variables,
+    fitted,
+    fresh,
+    joined,
+    leaf_node,
+    leaf_type,
+    taken_apart,
+)
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
-from .positions import is_added
+from .positions import describe, here, is_added
 from .tensor import Tensor
 
 if TYPE_CHECKING:
-    from .hooks import Hooks
+    from .state import Capture
 
 Body = Callable[[], Outcome]
-
-
-@dataclass(frozen=True)
-class Names:
-    """The names of a loop: what it assigns, and which of those are wanted after it, at its head, and by an iteration."""
-
-    assigned: tuple[str, ...]
-    after: tuple[str, ...]
-    head: tuple[str, ...]
-    reads: tuple[str, ...]
-    targets: tuple[str, ...] = ()
+_BOOL = LeafType(ArrayType((), np.dtype(bool)), bool, True)
 
 
 def run(body: Callable[..., Any], *args: Any) -> Any:
@@ -47,31 +64,623 @@ def run(body: Callable[..., Any], *args: Any) -> Any:
 
 
 def is_traced(value: Any) -> bool:
-    return isinstance(value, Tensor)
+    """Has a value no truth while the program is recorded?"""
+    return isinstance(value, (Tensor, Symbolic)) or hasattr(type(value), "__jitlab_tensor__")
 
 
-def while_(test: Callable[[], Any], body: Body, orelse: Body | None, names: Names) -> Outcome:
-    while run(test):
-        outcome = run(body)
-        if outcome is not None and outcome is not CONTINUE:
-            if outcome is BREAK:
-                return None
-            return outcome
-    return None if orelse is None else run(orelse)
+def tensor_of(value: Any) -> Any:
+    """The Tensor (or index) that a traced value is."""
+    convert = getattr(type(value), "__jitlab_tensor__", None)
+    return value if convert is None else convert(value)
 
 
-def for_(hooks: Hooks, iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, names: Names) -> Outcome:
-    for item in hooks.iterate(iterable):
-        outcome = run(body, item)
-        if outcome is not None and outcome is not CONTINUE:
-            if outcome is BREAK:
-                return None
-            return outcome
-    return None if orelse is None else run(orelse)
+def place(capture: Capture, owner: Any) -> Any:
+    """What the stores of a body go through: where a loop is traced on trial they refuse, else they can be taken back."""
+    return _Watched(capture, owner, capture.place(owner))
 
 
-def _stage(*args: Any) -> Any:
-    return bool(args[0]) or None
+class _Watched:
+    """`owner[key] = v`, `owner.name = v` in a body."""
+
+    __slots__ = ("_capture", "_inner", "_owner")
+
+    def __init__(self, capture: Capture, owner: Any, inner: Any) -> None:
+        object.__setattr__(self, "_capture", capture)
+        object.__setattr__(self, "_owner", owner)
+        object.__setattr__(self, "_inner", inner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, name, is_item=False)
+        setattr(self._inner, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, name, is_item=False)
+        delattr(self._inner, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._inner[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
+        self._inner[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
+        del self._inner[key]
 
 
-returned_value = refuse_mixed = follow = if_ = if_jump = choose = both = either = negated = contains = check = _stage
+def capture_of(*values: Any) -> Capture:
+    from .state import current_capture
+
+    capture = current_capture()
+    if capture is None:
+        for value in values:
+            if isinstance(value, Tensor):
+                value.capture.check_open()
+    assert capture is not None, "a traced value outside a recording"
+    return capture
+
+
+# ---- conditions
+
+
+def condition(test: Any, statement: str = "if statement") -> Node | bool:
+    """The 0-d bool of a test, True or False where that is known. The contract wants a bool where a tensor decides."""
+    test = tensor_of(test)
+    capture = capture_of(test)
+    if isinstance(test, Symbolic):
+        answer = test != 0
+        return answer if isinstance(answer, bool) else condition(answer, statement)
+    if not isinstance(test, Tensor):
+        return bool(test)
+    node = test.node()
+    if node.weak not in (None, bool):  # a Python number has a truth
+        node = (test != 0).node()
+    elif test.dtype != np.dtype(bool) and capture.wants_bools:
+        raise ControlFlowValueError(
+            f"condition of {statement} expected to be `tf.bool` scalar, got {test.type.describe()}",
+            where=describe(here()), why="a traced value decides here, and only a bool says yes or no",
+            hint="write the comparison: x != 0",
+        )  # fmt: skip
+    if int(test.size) != 1 or test.ndim > 1:
+        raise ControlFlowValueError(
+            f"condition of {statement} expected to be `tf.bool` scalar, got {test.type.describe()}: the truth value of an array"
+            " with more than one element is ambiguous. Use a.any() or a.all()",
+            where=describe(here()), why="a traced value decides here, and an array says yes and no at once",
+            hint="x.any(), x.all(), or np.where(condition, a, b) for each element",
+        )  # fmt: skip
+    if node.shape:
+        node = test.reshape(()).node()
+    if node.dtype != np.dtype(bool):
+        node = cast(node, bool) if node.dtype.kind in "iub" else fresh(capture, node, leaf_type(test)).__ne__(0).node()
+    return node
+
+
+def truth(value: Any) -> Any:
+    """`bool(value)` as a 0-d traced bool, or a Python bool."""
+    node = condition(value, "expression")
+    return node if isinstance(node, bool) else capture_of(value).fresh(node, is_scalar=True)
+
+
+# ---- sides
+
+
+@dataclass(eq=False)
+class Side:
+    """One way through an `if`: its graph, how it was left, and what the names held then."""
+
+    block: Block
+    outcome: Outcome
+    values: dict[str, Any]
+    leaves: dict[str, list[Any]] = field(default_factory=dict)
+    nodes: dict[str, list[Node]] = field(default_factory=dict)
+    forms: dict[str, Form] = field(default_factory=dict)
+
+    def keep(self, key: str, value: Any) -> None:
+        """Take a value apart while its graph is being built."""
+        leaves: list[Any] = []
+        self.forms[key] = taken_apart(value, leaves)
+        self.leaves[key] = leaves
+        self.nodes[key] = [leaf_node(leaf) for leaf in leaves]
+
+
+def trace_side(
+    capture: Capture, name: str, body: Callable[[], Outcome], variables: Variables, assigned: Sequence[str],
+    wanted: Sequence[str],
+) -> Side:  # fmt: skip
+    before = variables.values(assigned)
+    try:
+        with block(capture, name) as made:
+            side = Side(made, run(body), {})
+            side.values = variables.values(assigned)
+            for key in wanted:
+                if side.values[key] is not UNDEFINED and side.values[key] is not before[key]:
+                    side.keep(key, side.values[key])
+            keep_outcome(side)
+    finally:
+        variables.restore(before)
+    return side
+
+
+def keep_outcome(side: Side) -> None:
+    outcome = side.outcome
+    if isinstance(outcome, (Returned, Mixed)):
+        side.keep("return", outcome.value)
+    for way, value in flags(outcome).items():
+        side.keep(way, value)
+
+
+def flags(outcome: Outcome) -> dict[str, Any]:
+    """Which way a block was left."""
+    if isinstance(outcome, Mixed):
+        return {"<broke>": outcome.broke, "<returned>": outcome.returned, "<continued>": outcome.continued}
+    return {
+        "<broke>": outcome is BREAK, "<returned>": isinstance(outcome, Returned), "<continued>": outcome is CONTINUE
+    }  # fmt: skip
+
+
+# ---- joining
+
+
+class Joint:
+    """The Branch that two sides become, while it is put together."""
+
+    def __init__(self, capture: Capture, sides: tuple[Side, Side]) -> None:
+        self.capture = capture
+        self.sides = sides
+        self.outputs: tuple[list[Node], list[Node]] = ([], [])
+        self.types: list[LeafType] = []
+        self.late: list[Callable[[list[Node]], None]] = []  # what is done with the results
+
+    def add(self, nodes: tuple[Node, Node], kind: LeafType) -> int:
+        """One more result: its value in either side."""
+        for side, node, outputs in zip(self.sides, nodes, self.outputs, strict=True):
+            with again(self.capture, side.block) as graph:
+                outputs.append(fitted(graph.own(node), kind))
+        self.types.append(kind)
+        return len(self.types) - 1
+
+    def placeholder(self, number: int, kind: LeafType) -> Node:
+        """A value in one side that nobody will look at."""
+        with again(self.capture, self.sides[number].block) as graph:
+            zero = constant(np.zeros((), kind.dtype))
+            return graph.add(Fill(kind.type.shape), zero) if kind.type.shape else zero
+
+    def cells(self) -> None:
+        """The arrays that either side writes into."""
+        capture = self.capture
+        moved = dict.fromkeys((*self.sides[0].block.moved(), *self.sides[1].block.moved()))
+        for cell in moved:
+            capture.before_read(cell)
+            ends = [side.block.end(cell, cell.node) for side in self.sides]
+            kind = LeafType(cell.node.type, None, False)
+            number = self.add((ends[0], ends[1]), kind)
+            self.late.append(lambda items, cell=cell, number=number: cell.write((), items[number]))
+
+    def emit(self, test: Node) -> None:
+        """Add the Branch, and give its results to who waits for them."""
+        capture = self.capture
+        if not self.types and not any(side.block.graph.has_effects for side in self.sides):
+            items: list[Node] = []
+        else:
+            graph = capture.graph
+            blocks = [side.block for side in self.sides]
+            captures, graphs = close(blocks, ((), ()), self.outputs, capture.root.symbol_values())
+            types = tuple(kind.type for kind in self.types)
+            node = graph.add(Branch(graphs[0], graphs[1], types), test, *captures)
+            items = [graph.add(Item(number, kind.type), node) for number, kind in enumerate(self.types)]
+        for step in self.late:
+            step(items)
+
+
+BRANCHES = ("main", "else")
+
+
+def join_names(
+    joint: Joint, wanted: Sequence[str], before: dict[str, Any], variables: Variables, *, lenient: bool = False
+) -> None:
+    """Bind each name to what either side left in it."""
+    for name in wanted:
+        join_value(joint, name, before.get(name, UNDEFINED), lambda value, name=name: variables.set(name, value), lenient)
+
+
+def join_value(joint: Joint, name: str, before: Any, bind: Callable[[Any], None], lenient: bool = False) -> None:
+    first, second = joint.sides
+    values = [side.values.get(name, UNDEFINED) for side in (first, second)]
+    if values[0] is values[1]:
+        if values[0] is not before:
+            bind(values[0])
+        return
+    for number, value in enumerate(values):
+        other = values[1 - number]
+        if value is UNDEFINED:
+            if lenient:
+                return half_defined(joint, name, 1 - number, bind)
+            raise ControlFlowValueError(
+                f"{name!r} must also be initialized in the {BRANCHES[number]} branch",
+                where=describe(here()), why="a traced value decides, so both branches are recorded and both have to give it",
+                hint=f"give {name} a value before the `if`, or in both branches",
+            )  # fmt: skip
+        if (value is None) != (other is None) and value is None:
+            raise ControlFlowValueError(
+                f"{name!r} is None at the end of the {BRANCHES[number]} branch.",
+                where=describe(here()), why="a traced value decides, and None and a value cannot be the result of one Branch",
+                hint=f"give {name} a value of the same type in both branches",
+            )  # fmt: skip
+    for side in joint.sides:
+        if name not in side.forms:
+            with again(joint.capture, side.block):
+                side.keep(name, side.values[name])
+    if first.forms[name].key != second.forms[name].key:
+        raise ControlFlowTypeError(
+            f"{name!r} must have the same nested structure in the main and else branches, and is"
+            f" {_described(values[0])} in one and {_described(values[1])} in the other",
+            where=describe(here()), why="a traced value decides, so one form has to hold the values of both branches",
+            hint=f"give {name} the same form in both branches",
+        )  # fmt: skip
+    bind_joined(joint, name, bind)
+
+
+def bind_joined(joint: Joint, name: str, bind: Callable[[Any], None]) -> None:
+    """Results for the leaves of a value that both sides have."""
+    first, second = joint.sides
+    numbers: list[tuple[int, LeafType, bool] | Any] = []
+    for k, (x, y) in enumerate(zip(first.leaves[name], second.leaves[name], strict=True)):
+        if x is y or (type(x) is type(y) and type(x) in (bool, int, float, complex) and repr(x) == repr(y)):
+            numbers.append(_Kept(x))
+            continue
+        mine, other = leaf_type(x), leaf_type(y)
+        try:
+            kind = joined(mine, other)
+        except Mismatch as mismatch:
+            raise branch_mismatch(name, mismatch) from None
+        number = joint.add((first.nodes[name][k], second.nodes[name][k]), kind)
+        numbers.append((number, kind, _is_foreign(x, first.block) or _is_foreign(y, second.block)))
+    form = first.forms[name]
+    capture = joint.capture
+
+    def late(items: list[Node]) -> None:
+        found = []
+        for entry in numbers:
+            if isinstance(entry, _Kept):
+                found.append(entry.value)
+                continue
+            number, kind, detached = entry
+            tensor = fresh(capture, items[number], kind)
+            tensor._cell.detached = detached
+            found.append(tensor)
+        bind(form.make(iter(found)))
+
+    joint.late.append(late)
+
+
+class _Kept:
+    """A leaf that is the same in both sides."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def half_defined(joint: Joint, name: str, number: int, bind: Callable[[Any], None]) -> None:
+    """A name that one side alone gives, where the program goes on only if that side was taken: anything for the other."""
+    side, other = joint.sides[number], joint.sides[1 - number]
+    if name not in side.forms:
+        with again(joint.capture, side.block):
+            side.keep(name, side.values[name])
+    joint.capture.half_defined[name] = side.forms[name], [leaf_type(leaf) for leaf in side.leaves[name]]
+    other.forms[name] = side.forms[name]
+    other.leaves[name], other.nodes[name] = [], []
+    for leaf in side.leaves[name]:
+        kind = leaf_type(leaf)
+        other.leaves[name].append(np.zeros((), kind.dtype)[()])
+        other.nodes[name].append(joint.placeholder(1 - number, kind))
+    kinds = [leaf_type(leaf) for leaf in side.leaves[name]]
+    first, second = joint.sides
+    places = [joint.add((first.nodes[name][k], second.nodes[name][k]), kind) for k, kind in enumerate(kinds)]
+    form, capture = side.forms[name], joint.capture
+    joint.late.append(
+        lambda items: bind(form.make(fresh(capture, items[n], t) for n, t in zip(places, kinds, strict=True)))
+    )
+
+
+def _is_foreign(leaf: Any, made: Block) -> bool:
+    """Would writing into the result have to write into an array from outside, too?"""
+    return isinstance(leaf, Tensor) and not leaf.is_scalar and leaf._cell.home is not made.graph
+
+
+def branch_mismatch(name: str, mismatch: Mismatch) -> Exception:
+    """§4.3: what differs between the branches is said; a shape that depends on data can't be recorded at all."""
+    mine, other = mismatch.mine, mismatch.other
+    if mismatch.kind == "shape":
+        return NotReplayable(
+            "data_dependent_shape",
+            f"{name!r} has shape {plain(mine.type.shape)} in the main branch and {plain(other.type.shape)} in the else branch",
+        )
+    return ControlFlowTypeError(
+        f"{name!r} has dtype {mine.dtype} in the main branch, but dtype {other.dtype} in the else branch",
+        where=describe(here()), why="a traced value decides, so one array has to hold the values of both branches",
+        hint=f"cast one of them: {name}.astype(...)",
+    )  # fmt: skip
+
+
+def _described(value: Any) -> str:
+    return type(value).__name__ if not isinstance(value, Tensor) else value.type.describe()
+
+
+# ---- the statements
+
+
+def if_(test: Any, then: Body, orelse: Body | None, assigned: Sequence[str], live: Sequence[str]) -> None:
+    """`if` on a traced value, without jumps."""
+    capture = capture_of(test)
+    node = condition(test)
+    if isinstance(node, bool):
+        side = then if node else orelse
+        return None if side is None else run(side)
+    variables = Variables(then, orelse)
+    before = variables.values(assigned)
+    sides = both_sides(capture, test, then, orelse or _nothing, variables, assigned, live)
+    joint = Joint(capture, sides)
+    join_names(joint, live, before, variables)
+    joint.cells()
+    joint.emit(node)
+    return None
+
+
+def _nothing() -> None:
+    return None
+
+
+def both_sides(
+    capture: Capture, test: Any, then: Body, orelse: Body, variables: Variables, assigned: Sequence[str],
+    wanted: Sequence[str],
+) -> tuple[Side, Side]:  # fmt: skip
+    sides = []
+    for name, body, holds in (("then", then, True), ("else", orelse, False)):
+        with capture.supposing(test, holds):
+            sides.append(trace_side(capture, name, body, variables, assigned, wanted))
+    return sides[0], sides[1]
+
+
+def if_jump(
+    test: Any, then: Body, orelse: Body | None, rest: Body | None, assigned: Sequence[str], live: Sequence[str],
+    leave: Sequence[str], variables: Variables | None = None,
+) -> Outcome:  # fmt: skip
+    """`if` on a traced value with a jump in it, and what follows it in its block."""
+    capture = capture_of(test)
+    node = condition(test)
+    if isinstance(node, bool):
+        side = then if node else orelse
+        outcome = None if side is None else run(side)
+        return follow(outcome, rest, assigned, leave) if rest is not None else outcome
+    variables = variables or Variables(then, orelse, rest)
+    before = variables.values(assigned)
+    done = len(capture.effects.undo)
+    wanted = list(dict.fromkeys((*live, *leave)))
+    bodies = [then, orelse or _nothing]
+    sides = list(both_sides(capture, test, bodies[0], bodies[1], variables, assigned, wanted))
+    ends = [side.outcome is None for side in sides]
+    if rest is not None and ends[0] != ends[1]:  # one side goes on: what follows belongs to it
+        number = ends.index(True)
+        other = sides[1 - number].outcome
+        if not isinstance(other, Mixed):
+            body = bodies[number]
+
+            def extended() -> Outcome:
+                run(body)
+                return run(rest)
+
+            bodies[number] = extended
+            capture.effects.back_to(done)
+            with capture.effects.once_more():
+                sides = list(both_sides(capture, test, bodies[0], bodies[1], variables, assigned, leave))
+            return _joined(capture, node, (sides[0], sides[1]), leave, before, variables)
+    outcome = _joined(capture, node, (sides[0], sides[1]), wanted if rest is not None else leave, before, variables)
+    return outcome if rest is None else follow(outcome, rest, assigned, leave)
+
+
+def _joined(
+    capture: Capture, node: Node, sides: tuple[Side, Side], wanted: Sequence[str], before: dict[str, Any],
+    variables: Variables,
+) -> Outcome:  # fmt: skip
+    """The outcome of a Branch, its names bound."""
+    joint = Joint(capture, sides)
+    join_names(joint, wanted, before, variables, lenient=any(side.outcome is not None for side in sides))
+    joint.cells()
+    found: dict[str, Any] = {}
+    outcome = join_outcomes(joint, found)
+    joint.emit(node)
+    return outcome(found)
+
+
+def join_outcomes(joint: Joint, found: dict[str, Any]) -> Callable[[dict[str, Any]], Outcome]:
+    """How the two sides were left, together; called when the Branch stands."""
+    ways = [flags(side.outcome) for side in joint.sides]
+    for key in ways[0]:
+        values = [way[key] for way in ways]
+        if values[0] is values[1] and isinstance(values[0], bool):
+            found[key] = values[0]
+        else:
+            bind_joined(joint, key, lambda value, key=key: found.__setitem__(key, value))  # type: ignore[misc]
+    returned = [way["<returned>"] for way in ways]
+    if any(value is not False for value in returned):
+        join_returned(joint, returned, found)
+    lacking = "else" if returned[1] is False else "main"
+
+    def outcome(found: dict[str, Any]) -> Outcome:
+        broke, returned, continued = found["<broke>"], found["<returned>"], found["<continued>"]
+        if broke is False and returned is False and isinstance(continued, bool):
+            return CONTINUE if continued else None
+        if returned is True:
+            return Returned(found.get("return"))
+        if broke is True:
+            return BREAK
+        return Mixed(broke, returned, continued, found.get("return"), lacking)
+
+    return outcome
+
+
+def join_returned(joint: Joint, returned: list[Any], found: dict[str, Any]) -> None:
+    """The value that is returned: of the side that returns, else of both."""
+    name = "return"
+    for side in joint.sides:
+        side.values[name] = side.outcome.value if isinstance(side.outcome, (Returned, Mixed)) else UNDEFINED
+    bind = lambda value: found.__setitem__(name, value)  # noqa: E731
+    lone = [number for number, value in enumerate(returned) if value is not False]
+    if len(lone) == 1:
+        half_defined(joint, name, lone[0], bind)
+    else:
+        _join_return(joint, bind)
+
+
+def _join_return(joint: Joint, bind: Callable[[Any], None]) -> None:
+    first, second = joint.sides
+    values = first.values["return"], second.values["return"]
+    if values[0] is values[1]:
+        return bind(values[0])
+    for number, value in enumerate(values):
+        if value is None:
+            raise ControlFlowValueError(
+                f"the return value is None at the end of the {BRANCHES[number]} branch.",
+                where=describe(here()), why="a traced value decides, and None and a value cannot be the result of one Branch",
+                hint="return a value of the same type in both branches",
+            )  # fmt: skip
+    if first.forms["return"].key != second.forms["return"].key:
+        raise ControlFlowTypeError(
+            "the return value must have the same nested structure in the main and else branches",
+            where=describe(here()), why="a traced value decides, so one form has to hold the values of both branches",
+            hint="return the same form in both branches",
+        )  # fmt: skip
+    bind_joined(joint, "return", bind)
+    return None
+
+
+def follow(
+    outcome: Outcome, rest: Body, assigned: Sequence[str], leave: Sequence[str], variables: Variables | None = None
+) -> Outcome:
+    """What comes after a statement of which only a run knows whether it jumped."""
+    if outcome is None:
+        return run(rest)
+    if not isinstance(outcome, Mixed):
+        return outcome
+    left: Any = False
+    ways = {key: way for key, way in flags(outcome).items() if way is not False}
+    jumped: Outcome = outcome
+    if len(ways) == 1:  # where it was left, it was left this way
+        jumped = {"<broke>": BREAK, "<returned>": Returned(outcome.value), "<continued>": CONTINUE}[next(iter(ways))]
+    for way in ways.values():
+        left = way if left is False else left if way is False else either(left, lambda way=way: way)  # type: ignore[misc]
+    return if_jump(left, lambda: jumped, rest, None, assigned, (), leave, variables)
+
+
+def returned_value(outcome: Outcome) -> Any:
+    """What a function returns whose end was left in several ways."""
+    assert isinstance(outcome, Mixed), outcome
+    if outcome.returned is True:
+        return outcome.value
+    raise ControlFlowValueError(
+        f"the {outcome.lacking} branch must also have a return statement.",
+        where=describe(here()), why="a traced value decides whether the function returns a value here, or None at its end",
+        hint="return a value in both branches, or at the end of the function",
+    )  # fmt: skip
+
+
+def refuse_mixed(outcome: Mixed) -> bool:
+    raise ControlFlowValueError(
+        "a break, continue or return that a traced value decides cannot leave a `with`, `try` or `match` block.",
+        where=describe(here()), why="what follows the block would have to be recorded on both ways",
+        hint="set a flag inside the block, and leave after it",
+    )  # fmt: skip
+
+
+# ---- expressions
+
+
+def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
+    """`a if test else b` on a traced test."""
+    capture = capture_of(test)
+    node = condition(test)
+    if isinstance(node, bool):
+        return then() if node else orelse()
+    found: list[Any] = []
+    made = []
+    for name, expression, holds in (("then", then, True), ("else", orelse, False)):
+        with capture.supposing(test, holds), block(capture, name) as inner:
+            one = Side(inner, None, {"the expression": expression()})
+            if one.values["the expression"] is not None:
+                one.keep("the expression", one.values["the expression"])
+        made.append(one)
+    joint = Joint(capture, (made[0], made[1]))
+    join_value(joint, "the expression", UNDEFINED, found.append)
+    joint.cells()
+    joint.emit(node)
+    return found[0]
+
+
+def both(value: Any, other: Callable[[], Any]) -> Any:
+    """`a and b` where a is traced: b is evaluated only where a holds."""
+    test = truth(value)
+    if isinstance(test, bool):
+        return other() if test else value
+    return choose(test, other, lambda: _like_test(value, test))
+
+
+def either(value: Any, other: Callable[[], Any]) -> Any:
+    """`a or b` where a is traced."""
+    test = truth(value)
+    if isinstance(test, bool):
+        return value if test else other()
+    return choose(test, lambda: _like_test(value, test), other)
+
+
+def _like_test(value: Any, test: Any) -> Any:
+    """Python gives the operand itself, not its truth; for bools that is the same."""
+    value = tensor_of(value)
+    return test if isinstance(value, Tensor) and value.dtype == np.dtype(bool) else value
+
+
+def negated(value: Any) -> Any:
+    from jitlab.ops import LogicalNot
+    from jitlab.ops.build import apply
+
+    node = condition(value, "expression")
+    return not node if isinstance(node, bool) else fresh(capture_of(value), apply(LogicalNot(), node), _BOOL)
+
+
+def contains(container: Any, item: Any) -> Any:
+    """`item in container` where one of them is traced."""
+    container = tensor_of(container)
+    if isinstance(container, Tensor):
+        return (container == item).any()
+    if isinstance(container, (list, tuple)):
+        result: Any = False
+        for other in container:
+            same = item == other
+            result = either(result, lambda same=same: same) if is_traced(result) else (result or same)
+        return result
+    if isinstance(container, range) or hasattr(container, "count") and hasattr(container, "start"):
+        low, high = (container.start, container.stop) if container.step > 0 else (container.stop + 1, container.start + 1)
+        inside = both(item >= low, lambda: item < high) if is_traced(item >= low) else (item >= low and item < high)
+        return inside if abs(container.step) == 1 else both(inside, lambda: (item - container.start) % container.step == 0)
+    refuse(capture_of(item), "index_value", f"a traced value is looked up in a {type(container).__name__}")
+    return item in container
+
+
+def check(test: Any, message: Callable[[], Any] | None) -> bool:
+    """`assert` on a traced test."""
+    from .checking import add_check
+
+    node = condition(test, "assert statement")
+    if isinstance(node, bool):
+        return node
+    add_check(capture_of(test), node, message)
+    return True
+
+
+__all__ = [
+    "Body", "Joint", "Side", "both", "capture_of", "check", "choose", "condition", "contains", "either", "flags", "follow",
+    "if_", "if_jump", "is_traced", "negated", "refuse_mixed", "returned_value", "run", "tensor_of", "truth",
+]  # fmt: skip

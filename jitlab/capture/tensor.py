@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.errors import CaptureError, OutOfScopeError, ValueOfTracedArrayError
+from jitlab.errors import CaptureError, InaccessibleTensorError, OutOfScopeError, ValueOfTracedArrayError
 from jitlab.ir import ArrayType, Moving, Node, Source, plain, positions, same_shape
 from jitlab.ops.views import Reshape, Update, View, compose, identity_map
 
@@ -30,11 +30,12 @@ Path = tuple[View | Reshape, ...]
 class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
-    __slots__ = ("capture", "detached", "input", "node", "places", "readonly", "reads", "strides", "written")
+    __slots__ = ("capture", "detached", "home", "input", "node", "places", "readonly", "reads", "strides", "written")
 
     def __init__(self, capture: Arrays, node: Node, input: Input | None = None) -> None:
         self.capture = capture
         self.node = node
+        self.home = capture.graph if input is None else capture.root  # the graph in which the program made it
         self.input = input  # the argument or captured array whose memory this is
         self.reads: dict[Path, Node] = {}
         self.places: dict[Path, Source | None] = {}  # where the program made each view; it is recorded when it is read
@@ -373,6 +374,17 @@ def out_of_scope(what: str) -> OutOfScopeError:
         where=describe(here()),
         why="it was stored outside (a list, an attribute, a global) while the function was recorded, and never had a value.",
         hint="return it from the function, and use what the call returns.",
+    )
+
+
+def inaccessible(cell: Cell) -> Exception:
+    """The error for a value of a body that is used outside it."""
+    return InaccessibleTensorError(
+        f"the traced array {cell.node.type.describe()} is out of scope and cannot be used here: it was made in the body of a"
+        " loop or in one side of an `if`, and belongs there.",
+        where=describe(here()),
+        why="the body is recorded once and runs many times (or not at all): what it makes leaves it by the names it assigns",
+        hint="assign it to a name and use that after the loop; to keep one value an iteration use an array or jl.TensorArray",
     )
 
 

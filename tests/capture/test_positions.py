@@ -116,7 +116,7 @@ def test_error_names_cell_and_line():
     namespace: dict = {}
     exec(compile(source, filename, "exec", dont_inherit=True), namespace)
     with pytest.raises(BranchOnTracedArrayError) as error:
-        jl.function(namespace["f"])(np.ones(2))
+        jl.function(namespace["f"], autograph=False)(np.ones(2))
     assert str(error.value) == (
         "`y.sum() > 0` has no value while jitlab records this function.\n"
         "  where: In[3], line 3: if y.sum() > 0:\n"
@@ -148,12 +148,12 @@ def test_view_stands_where_it_was_made():
 
 def test_traceback_of_a_function_has_the_users_frames_alone():
     def inner(y):
-        return y if y.sum() > 0 else -y
+        return list(y.sum())
 
     def outer(x):
         return (lambda y: inner(y))(x * 2)
 
-    with pytest.raises(jl.errors.BranchOnTracedArrayError) as error:
+    with pytest.raises(TypeError) as error:
         jl.function(outer)(np.ones(3))
     codes = [(f.f_code.co_filename, f.f_code.co_qualname) for f, _ in traceback.walk_tb(error.value.__traceback__)]
     here = "test_traceback_of_a_function_has_the_users_frames_alone"

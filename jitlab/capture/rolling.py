@@ -1,0 +1,231 @@
+"""`for` and `while` of converted code: which are Python's, which become Loops, and which are unrolled, with the reason.
+
+A loop over a Tensor, or on a traced test, is a Loop. A loop over a Python range of more than 16 numbers is tried as one: its
+body is traced with a symbolic index; where that can't be (NotRolled), everything is put back and Python runs the iterations.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from jitlab import events
+from jitlab.errors import InvalidArgumentError
+from jitlab.ir import NotRolled
+
+from .host import NotReplayable
+from .leaves import Variables
+from .looping import LoopTracer, Names
+from .outcomes import BREAK, CONTINUE, Mixed, Outcome
+from .positions import describe, here, spans
+from .staging import Body, capture_of, follow, if_jump, is_traced, run, tensor_of
+from .symbolic import SymbolicRange
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .state import Capture
+
+#: Loops of so many iterations at most are unrolled without a try to roll them (design D5).
+FEW = 16
+#: The most that jit_compile=True unrolls, and from where on a warning is given (design D5, semantics §4.4).
+MOST_COMPILED, LARGE = 1000, 50_000
+
+
+class Counted:
+    """`range(start, stop, step)` in the head of a `for`: its numbers keep the extents they were computed from."""
+
+    def __init__(self, start: int, stop: int, step: int) -> None:
+        self.start, self.stop, self.step = start, stop, step
+        self.numbers = range(int(start), int(stop), int(step))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def count(self) -> int:
+        if not self.numbers:
+            return 0
+        if abs(self.step) == 1:
+            return self.stop - self.start if self.step > 0 else self.start - self.stop
+        return len(self.numbers)
+
+    def at(self, capture: Capture, number: int) -> Any:
+        return capture.integer(self.start + number * int(self.step))
+
+
+def while_(test: Callable[[], Any], body: Body, orelse: Body | None, names: Names) -> Outcome:
+    """A `while`: Python's, until its test or a way out of it is traced."""
+    turns = 0
+    while True:
+        value = run(test)
+        if is_traced(value):
+            return _staged_while(test, body, orelse, names)
+        if not value:
+            break
+        turns += 1
+        outcome, staged = _turn(body, names, lambda: _staged_while(test, body, orelse, names))
+        if staged is not None:
+            return staged[0]
+        if outcome is BREAK:
+            return None
+        if outcome is not None and outcome is not CONTINUE:
+            return outcome
+    return None if orelse is None else run(orelse)
+
+
+def _turn(body: Body, names: Names, stage: Callable[[], Outcome]) -> tuple[Outcome, tuple[Outcome] | None]:
+    """An iteration of a Python loop. One that only a run knows to be the last is put back: the loop is staged from there."""
+    from .state import current_capture
+
+    capture = current_capture()
+    if capture is None:
+        return run(body), None
+    mark, done = capture.mark(), len(capture.effects.undo)
+    variables = Variables(body)
+    before = variables.values(names.assigned)
+    outcome = run(body)
+    if not isinstance(outcome, Mixed):
+        return outcome, None
+    capture.rollback(mark)
+    capture.effects.back_to(done)
+    variables.restore(before)
+    with capture.effects.once_more():
+        return None, (stage(),)
+
+
+def _staged_while(test: Callable[[], Any], body: Body, orelse: Body | None, names: Names) -> Outcome:
+    capture = capture_of()
+    variables = Variables(test, body, orelse)
+    tracer = LoopTracer(capture, names, variables, body, test=test, statement="while")
+    outcome, stopped = tracer.trace()
+    return _ended(outcome, stopped, orelse, names, variables)
+
+
+def _ended(outcome: Outcome, stopped: Any, orelse: Body | None, names: Names, variables: Variables) -> Outcome:
+    """After a Loop: its `else`, unless it was left."""
+    if orelse is None:
+        return outcome
+    if stopped is False:
+        return run(orelse)
+    return if_jump(stopped, lambda: outcome, orelse, None, names.assigned, names.after, names.after, variables)
+
+
+def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, names: Names) -> Outcome:
+    """A `for` while something is recorded."""
+    capture = capture_of()
+    iterable = tensor_of(iterable)
+    variables = Variables(body, orelse)
+    rolled = _rolled(capture, iterable)
+    if rolled is not None:
+        count, element, must = rolled
+        mark, before = capture.mark(), variables.values(names.assigned)
+        done = len(capture.effects.undo)
+        try:
+            tracer = LoopTracer(capture, names, variables, body, count=count, element=element, must=must)
+            outcome, stopped = tracer.trace()
+            return _ended(outcome, stopped, orelse, names, variables)
+        except (NotRolled, NotReplayable) as refusal:
+            if must or _has_no_number(iterable):
+                raise
+            code, text = refusal.code, str(refusal)
+        except Exception as error:
+            if must or _has_no_number(iterable):
+                raise
+            code, text = "error", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        capture.rollback(mark)
+        capture.effects.back_to(done)
+        variables.restore(before)
+        _tell(capture, len(iterable), code, text)
+    items = iterable if isinstance(iterable, (Tensor, Counted, str)) else capture.iterate(iterable)
+    outcome = _unrolled(capture, iter(items), body, names, variables)
+    if isinstance(outcome, Mixed):
+        left = Mixed(False, outcome.returned, False, outcome.value) if outcome.returned is not False else None
+        if orelse is not None:
+            raise NotReplayable("value", "a traced value decides whether the `else` of an unrolled loop runs")
+        return left
+    if outcome is BREAK:
+        return None
+    return outcome if outcome is not None or orelse is None else run(orelse)
+
+
+def _has_no_number(iterable: Any) -> bool:
+    return isinstance(iterable, SymbolicRange)
+
+
+def _rolled(capture: Capture, iterable: Any) -> tuple[int, Callable[[Any], Any], bool] | None:
+    """How often a loop runs, its element by the number of the iteration, and whether it has no other form."""
+    if isinstance(iterable, SymbolicRange):
+        return iterable.count, iterable.at, not any(b.attempt for b in capture.blocks)
+    if isinstance(iterable, Counted):
+        if len(iterable) <= FEW or not capture.rolls:
+            return None
+        return iterable.count, lambda number: iterable.at(capture, number), False
+    if isinstance(iterable, range):
+        if len(iterable) <= FEW or not capture.rolls:
+            return None
+        return len(iterable), lambda number: capture.integer(iterable.start + number * iterable.step), False
+    if isinstance(iterable, Tensor) and iterable.ndim and capture.rolls:
+        must = capture.wants_bools
+        length = iterable.shape[0]
+        if must or int(length) > FEW:
+            return length, lambda number: iterable[capture.integer(number)], must
+    return None
+
+
+def _unrolled(
+    capture: Capture, items: Iterator[Any], body: Callable[[Any], Outcome], names: Names, variables: Variables
+) -> Outcome:
+    """Python's own loop. Where only a run knows whether an iteration was the last, the others follow in a side of a Branch."""
+    turns = 0
+    limit = MOST_COMPILED if capture.strict else None
+    nodes = len(capture.graph.nodes)
+    for item in items:
+        turns += 1
+        if limit is not None and turns > limit and len(capture.graph.nodes) > nodes:
+            raise InvalidArgumentError(
+                f"a loop of more than {limit} iterations in {capture.name} cannot be rolled, and is too long to be unrolled.",
+                where=describe(here()), why=capture.why_unrolled or "each of its iterations would be compiled by itself",
+                hint=f"write it over arrays, or leave {capture.strict_name} away",
+            )  # fmt: skip
+        if turns == LARGE and len(capture.graph.nodes) > nodes:
+            warnings.warn(
+                f"Large unrolled loop detected: more than {LARGE} iterations are recorded one by one ({describe(here())}).",
+                stacklevel=2,
+            )
+        outcome = run(body, item)
+        if outcome is None or outcome is CONTINUE:
+            continue
+        if not isinstance(outcome, Mixed):
+            return outcome
+        wanted = tuple(dict.fromkeys((*names.after, *names.head)))
+        left = Mixed(outcome.broke, outcome.returned, False, outcome.value, outcome.lacking)
+        return follow(left, lambda: _unrolled(capture, items, body, names, variables), names.assigned, wanted, variables)
+    return None
+
+
+def _tell(capture: Capture, iterations: int, code: str, text: str) -> None:
+    """A loop was not rolled: why."""
+    capture.why_unrolled = text
+    if events.active():
+        events.send(
+            events.LoopKept(
+                cell=events.current_cell(), function=capture.name, lines=spans(here()), code=code, text=text,
+                iterations=iterations,
+            )
+        )  # fmt: skip
+
+
+def counted(capture: Capture, args: Sequence[Any]) -> Counted | None:
+    """The range in the head of a `for`, of ints alone."""
+    if not 1 <= len(args) <= 3 or not all(isinstance(x, int) for x in args):
+        return None
+    start, stop = (0, args[0]) if len(args) == 1 else args[:2]
+    step = args[2] if len(args) == 3 else 1
+    return None if int(step) == 0 else Counted(start, stop, step)
+
+
+__all__ = ["Counted", "counted", "for_", "while_"]
