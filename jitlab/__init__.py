@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import errors
-from .api import Function, function, jit
+from .api import ConcreteFunction, Function, function, functions_run_eagerly, jit, run_functions_eagerly
 from .capture import Tensor
 from .cluster import jit_scope
 from .config import config
@@ -13,26 +13,32 @@ from .differentiation import grad, gradients, value_and_grad
 from .ir import Graph
 from .report import Report, expect, explain, record
 from .runtime import trim
+from .specs import TensorShape, TensorSpec
 from .variable import Variable
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "ConcreteFunction",
     "Function",
     "Graph",
     "Report",
     "Tensor",
+    "TensorShape",
+    "TensorSpec",
     "Variable",
     "config",
     "errors",
     "expect",
     "explain",
     "function",
+    "functions_run_eagerly",
     "grad",
     "gradients",
     "jit",
     "jit_scope",
     "record",
+    "run_functions_eagerly",
     "trim",
     "value_and_grad",
 ]

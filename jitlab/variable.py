@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.capture import Tensor, current_capture
+from jitlab.capture import HOOKS, Capture, Tensor, current_capture
 from jitlab.capture.tensor import Cell
 from jitlab.errors import ShapeError
 from jitlab.ir import plain
@@ -22,13 +22,42 @@ class Variable:
     """
 
     __array_priority__ = 900.0
+    __jitlab_variable__ = True
 
-    def __init__(self, initial_value: Any, *, dtype: Any = None, name: str = "Variable", trainable: bool = True) -> None:
-        if isinstance(initial_value, Variable):
+    def __init__(
+        self, initial_value: Any = None, trainable: bool = True, *, dtype: Any = None, name: str = "Variable", shape: Any = None
+    ) -> None:
+        capture = current_capture()
+        creation = None if capture is None else capture.creation
+        if creation is not None and not creation.allowed:
+            raise ValueError(creation.refusal)
+        if callable(initial_value) and not isinstance(initial_value, (np.ndarray, Tensor, Variable)):
+            initial_value = initial_value() if capture is None else HOOKS.call(initial_value)
+        if capture is not None:
+            initial_value = _real_value(capture, initial_value, name)
+        elif isinstance(initial_value, Variable):
             initial_value = initial_value.numpy()
         self._array = np.array(initial_value, dtype)
+        if shape is not None and tuple(shape) != self._array.shape:
+            raise ShapeError(
+                f"{name} is made with shape={tuple(shape)} and an initial value of shape {self._array.shape}.",
+                hint="leave shape= away, or give an initial value of that shape",
+            )
         self.name = name
         self.trainable = trainable
+        if creation is not None:
+            creation.made.append(self)
+
+    def __jitlab_array__(self) -> np.ndarray:
+        """The array that holds the value."""
+        return self._array
+
+    def __jitlab_stand_in__(self, array: np.ndarray) -> Variable:
+        """A Variable like this one on `array`: what a recording knows an argument by, whatever else refers to this one."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        new._array = array
+        return new
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -55,6 +84,7 @@ class Variable:
         capture = current_capture()
         if capture is None:
             return self._array.copy()[()]
+        capture.variables.setdefault(id(self._array), self)
         tensor = capture.value(self._array, self.name)
         return Tensor(Cell(capture, tensor.node()), is_scalar=tensor.ndim == 0)
 
@@ -74,6 +104,7 @@ class Variable:
         if capture is None:
             self._array[...] = value
         else:
+            capture.variables.setdefault(id(self._array), self)
             capture.value(self._array, self.name)[...] = value
         return self.read_value()
 
@@ -115,6 +146,36 @@ class Variable:
         return getattr(self.read_value(), name)
 
     __hash__ = object.__hash__
+
+
+def _real_value(capture: Capture, value: Any, name: str) -> Any:
+    """The initial value of a Variable that is made while a function is recorded: computed now, outside the recording (§3.5)."""
+    if isinstance(value, Variable):
+        value = value.read_value()
+    if isinstance(value, (list, tuple)):
+        value = HOOKS.call(np.array, value)
+    if not isinstance(value, Tensor):
+        return value
+    node = value.node()
+    if capture.creation is not None and _depends_on(node, capture.creation.samples):
+        raise ValueError(
+            f"the initial value of {name} depends on an argument that has no value yet: call the function once with arrays"
+            " before get_concrete_function(TensorSpec(...)), or make the Variable outside"
+        )
+    return capture.evaluate(node)
+
+
+def _depends_on(node: Any, others: list[Any]) -> bool:
+    seen, waiting = set(), [node]
+    while waiting:
+        node = waiting.pop()
+        if node in seen:
+            continue
+        if node in others:
+            return True
+        seen.add(node)
+        waiting.extend(node.inputs)
+    return False
 
 
 def _binary(method: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], Any]:

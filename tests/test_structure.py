@@ -26,6 +26,7 @@ LINES = (
     ("ops",),
     ("ir",),
     ("config",),
+    ("specs",),
     ("costs",),
     ("errors", "events"),
 )

@@ -1,7 +1,20 @@
 """What people call: `function`, and the stages behind it."""
 
+from .concrete import ConcreteFunction
+from .decorator import function
+from .eagerly import functions_run_eagerly, run_functions_eagerly
 from .jit import Jit, jit
 from .stages import Options, compile_trace
-from .tracing import Function, function
+from .tracing import Function
 
-__all__ = ["Function", "Jit", "Options", "compile_trace", "function", "jit"]
+__all__ = [
+    "ConcreteFunction",
+    "Function",
+    "Jit",
+    "Options",
+    "compile_trace",
+    "function",
+    "functions_run_eagerly",
+    "jit",
+    "run_functions_eagerly",
+]

@@ -371,7 +371,7 @@ def _without_effects(builtin: Callable[..., Any]) -> Callable[..., Any]:
 def _print(capture: Capture, *args: Any, **kwargs: Any) -> None:
     capture.effects.before_call(capture, print, None)
     capture.effect(print, None)
-    if not capture.effects.reruns:
+    if not capture.effects.reruns and (capture.memory is None or not capture.memory.silent):
         print(*args, **kwargs)
 
 

@@ -130,8 +130,9 @@ def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentErro
     source = here()
     line = f" (line {source.line})" if source else ""
     mode = capture.strict_name
+    function = getattr(capture, "must_compile", "") or capture.name
     return InvalidArgumentError(
-        f"Detected unsupported operations when trying to compile graph {capture.name}[_XlaMustCompile=true]: {name}{line}",
+        f"Detected unsupported operations when trying to compile graph {function}[_XlaMustCompile=true]: {name}{line}",
         where=describe(source),
         why=f"{mode} leaves nothing to NumPy, and {reason}",
         hint=(

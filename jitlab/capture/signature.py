@@ -93,13 +93,20 @@ def _key(value: Any, leaves: list[Any]) -> Any:
         return kind, tuple(_key(item, leaves) for item in value)
     if isinstance(value, dict):
         return kind, tuple((name, _key(value[name], leaves)) for name in sorted(value, key=repr))
+    if is_variable(value):
+        array = value.__jitlab_array__()
+        leaves.append(array)
+        return kind, array.dtype, array.shape
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array_interface__") or hasattr(value, "__array__"):
         if not isinstance(value, type) and not hasattr(value, "__jitlab_tensor__"):
             raise Foreign("an argument", value)
-    return _object_key(value)
+    attributes = fields_of_attrs(value)
+    if attributes is not None:
+        return kind, tuple((name, _key(getattr(value, name), leaves)) for name in attributes)
+    return _object_key(stands_for(value))
 
 
-_EXACT = frozenset({int, bool, str, bytes, type(None), range, type, type(Ellipsis)})
+_EXACT = frozenset({int, bool, str, bytes, type(None), range, frozenset, type, type(Ellipsis)})
 
 
 def _float_key(value: float) -> Any:
@@ -111,19 +118,64 @@ def _float_key(value: float) -> Any:
 def _object_key(value: Any) -> Any:
     if not isinstance(value, (set, bytearray)):
         try:
-            return _ObjectKey(value)
+            return ObjectKey(value)
         except TypeError:
             pass
-    try:
-        hash(value)
-    except TypeError:
-        raise TypeError(
-            f"Could not generate a generic TraceType for {value!r}: it can neither be hashed nor referred to weakly"
-        ) from None
+    refuse(value)
     return type(value), value
 
 
-class _ObjectKey:
+def is_variable(value: Any) -> bool:
+    """A `Variable`: its array is an argument of the trace, and of several the pattern of which are one is in the key."""
+    return getattr(type(value), "__jitlab_variable__", False) is True
+
+
+def stands_for(value: Any) -> Any:
+    """What decorators wrapped, at the bottom: a decorated function as an argument is known by it."""
+    seen = 0
+    while "__wrapped__" in getattr(value, "__dict__", ()) and not isinstance(value, type) and seen < 100:
+        value, seen = value.__wrapped__, seen + 1
+    return value
+
+
+def fields_of_attrs(value: Any) -> tuple[str, ...] | None:
+    """The names of the fields of an object of an attrs class, which is a structure; None for others."""
+    fields = getattr(type(value), "__attrs_attrs__", None)
+    return None if fields is None or isinstance(value, type) else tuple(field.name for field in fields)
+
+
+def literal_key(value: Any) -> Any:
+    """The key of a value that is told apart by type and value (S10); None for others."""
+    kind = type(value)
+    if kind in _EXACT:
+        return kind, value
+    if kind is float:
+        return _float_key(value)
+    if kind is complex:
+        return complex, _float_key(value.real), _float_key(value.imag)
+    return None
+
+
+def refuse(value: Any) -> None:
+    """A TypeError for what cannot be part of a key."""
+    if isinstance(value, weakref.ref):
+        raise TypeError(
+            f"weakref input {value!r} is not supported for tf.function: what it refers to may be gone at the next call; pass"
+            " the object itself"
+        )
+    try:
+        hash(value)
+        if not isinstance(value, slice):
+            return
+    except TypeError:
+        pass
+    raise TypeError(
+        f"Could not generate a generic TraceType for {value!r}: it cannot be hashed, so no later call could be known to pass"
+        " an equal one; pass it as a tuple, or take it from a global name"
+    ) from None
+
+
+class ObjectKey:
     """An object by weak reference: equal to the same object, or to one that is `==` with the same hash."""
 
     __slots__ = ("hash", "ref")
@@ -141,7 +193,7 @@ class _ObjectKey:
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, _ObjectKey) or self.hash != other.hash:
+        if not isinstance(other, ObjectKey) or self.hash != other.hash:
             return False
         mine, theirs = self.ref(), other.ref()
         if mine is None or theirs is None:
@@ -149,8 +201,33 @@ class _ObjectKey:
         return mine is theirs or bool(type(mine) is type(theirs) and mine == theirs)
 
 
+def paths_of(names: Sequence[str], values: Sequence[Any]) -> list[str]:
+    """Where each array, NumPy scalar and Variable stands, in the order of `key_of`: `x`, `params[0]`, `opts["lr"]`."""
+    result: list[str] = []
+    for name, value in zip(names, values, strict=True):
+        _paths(name, value, result)
+    return result
+
+
+def _paths(path: str, value: Any, result: list[str]) -> None:
+    if type(value) is np.ndarray or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES) or is_variable(value):
+        result.append(path)
+    elif isinstance(value, (list, tuple)):
+        fields = getattr(value, "_fields", None)
+        for n, item in enumerate(value):
+            _paths(f"{path}.{fields[n]}" if fields else f"{path}[{n}]", item, result)
+    elif isinstance(value, dict):
+        for name in sorted(value, key=repr):
+            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
+            _paths(f"{path}[{quoted}]", value[name], result)
+    else:
+        for name in fields_of_attrs(value) or ():
+            _paths(f"{path}.{name}", getattr(value, name), result)
+
+
 def substitute(values: Sequence[Any], replace: Callable[[Any], Any], copies: list[tuple[Any, Any]]) -> tuple[Any, ...]:
-    """Bound values with `replace(leaf)` for each array and NumPy scalar, in the order of `key_of`; containers are copied.
+    """Bound values with `replace(leaf)` for each array, NumPy scalar and Variable, in the order of `key_of`; containers are
+    copied.
 
     `copies` gets (copy, its items as they were) for each list and dict, to notice when the function changes one.
     """
@@ -158,7 +235,7 @@ def substitute(values: Sequence[Any], replace: Callable[[Any], Any], copies: lis
 
 
 def _substitute(value: Any, replace: Callable[[Any], Any], copies: list[tuple[Any, Any]]) -> Any:
-    if type(value) is np.ndarray or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
+    if type(value) is np.ndarray or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES) or is_variable(value):
         return replace(value)
     if isinstance(value, tuple):
         items = [_substitute(item, replace, copies) for item in value]
@@ -175,6 +252,12 @@ def _substitute(value: Any, replace: Callable[[Any], Any], copies: list[tuple[An
             mapping[name] = changed[name]
         copies.append((mapping, dict(mapping)))
         return mapping
+    attributes = fields_of_attrs(value)
+    if attributes is not None:
+        new = copy(value)
+        for name in attributes:
+            object.__setattr__(new, name, _substitute(getattr(value, name), replace, copies))
+        return new
     return value
 
 

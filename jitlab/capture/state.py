@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from jitlab.ir.bounds import State
 
 from .arrays import Arrays, Binding, Input, current
 from .draws import begin
+from .memory import Memory
 from .positions import here, spans
 from .tensor import Tensor
 
@@ -23,6 +24,16 @@ from .tensor import Tensor
 def current_capture() -> Capture | None:
     """The capture that this thread (or task) is in."""
     return current.get()  # type: ignore[return-value]
+
+
+@dataclass
+class Creation:
+    """May this recording make Variables? Only the first call of a `function` may (§3.5)."""
+
+    allowed: bool
+    refusal: str = ""  # what a person is told when not
+    made: list[Any] = field(default_factory=list)
+    samples: list[Any] = field(default_factory=list)  # nodes of arguments that have no value yet: they came as TensorSpecs
 
 
 @dataclass
@@ -48,6 +59,10 @@ class Capture(Arrays):
         super().__init__(name, strict=strict, keep_scalars=keep_scalars)
         self.generators: dict[int, tuple[Any, Any]] = {}  # id of a random generator -> itself, the copy that capture draws from
         self.functions: list[Any] = []  # whose converted bodies run, innermost last
+        self.memory: Memory | None = None  # of a trace of `function`: what is done to Python once a trace
+        self.must_compile = ""  # the function with jit_compile=True that is being recorded, when it is not the whole
+        self.creation: Creation | None = None  # of `function`: may Variables be made?
+        self.variables: dict[int, Any] = {}  # the Variables it read or wrote, by the id of their array
 
     @contextmanager
     def recording(self) -> Iterator[Capture]:
@@ -70,12 +85,18 @@ class Capture(Arrays):
         """The function whose converted body runs: where its names are found."""
         self.functions.append(function)
         try:
-            yield
+            if self.memory is None:
+                yield
+            else:
+                with self.memory.entering(function):
+                    yield
         finally:
             self.functions.pop()
 
     def load_name(self, value: Any, name: str) -> Any:
         """A global or closure name was read."""
+        if self.memory is not None and self.functions:
+            value = self.memory.name(self.functions[-1], name, value)
         if not isinstance(value, (np.ndarray, np.generic)):
             return value
         return self.value(value, name, self.name_binding(name))
@@ -91,6 +112,8 @@ class Capture(Arrays):
         return Binding(name, lambda: namespace.get(name))
 
     def load_attribute(self, value: Any, owner: Any, name: str) -> Any:
+        if self.memory is not None:
+            value = self.memory.attribute(owner, name, value)
         if not isinstance(value, (np.ndarray, np.generic)):
             return value
         text = f"{type(owner).__name__}.{name}"
@@ -98,10 +121,17 @@ class Capture(Arrays):
             return self.value(value, text)
         return self.value(value, text, Binding(text, _attribute_reader(owner, name), "attribute"))
 
+    def load_property(self, getter: Any, owner: Any, name: str) -> Any:
+        """An attribute that a function of the user's gives."""
+        return self.load_attribute(getattr(owner, name), owner, name)
+
     def load_item(self, owner: Any, key: Any) -> Any:
         if type(owner) is np.ndarray:
             owner = self.value(owner)
-        return self.value(owner[key])
+        value = owner[key]
+        if self.memory is not None:
+            self.memory.item(owner, value)
+        return self.value(value)
 
     def iterate(self, iterable: Any) -> Iterator[Any]:
         return map(self.deep_value, iterable)
@@ -133,6 +163,9 @@ class Capture(Arrays):
     def effect(self, function: Any, owner: Any) -> None:
         """A call that may have effects on Python objects comes next. While a function is traced it happens now, once."""
 
+    def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
+        """A builtin without effects of its own comes next."""
+
     def is_number(self, x: Any) -> bool:
         """A Python number of a cell."""
         return False
@@ -154,7 +187,7 @@ class Capture(Arrays):
 
     def note_frozen(self, what: str) -> None:
         """NumPy work on no traced array ran now, once."""
-        if events.active():
+        if events.active() and not (self.memory is not None and self.memory.silent):
             lines = spans(here())
             events.send(events.ValueFrozen(cell=events.current_cell(), function=self.name, what=what, lines=lines))
 
@@ -202,10 +235,16 @@ class _Place:
         return self._capture.load_attribute(getattr(self._owner, name), self._owner, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        self._before_store(name)
         setattr(self._owner, name, self._capture.unload(value))
 
     def __delattr__(self, name: str) -> None:
+        self._before_store(name)
         delattr(self._owner, name)
+
+    def _before_store(self, name: str) -> None:
+        if self._capture.memory is not None:
+            self._capture.memory.before_store(self._owner, name)
 
     def __getitem__(self, key: Any) -> Any:
         return self._capture.load_item(self._owner, key)
@@ -226,4 +265,4 @@ def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:
     return lambda: getattr(reference(), name, None)
 
 
-__all__ = ["Binding", "Capture", "Input", "Mark", "current_capture"]
+__all__ = ["Binding", "Capture", "Creation", "Input", "Mark", "current_capture"]

@@ -59,7 +59,7 @@ def test_reshape_of_a_strided_argument_shares_memory_where_numpys_does(make, ord
     assert_same_sharing(list(result), list(expected))
 
 
-def test_the_same_function_for_another_memory_layout_is_traced_again(op_by_op):
+def test_the_same_function_for_another_memory_layout_is_recorded_again(op_by_op):
     @jl.function
     def f(x):
         y = x.reshape(-1)
@@ -72,7 +72,7 @@ def test_the_same_function_for_another_memory_layout_is_traced_again(op_by_op):
         y[1] = 50
         assert_same(f(x), y)
         assert_same(x, expected)
-    assert f.experimental_get_tracing_count() == 2
+    assert f.experimental_get_tracing_count() == 1
 
 
 def test_two_arguments_written_crosswise(op_by_op):
@@ -93,7 +93,7 @@ def test_one_array_passed_twice(op_by_op):
     x = a(3)
     assert f(x, x) == 105 and x[0] == 100
     assert f(a(3), a(3)) == 6
-    assert f.experimental_get_tracing_count() == 2
+    assert f.experimental_get_tracing_count() == 1
 
 
 def test_overlapping_arguments_run_as_python_when_one_is_written():

@@ -1,0 +1,79 @@
+"""The warning that a function is traced again and again (§3.9): counted for each code object, given twice at most."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+import weakref
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+HISTORY, THRESHOLD, MOST_WARNINGS = 10, 5, 2
+
+_logger = logging.getLogger("jitlab")
+
+
+class Frequency:
+    """Calls and tracings of all functions made of one code object."""
+
+    def __init__(self) -> None:
+        self.calls = 0  # since the oldest tracing that is remembered
+        self.tracings: list[int] = []  # for each tracing call, the calls from it up to the next
+        self.warnings = 0
+
+    def called(self, times: int = 1) -> None:
+        """Calls that needed no tracing."""
+        if not self.tracings:
+            self.tracings.append(0)
+        self.tracings[-1] += times
+        self.calls += times
+
+    def traced(self, function: Any, why: Callable[[], str] = str) -> None:
+        """A call that was traced; `why` gives the cause and what would have avoided it, in a line."""
+        self.calls += 1
+        self.tracings.append(1)
+        while self.tracings and self.calls - self.tracings[0] > HISTORY:
+            self.calls -= self.tracings.pop(0)
+        if len(self.tracings) < THRESHOLD or self.warnings >= MOST_WARNINGS:
+            return
+        self.warnings += 1
+        _logger.warning(
+            "%d out of the last %d calls to %r triggered tf.function retracing. %s print(f.ledger) lists all of them.",
+            len(self.tracings), self.calls, function, why(),
+        )  # fmt: skip
+
+
+def frequency_of(function: Any) -> Frequency:
+    """The counter of the code that a callable runs at the bottom, whatever wraps it."""
+    code = code_of(function)
+    if code is None:
+        return Frequency()
+    with _lock:
+        known = _by_code.get(id(code))
+        if known is None:
+            key = id(code)  # equal code objects of two files are two
+            known = _by_code[key] = weakref.ref(code, lambda _: _by_code.pop(key, None)), Frequency()
+        return known[1]
+
+
+def code_of(function: Any) -> CodeType | None:
+    """The code of a function, method, partial or callable object; of what a wrapper wraps."""
+    for _ in range(100):
+        if isinstance(function, functools.partial):
+            function = function.func
+        elif "__wrapped__" in getattr(function, "__dict__", ()):
+            function = function.__wrapped__
+        elif hasattr(function, "__func__"):
+            function = function.__func__
+        else:
+            break
+    code = getattr(function, "__code__", None)
+    if code is None:
+        code = getattr(vars(type(function)).get("__call__"), "__code__", None)
+    return code if isinstance(code, CodeType) else None
+
+
+_by_code: dict[int, tuple[weakref.ref[CodeType], Frequency]] = {}
+_lock = threading.Lock()

@@ -1,0 +1,30 @@
+"""A method of an instance that is not kept alive by what was traced of it (§3.10)."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import weakref
+from types import MethodType
+from typing import Any
+
+
+class WeakMethod:
+    """A method of an instance that it does not keep alive."""
+
+    def __init__(self, function: Any, reference: weakref.ref[Any]) -> None:
+        self.function = function
+        self.reference = reference
+        functools.update_wrapper(self, function)
+        signature = inspect.signature(function)
+        parameters = list(signature.parameters.values())[1:]
+        self.__signature__ = signature.replace(parameters=parameters)
+
+    def bound(self) -> Any:
+        instance = self.reference()
+        if instance is None:
+            raise ReferenceError(f"the object whose method {self.__name__} is has gone")  # type: ignore[attr-defined]
+        return MethodType(self.function, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.bound()(*args, **kwargs)

@@ -1,0 +1,186 @@
+"""One run of a function's body under capture: its inputs, its graph, and the form of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import FunctionType as PythonFunction
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from jitlab.capture import HOOKS, Capture, NotReplayable, Tensor, Trace, call_user, changed_container, finish, substitute
+from jitlab.capture.memory import Memory, Quiet
+from jitlab.capture.signature import is_variable, paths_of
+from jitlab.capture.state import Creation
+from jitlab.capture.tracetypes import FunctionType, TensorType, VariableType, fill
+from jitlab.ir import Extent
+from jitlab.ops.host import HostCall
+from jitlab.specs import TensorSpec
+
+from .binding import Binder
+from .concrete import outputs_of
+from .failures import in_user_code
+
+#: Sizes and ranks that stand for unknown ones while a body is recorded without arrays, in the order they are tried.
+SIZES, RANKS = (5, 17, 64, 2, 1), (2, 1, 3, 0, 4)
+
+
+@dataclass
+class Recorded:
+    """A trace that is not compiled yet, and what a person can ask of it."""
+
+    trace: Trace
+    outputs: Any
+    is_telling: bool
+    variables: list[Any]
+
+    @property
+    def is_for_any_values(self) -> bool:
+        """Nothing in it was decided by the values of its first arguments."""
+        return not self.trace.guards and not any(isinstance(node.op, HostCall) for node in self.trace.graph.nodes)
+
+
+def record(
+    body: Callable[..., Any], name: str, binder: Binder, type: FunctionType, values: Sequence[Any], leaves: Sequence[Any],
+    number: int, memory: Memory, creation: Creation, *, strict: bool, autograph: bool, is_sample: bool = False,
+) -> Recorded:  # fmt: skip
+    """Run `body` on tensors for the arrays in `values`. `type` is the trace's, which may leave sizes open."""
+    capture = Capture(name, strict=strict)
+    capture.memory, capture.creation = memory, creation
+    tensors: list[tuple[Tensor, Any]] = []
+    positions: list[int] = []
+    copies: list[tuple[Any, Any]] = []
+    kinds, stand_ins = type.tensors(), dict[int, Any]()
+    with capture.recording():
+        for n, (leaf, path, kind) in enumerate(zip(leaves, paths_of(binder.names, values), kinds, strict=True)):
+            array = leaf
+            if isinstance(kind, VariableType):
+                array = stand_ins[kind.group] if kind.group in stand_ins else leaf.view()
+                stand_ins[kind.group] = array
+            known = capture.captured.get(id(array)) if isinstance(array, np.ndarray) else None
+            if known is None:
+                positions.append(n)
+                tensors.append((capture.add_input(array, path), array))
+            else:
+                tensors.append((known.tensor, array))
+        order = iter(tensors)
+        known_variables: dict[int, Any] = {}
+
+        def replaced(value: Any) -> Any:
+            tensor, array = next(order)
+            if not is_variable(value):
+                return tensor
+            return known_variables.setdefault(id(array), value.__jitlab_stand_in__(array))
+
+        args, kwargs = binder.call_form(substitute(values, replaced, copies))
+        if is_sample:
+            creation.samples = [input.node for input in capture.inputs]
+        fixed, unknown_rank, is_telling = _symbols(kinds, [tensor for tensor, _ in tensors])
+        try:
+            result = call(capture, body, args, kwargs, autograph)
+            if capture.refused is not None:  # the function caught it
+                raise capture.refused
+            if changed_container(copies) is not None:
+                raise ValueError(
+                    f"{name} should not modify its Python input arguments: a list or dict that was passed has changed"
+                )
+            trace = finish(capture, result, number)
+            outputs = outputs_of(result, fixed, unknown_rank)
+        except NotReplayable:
+            raise
+        except Exception as error:
+            raised = in_user_code(error) if autograph else error
+            if raised is error:
+                raise
+            raise raised  # noqa: B904 - it is the same error, told with its lines
+        finally:
+            capture.close()
+            if isinstance(memory, Quiet):
+                memory.undo()
+            memory.frozen.trim()
+    trace.leaves = positions
+    arguments = capture.inputs[: len(positions)]
+    trace.same = [(positions[n], input.value) for n, input in enumerate(arguments) if input in capture.met_again]
+    captured = {id(input.value) for input in trace.inputs[len(positions) :]}
+    for input in trace.inputs[: len(positions)]:
+        input.value = None  # a trace does not keep its first arguments alive
+    variables = [variable for at, variable in capture.variables.items() if at in captured]
+    return Recorded(trace, outputs, is_telling, variables)
+
+
+def call(capture: Capture, body: Any, args: tuple[Any, ...], kwargs: dict[str, Any], autograph: bool) -> Any:
+    """The body, converted when `autograph` says so."""
+    if autograph and isinstance(body, (PythonFunction, MethodType)):
+        return call_user(capture, body, args, kwargs)
+    return HOOKS.call(body, *args, **kwargs) if autograph else body(*args, **kwargs)
+
+
+def samples(type: FunctionType) -> Iterator[Callable[[TensorType | VariableType], Any]]:
+    """Ways to make an array for each tensor of a type, one after another until the body likes it."""
+    tensors = type.tensors()
+    ranks: Sequence[int | None] = RANKS if any(t.shape is None for t in tensors) else (None,)
+    sizes = SIZES if not type.is_exact else SIZES[:1]
+    for size in sizes:
+        for rank in ranks:
+            yield lambda t, size=size, rank=rank: sample(t, size, rank)  # type: ignore[misc]
+
+
+def sample(type: Any, size: int, rank: int | None) -> np.ndarray[Any, Any]:
+    """An array of that type; sizes that are open are `size`."""
+    open_shape = (None,) * (rank or 0) if type.shape is None else type.shape
+    shape = tuple(size if n is None else n for n in open_shape)
+    if np.prod(shape, dtype=float) > 1e6:
+        return np.zeros(shape, type.dtype)  # memory that nobody touches
+    array = np.ones(shape, type.dtype)
+    if array.ndim > 1 and array.dtype.kind in "fc":  # so that a solver finds it regular
+        array[..., range(min(shape[-2:])), range(min(shape[-2:]))] = 3
+    return array
+
+
+def with_arrays(value: Any, make: Callable[[TensorType], Any]) -> Any:
+    """The value with an array for each TensorSpec in it."""
+    if isinstance(value, TensorSpec):
+        return make(TensorType(value.dtype, value.shape.dims, value.name))
+    if isinstance(value, (list, tuple)):
+        items = [with_arrays(item, make) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if isinstance(value, dict) and _has_specs(value):
+        return {key: with_arrays(item, make) for key, item in value.items()}
+    return value
+
+
+def _has_specs(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_specs, value))
+    return any(map(_has_specs, value.values())) if isinstance(value, dict) else isinstance(value, TensorSpec)
+
+
+def has_specs(values: Sequence[Any]) -> bool:
+    """Is there a TensorSpec among them?"""
+    return any(map(_has_specs, values))
+
+
+def values_of(type: FunctionType, make: Callable[[TensorType | VariableType], Any]) -> tuple[Any, ...]:
+    """Values of a type, with `make(t)` for each tensor."""
+    return tuple(fill(parameter, make) for parameter in type.parameters)
+
+
+def _symbols(kinds: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[frozenset[str], frozenset[str], bool]:
+    """The symbols of sizes that the trace's type fixes; those of arguments of unknown rank; does each open size have one?"""
+    fixed: set[str] = set()
+    unknown: set[str] = set()
+    is_telling = True
+    for kind, tensor in zip(kinds, tensors, strict=True):
+        for axis, n in enumerate(tensor.shape):
+            is_open = kind.shape is None or kind.shape[axis] is None
+            if not isinstance(n, Extent):
+                is_telling = is_telling and not is_open
+            elif kind.shape is None:
+                unknown.update(n.expr.symbols)
+            elif not is_open:
+                fixed.update(n.expr.symbols)
+        if kind.shape is None and not tensor.shape:
+            is_telling = False
+    return frozenset(fixed), frozenset(unknown), is_telling

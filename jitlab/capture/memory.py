@@ -1,0 +1,226 @@
+"""What a function's body does to Python happens once a trace (§3, seed 003), though exact sizes are recorded one by one.
+
+A trace of `function` may stand for many sizes, and each is recorded apart when it first comes. The first recording does what
+the body does: it prints, appends, sets attributes, and the Python values it reads from names and attributes are `Frozen`.
+Further recordings of the same trace are `Quiet`: they read the frozen values again, print nothing, and what they store into
+Python objects that were there before is put back when they end. What neither can see (files, the network, code that is not
+converted) happens again; docs say so.
+"""
+
+from __future__ import annotations
+
+import dis
+import types
+import weakref
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .tensor import Tensor
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_STORE_GLOBAL, _DELETE_GLOBAL = dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]
+
+
+class Frozen:
+    """The Python numbers, strings and None that a body read from names and attributes when its trace was made."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[int, str], Any] = {}
+        self._owners: dict[int, Any] = {}  # whose ids are in the keys: strong for namespaces and cells, weak for objects
+
+    def get(self, owner: Any, name: str, value: Any) -> Any:
+        """What was read there, `value` where nothing was."""
+        key = id(owner), name
+        if key not in self.values:
+            return value
+        known = self._owners[id(owner)]
+        return self.values[key] if known is owner or (isinstance(known, weakref.ref) and known() is owner) else value
+
+    def keep(self, owner: Any, name: str, value: Any) -> None:
+        """The first thing that was read there counts."""
+        if type(value) not in _PLAIN:
+            return
+        known = self._owners.get(id(owner))
+        if known is None or (isinstance(known, weakref.ref) and known() is None):
+            try:
+                self._owners[id(owner)] = owner if isinstance(owner, (dict, types.CellType)) else weakref.ref(owner)
+            except TypeError:  # it can be named again by its id alone: not safely
+                return
+        self.values.setdefault((id(owner), name), value)
+
+    def trim(self) -> None:
+        """Forget objects that lived no longer than the recording."""
+        gone = {key for key, owner in self._owners.items() if isinstance(owner, weakref.ref) and owner() is None}
+        self._owners = {key: owner for key, owner in self._owners.items() if key not in gone}
+        self.values = {key: value for key, value in self.values.items() if key[0] not in gone}
+
+
+class Memory:
+    """The first recording of a trace: reads are kept. `outer`: of the recording that this one is part of."""
+
+    silent = False
+
+    def __init__(self, frozen: Frozen, function: Any, outer: Memory | None = None) -> None:
+        self.frozen = frozen
+        self.outer = outer
+        function = getattr(function, "__func__", function)
+        self.cells = list(getattr(function, "__closure__", None) or ())  # of the traced function itself: they outlive the body
+
+    def name(self, function: Any, name: str, value: Any) -> Any:
+        """A global or closure name was read."""
+        owner = self._namespace(function, name)
+        return value if owner is None else self._read(owner, name, value)
+
+    def attribute(self, owner: Any, name: str, value: Any) -> Any:
+        return self._read(owner, name, value)
+
+    def item(self, owner: Any, value: Any) -> None:
+        """An item of a container was read."""
+
+    def before_store(self, owner: Any, name: str | None) -> None:
+        """An attribute (or, None, an item) of a Python object is stored into."""
+
+    @contextmanager
+    def entering(self, function: Any) -> Iterator[None]:
+        """A converted function's body runs inside."""
+        yield
+
+    def _read(self, owner: Any, name: str, value: Any) -> Any:
+        self.frozen.keep(owner, name, value)
+        return value if self.outer is None else self.outer._read(owner, name, value)
+
+    def _namespace(self, function: Any, name: str) -> Any:
+        code = function.__code__
+        if name not in code.co_freevars:
+            return function.__globals__
+        cell = function.__closure__[code.co_freevars.index(name)]
+        memory: Memory | None = self
+        while memory is not None:
+            if any(cell is known for known in memory.cells):
+                return cell
+            memory = memory.outer
+        return None
+
+
+class Quiet(Memory):
+    """A further recording of a known trace."""
+
+    silent = True
+
+    def __init__(self, frozen: Frozen, function: Any, arguments: Sequence[Any], outer: Memory | None = None) -> None:
+        super().__init__(frozen, function, outer)
+        self._first: dict[tuple[int, str], Any] = {}  # what is really there
+        self._outside: dict[int, Any] = {}  # objects that were there before this recording
+        self._undo: list[Any] = []
+        self._saved: set[Any] = set()
+        for value in (getattr(function, "__self__", None), *arguments):
+            self._from_outside(value)
+
+    def name(self, function: Any, name: str, value: Any) -> Any:
+        self._from_outside(value)
+        return super().name(function, name, value)
+
+    def attribute(self, owner: Any, name: str, value: Any) -> Any:
+        if id(owner) in self._outside or isinstance(owner, (types.ModuleType, type)):
+            self._from_outside(value)
+        return super().attribute(owner, name, value)
+
+    def item(self, owner: Any, value: Any) -> None:
+        if id(owner) in self._outside:
+            self._from_outside(value)
+
+    def before_store(self, owner: Any, name: str | None) -> None:
+        if name is None or id(owner) not in self._outside or (id(owner), name) in self._saved:
+            return  # containers from outside were saved when they were read
+        self._saved.add((id(owner), name))
+        namespace = getattr(owner, "__dict__", {})
+        if name in namespace:
+            value = namespace[name]
+            self._undo.append(lambda: setattr(owner, name, value))
+        elif not hasattr(owner, name):
+            self._undo.append(lambda: delattr(owner, name))
+        else:
+            value = getattr(owner, name)
+            self._undo.append(lambda: setattr(owner, name, value))
+
+    @contextmanager
+    def entering(self, function: Any) -> Iterator[None]:
+        for cell in function.__closure__ or ():
+            if ("cell", id(cell)) not in self._saved and any(cell is known for known in self.cells):
+                self._saved.add(("cell", id(cell)))
+                self._undo.append(_restored_cell(cell))
+        code = function.__code__
+        if _stores_globals(code):
+            namespace = function.__globals__
+            for name in code.co_names:
+                if (id(namespace), name) not in self._saved:
+                    self._saved.add((id(namespace), name))
+                    self._undo.append(_restored_name(namespace, name))
+        yield
+
+    def undo(self) -> None:
+        """Put back what was there before."""
+        for step in reversed(self._undo):
+            step()
+        self._undo.clear()
+        self._outside.clear()
+
+    def _read(self, owner: Any, name: str, value: Any) -> Any:
+        key = id(owner), name
+        really = self._first.setdefault(key, value)
+        if really is value:  # not what this recording stored itself
+            value = self.frozen.get(owner, name, value)
+        return value if self.outer is None else self.outer._read(owner, name, value)
+
+    def _from_outside(self, value: Any) -> None:
+        if isinstance(value, (Tensor, *_PLAIN)) or id(value) in self._outside:
+            return
+        self._outside[id(value)] = value
+        if isinstance(value, (list, dict, set, deque, bytearray)):
+            self._undo.append(_restored(value))
+
+
+def _restored(container: Any) -> Any:
+    saved = container.copy()
+
+    def restore() -> None:
+        if isinstance(container, (list, bytearray)):
+            container[:] = saved
+        elif isinstance(container, deque):
+            container.clear()
+            container.extend(saved)
+        else:
+            container.clear()
+            container.update(saved)
+
+    return restore
+
+
+def _restored_cell(cell: Any) -> Any:
+    try:
+        value = cell.cell_contents
+    except ValueError:
+        return lambda: None
+
+    def restore() -> None:
+        cell.cell_contents = value
+
+    return restore
+
+
+def _restored_name(namespace: dict[str, Any], name: str) -> Any:
+    if name not in namespace:
+        return lambda: namespace.pop(name, None)
+    value = namespace[name]
+
+    def restore() -> None:
+        namespace[name] = value
+
+    return restore
+
+
+def _stores_globals(code: types.CodeType) -> bool:
+    operations = code.co_code[::2]
+    return _STORE_GLOBAL in operations or _DELETE_GLOBAL in operations
