@@ -109,7 +109,7 @@ def define(node: Node, least: int | None = None, most: int | None = None) -> int
         return int(node.op.value)
     known = bounds.defined.get(node)
     if known is None or known.symbol not in bounds or not _is_seen(known):
-        low, high = bounds.noted.get(node, (None, None))
+        low, high = bounds.noted.get(node, (0 if _is_unsigned(node) else None, None))
         least, most = low if least is None else least, high if most is None else most
         symbol = bounds.unique("d")
         fixed = (None if least is None else bounds.least(least), None if most is None else bounds.greatest(most))
@@ -169,6 +169,11 @@ def _clamped(bound: Any, default: int, n: int, low: int, high: int) -> int:
     if bound is None:
         return default
     bounds = _bounds()
+    if isinstance(bound, Node) and bound not in bounds.noted and not isinstance(bound.op, (Length, Constant)):
+        node = _as_int64(bound)
+        if not _is_unsigned(bound):
+            node = _once(Maximum(), _wrapped(node, n), _number(low))
+        return define(_once(Minimum(), node, _number(high)), low, high)
     e = extent_of(bound)
     negative = bounds.decides(e)
     if negative is False:
@@ -179,10 +184,15 @@ def _clamped(bound: Any, default: int, n: int, low: int, high: int) -> int:
         return low if not above else e if below else high
     node = _number(e)
     if negative is None:
-        node = _once(Select(), _once(Less(), node, _number(0)), _once(Add(), node, _number(n)), node)
+        node = _wrapped(node, n)
     if not above:
         node = _once(Maximum(), node, _number(low))
     return define(_once(Minimum(), node, _number(high)), low, high)
+
+
+def _wrapped(node: Node, n: int) -> Node:
+    """node + n where the node is negative."""
+    return _once(Select(), _once(Less(), node, _number(0)), _once(Add(), node, _number(n)), node)
 
 
 def rounded_up(span: int, stride: int) -> int:
@@ -218,6 +228,11 @@ def _number(n: int) -> Node:
     if isinstance(n, Extent):
         return _once(Length(n))
     return _once(Constant(INT64, (), np.int64(n).tobytes()))
+
+
+def _is_unsigned(node: Node) -> bool:
+    """Never negative as an int64 either."""
+    return node.dtype.kind == "u" and node.dtype.itemsize < 8
 
 
 def _as_int64(node: Node) -> Node:

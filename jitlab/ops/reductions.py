@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node
+from jitlab.ir import ArrayType, Node, at_least
 
 from .arithmetic import NO_COMPLEX, conj, divide, equal, multiply, zero_like
 from .arithmetic import select as choose
@@ -312,7 +312,7 @@ class ArgExtreme(Reduction):
 
     def result(self, *types: ArrayType) -> ArrayType:
         (x,) = types
-        if any(int(x.shape[axis]) == 0 for axis in self.axes):
+        if not all(at_least(x.shape[axis], 1) for axis in self.axes):
             raise ValueError(f"attempt to get {self.numpy_name} of an empty sequence")
         return super().result(x)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Node, plain
+from jitlab.ir import Extent, Moving, Node, NotRolled, at_least, current_bounds, plain
 
 from . import arithmetic as ar
 from . import comparison as co
@@ -97,17 +97,28 @@ def _check_exponent(dtype: np.dtype, y: Any, x: Any) -> None:
     """NumPy refuses integers to negative integer powers: known for numbers, decided by the data for arrays."""
     if dtype.kind != "i":
         return
+    if isinstance(y, Moving):
+        if at_least(y, 0):
+            return
+        raise NotRolled("index_value", f"an integer to the power of {y.expr}, which is negative")
     if isinstance(y, Node):
         from .sources import Constant
 
         if isinstance(y.op, Constant):
             y = y.op.value
-        elif y.dtype.kind in "bu":
+        elif y.dtype.kind in "bu" or _is_never_negative(y):
             return
         else:
             raise Unsupported("an integer power whose exponent may be negative: NumPy refuses those", "data_dependent")
     if np.any(np.asarray(y) < 0) and 0 not in plain(shape_of(x)):
         raise ValueError("Integers to negative integer powers are not allowed.")
+
+
+def _is_never_negative(x: Node) -> bool:
+    """A traced integer whose bounds are known: `i % 3` of a loop's index."""
+    bounds = current_bounds.get()
+    low = None if bounds is None else bounds.noted.get(x, (None, None))[0]
+    return low is not None and low >= 0
 
 
 def _dtypes(*xs: Any) -> list[Any]:

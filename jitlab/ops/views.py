@@ -268,7 +268,12 @@ def _map_text(entries: AxisMap) -> str:
     parts = []
     for offset, step, axis in entries:
         if axis is None:
-            parts.append(str(offset))
+            parts.append(_offset_text(offset))
         else:
-            parts.append((f"{offset}+" if int(offset) else "") + ("" if step == 1 else f"{step}*") + f"@{axis}")
+            start = f"{_offset_text(offset)}+" if isinstance(offset, Moving) or int(offset) else ""
+            parts.append(start + ("" if step == 1 else f"{step}*") + f"@{axis}")
     return ", ".join(parts)
+
+
+def _offset_text(offset: int) -> str:
+    return str(offset.expr) if isinstance(offset, Moving) else str(offset)

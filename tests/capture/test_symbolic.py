@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from jitlab.capture import HOOKS
+from jitlab.capture import HOOKS, Capture
 from jitlab.ir import NotRolled
 
 from .by_hand import check, operations, rolled
@@ -303,6 +303,60 @@ def test_what_needs_the_number_is_not_rolled():
     refuse(lambda i, x: x[:i] + x[i:], "extents")
     refuse(lambda i, x: x[:i].reshape(-1, 2))
     refuse(lambda i, x: np.linalg.inv(x.reshape(3, 3)), "host_operation")
+
+
+def test_indices_become_elements_and_operands_of_functions():
+    def uses(do, x, whole, flags):
+        def body(i, x, whole, flags):
+            x[i] = do.call(np.array, [i, 2, i + 1]).sum() + do.call(np.full, 3, i).sum() + np.where(x[0] > 2, i, -i)
+            x[i] += do.call(np.float64, i) + do.call(np.maximum, i, 3) + np.clip(x[i], i, i + 1) + np.sqrt(i)
+            x[i] += do.call(np.arange, i, 9).sum()
+            x[i] += np.power(whole, 2 * i % 3)[1] + do.call(np.arange, 20, 2 * i, -2).sum() + (np.float64(2.5) * i)
+            whole[:] = i
+            flags[i] = i > 3
+
+        do.loop(body, 9, x, whole, flags)
+
+    check(uses, vector(), np.arange(4), np.zeros(9, bool))
+
+
+def test_numbers_of_a_loop_know_their_types():
+    seen = []
+
+    def ask(do, x):
+        def body(i, x):
+            seen.append((do.isinstance(i, int), do.isinstance(i, float), do.type(i) is int, do.type(i / 2) is float))
+            x[i] = do.abs(i - 3) + do.divmod(i, 4)[1] + do.bool(i) + do.float(do.int(i)) + do.round(i, 1)
+
+        do.loop(body, 9, x)
+
+    check(ask, vector())
+    assert set(seen) == {(True, False, True, True)}
+
+
+def test_what_a_loop_learnt_is_taken_back_with_it():
+    capture = Capture("f")
+    with capture.recording():
+        x = capture.add_input(vector(), "x")
+        mark = capture.mark()
+        first = capture.enter_loop(x.shape[0])
+        _ = x[capture.integer(first) - 4]
+        assert capture.bounds.symbols == ("i0", "d0") and capture.bounds.depth == 1
+        capture.rollback(mark)
+        assert capture.bounds.symbols == () and capture.loops == [] and not capture.graph.nodes
+        assert capture.enter_loop(x.shape[0]) == first
+        capture.leave_loop()
+        assert capture.bounds.depth == 0 and str(capture.enter_loop(3).expr) == "i1"
+
+
+def test_samples_are_apart_and_tell_lengths_from_ones():
+    capture = Capture("f")
+    with capture.recording():
+        outer, inner = capture.enter_loop(30), capture.enter_loop(30)
+        short = capture.enter_loop(outer - 2)
+        assert len({int(outer), int(inner), int(short)}) == 3 and all(2 <= int(i) <= 27 for i in (outer, inner, short))
+        with pytest.raises(NotRolled, match="too few"):
+            capture.enter_loop(outer - 29)
 
 
 # ---- shapes
