@@ -120,10 +120,9 @@ class Block:
     def live(self, outputs: Sequence[Node]) -> set[Node]:
         """The nodes that these outputs (or effects) need."""
         live = set(outputs)
-        for node in reversed(self.graph.nodes):
-            if node in live or getattr(node.op, "has_effects", False):
-                live.add(node)
-                live.update(node.inputs)
+        for node in Graph("", [], self.graph.nodes, list(outputs)).without_dead().nodes:
+            live.add(node)
+            live.update(node.inputs)
         return live
 
 

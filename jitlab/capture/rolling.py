@@ -6,6 +6,7 @@ body is traced with a symbolic index; where that can't be (NotRolled), everythin
 
 from __future__ import annotations
 
+import types
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from .host import NotReplayable
 from .leaves import Variables
 from .looping import LoopTracer, Names
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome
-from .positions import describe, here, spans
+from .positions import describe, here, is_added, spans
 from .staging import Body, capture_of, follow, if_jump, is_traced, run, tensor_of
 from .symbolic import SymbolicRange
 from .tensor import Tensor
@@ -26,8 +27,8 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from .state import Capture
 
-#: Loops of so many iterations at most are unrolled without a try to roll them (design D5).
-FEW = 16
+#: Loops of so many iterations at most are unrolled without a try to roll them (design D5), unless there are loops in them.
+FEW, FEW_LOOPS = 16, 2
 #: The most that jit_compile=True unrolls, and from where on a warning is given (design D5, semantics §4.4).
 MOST_COMPILED, LARGE = 1000, 50_000
 
@@ -119,7 +120,7 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
     capture = capture_of()
     iterable = tensor_of(iterable)
     variables = Variables(body, orelse)
-    rolled = _rolled(capture, iterable)
+    rolled = _rolled(capture, iterable, FEW_LOOPS if _has_loops(body.__code__) else FEW)
     if rolled is not None:
         count, element, must = rolled
         mark, before = capture.mark(), variables.values(names.assigned)
@@ -156,22 +157,29 @@ def _has_no_number(iterable: Any) -> bool:
     return isinstance(iterable, SymbolicRange)
 
 
-def _rolled(capture: Capture, iterable: Any) -> tuple[int, Callable[[Any], Any], bool] | None:
+def _has_loops(code: types.CodeType) -> bool:
+    """Are there loops in a body? Each of its iterations would have them."""
+    if not {"for_", "while_"}.isdisjoint(code.co_names):
+        return True
+    return any(isinstance(c, types.CodeType) and is_added(c) and _has_loops(c) for c in code.co_consts)
+
+
+def _rolled(capture: Capture, iterable: Any, few: int) -> tuple[int, Callable[[Any], Any], bool] | None:
     """How often a loop runs, its element by the number of the iteration, and whether it has no other form."""
     if isinstance(iterable, SymbolicRange):
         return iterable.count, iterable.at, not any(b.attempt for b in capture.blocks)
     if isinstance(iterable, Counted):
-        if len(iterable) <= FEW or not capture.rolls:
+        if len(iterable) <= few or not capture.rolls:
             return None
         return iterable.count, lambda number: iterable.at(capture, number), False
     if isinstance(iterable, range):
-        if len(iterable) <= FEW or not capture.rolls:
+        if len(iterable) <= few or not capture.rolls:
             return None
         return len(iterable), lambda number: capture.integer(iterable.start + number * iterable.step), False
     if isinstance(iterable, Tensor) and iterable.ndim and capture.rolls:
         must = capture.wants_bools
         length = iterable.shape[0]
-        if must or int(length) > FEW:
+        if must or int(length) > few:
             return length, lambda number: iterable[capture.integer(number)], must
     return None
 
