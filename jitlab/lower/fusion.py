@@ -151,15 +151,14 @@ def _is_work(node: Node) -> bool:
 
 
 def by_library(node: Node, sizes: Sizes, in_body: bool = False) -> bool:
-    """Is this product of matrices a call of a BLAS? Integers, bools, halves and complex numbers have loops of our own, and in
-    a body so have vectors and small matrices."""
+    """Is this product of matrices a call of a BLAS? Integers, bools, halves and complex numbers have loops of our own; so have
+    vectors and, in a body, small matrices."""
     if not sizes.blas or node.dtype not in (np.dtype("f4"), np.dtype("f8")):
         return False
     a, b = node.inputs
-    if in_body:
-        work = int(node.type.size) * int(a.shape[-1])
-        return a.ndim > 1 and b.ndim > 1 and work >= LIBRARY_WORK
-    return bool(node.type.ndim or a.ndim)
+    if a.ndim < 2 or b.ndim < 2 or int(a.shape[-2]) == 1 or int(b.shape[-1]) == 1:
+        return False  # a vector: every element is read once, which loops of ours do as fast as memory
+    return not in_body or int(node.type.size) * int(a.shape[-1]) >= LIBRARY_WORK
 
 
 def operand_root(node: Node) -> Node:
@@ -209,10 +208,8 @@ def _stage(
         gone = tuple(axis in node.op.axes for axis, n in enumerate(x.shape) if int(n) != 1)
         stage = Stage(node, "reduce", space, gone)
     elif isinstance(node.op, Product) and not by_library(node, sizes, block.ordered):
-        space, expr = contraction(node, reader, sizes)
-        stage = Stage(node, "reduce", space, (*(False for _ in space[:-1]), True)) if space else Stage(node, "reduce", (), ())
-        if int(node.inputs[0].shape[-1]) == 1:
-            stage = Stage(node, "reduce", space, tuple(False for _ in space))
+        space, gone, expr = contraction(node, reader, sizes)
+        stage = Stage(node, "reduce", space, gone)
     elif isinstance(node.op, Product):
         for source in node.inputs:
             reader.read(source, _space(source, sizes)[1])
@@ -262,30 +259,50 @@ class _TracingReader(Reader):
         return expr
 
 
-def contraction(node: Node, reader: Reader, sizes: Sizes) -> tuple[tuple[Poly, ...], Expr]:
-    """A product of matrices as a sum over the last of its space's axes: batch, rows, columns, contracted."""
+def contraction(node: Node, reader: Reader, sizes: Sizes) -> tuple[tuple[Poly, ...], tuple[bool, ...], Expr]:
+    """A product of matrices as a sum: its space, which axis of it is summed, and the terms.
+
+    Axes are batch, rows, columns and the summed one; but neighbours in memory come last, so that vectors run along them.
+    """
     from jitlab.ops.arithmetic import Mul
     from jitlab.ops.build import result_dtype
 
     a, b = node.inputs
-    k = a.shape[-1]
-    shape = (*node.shape, k)
-    names = iter(f"a{number}" for number in range(len(shape)))
-    position = [Index() if int(n) == 1 else Index.var(next(names)) for n in shape]
-    batch = position[: node.ndim - (a.ndim > 1) - (b.ndim > 1)]
-    rows = [position[len(batch)]] if a.ndim > 1 else []
-    columns = [position[node.ndim - 1]] if b.ndim > 1 else []
+    batch = [f"z{axis}" for axis in range(node.ndim - (a.ndim > 1) - (b.ndim > 1))]
+    order = [*batch, *(["row"] if a.ndim > 1 else []), *(["column"] if b.ndim > 1 else [])]
+    extents = dict(zip(order, node.shape, strict=True)) | {"sum": a.shape[-1]}
+    order.insert(len(order) - (len(order) > len(batch) and _sums_across(a, b)), "sum")
+    axes = [axis for axis in order if int(extents[axis]) != 1]
+    index = {axis: Index() for axis in order} | {axis: Index.var(f"a{number}") for number, axis in enumerate(axes)}
 
-    def operand(x: Node, matrix: list[Index]) -> Expr:
+    def operand(x: Node, matrix: list[str]) -> Expr:
         lead = batch[len(batch) - (x.ndim - len(matrix)) :] if x.ndim > len(matrix) else []
-        where = [Index() if int(n) == 1 else i for n, i in zip(x.shape, [*lead, *matrix], strict=True)]
+        where = [Index() if int(n) == 1 else index[axis] for n, axis in zip(x.shape, [*lead, *matrix], strict=True)]
         return reader.read(x, tuple(where))
 
-    left = operand(a, [*rows, position[-1]])
-    right = operand(b, [position[-1], *columns])
+    left = operand(a, ["row", "sum"] if a.ndim > 1 else ["sum"])
+    right = operand(b, ["sum", "column"] if b.ndim > 1 else ["sum"])
     assert result_dtype(a, b) == node.dtype
-    space = tuple(sizes.of(n) for n in shape if int(n) != 1)
-    return space, Apply(Mul(), (left, right), node.dtype, sources=node.sources)
+    space = tuple(sizes.of(extents[axis]) for axis in axes)
+    return space, tuple(axis == "sum" for axis in axes), Apply(Mul(), (left, right), node.dtype, sources=node.sources)
+
+
+def _sums_across(a: Node, b: Node) -> bool:
+    """Are neighbours in memory apart along the summed axis?"""
+    if b.ndim > 1 and int(b.shape[-1]) != 1:
+        return not _runs_along(b, b.ndim - 2)
+    return a.ndim > 1 and int(a.shape[-2]) != 1 and not _runs_along(a, a.ndim - 1)
+
+
+def _runs_along(x: Node, axis: int) -> bool:
+    """Is one step along the axis one element in memory (as far as views tell)?"""
+    while isinstance(x.op, View):
+        behind = [base_axis for base_axis, (_, _, seen) in enumerate(x.op.map) if seen == axis]
+        if not behind:
+            return False
+        axis = behind[-1]
+        (x,) = x.inputs
+    return axis == x.ndim - 1
 
 
 def _space(node: Node, sizes: Sizes) -> tuple[tuple[Poly, ...], Position]:

@@ -118,7 +118,6 @@ class Nest:
         passes = self._passes(k)
         short = all(self._extent_value(p.inner) < SHORT for p in passes if p.inner)
         short = short and self._value(self.group.outer[-1]) >= SHORT
-        short = short or (self.ranges is not None and self._lies_across(passes, k))
         if not short:
             self._keep_dear(passes, k)
         body: list[Statement] = []
@@ -130,19 +129,6 @@ class Nest:
             body.extend(nest)
         outer = [(f"a{axis}", n) for axis, n in enumerate(self.group.outer)]
         return self._loops(outer, body, vector=len(outer) - 1 if short else None)
-
-    def _lies_across(self, passes: Sequence[Pass], k: int) -> bool:
-        """Are neighbours in memory on the last outer axis rather than on the inner one?"""
-        if len(passes) > 2 or any(len(p.inner) > 1 for p in passes):
-            return False
-        inner, outer = [], []
-        for p in passes:
-            if p.inner:
-                indices = _indices(p.statements)
-                inner += [i.coefficient(f"a{k}") for i in indices if i.coefficient(f"a{k}").terms]
-                outer += [i.coefficient(f"a{k - 1}") for i in indices if i.coefficient(f"a{k - 1}").terms]
-        far = sum(c.value not in (1, -1) for c in inner[:-1])  # the last index is the position in the reduction itself
-        return far > 0 and all(c == ONE for c in outer)
 
     def _whole(self) -> list[Statement]:
         """A reduction of everything: partial results of blocks, then one of them all; scalar work follows."""
@@ -312,8 +298,8 @@ class Nest:
             return
         node = stage.node
         if isinstance(node.op, Product):
-            _, value = contraction(node, self.reader, self.sizes)
-            op: Reduction = Sum(axes=(0,)) if self.ranges is None else PlainSum(axes=(0,))
+            _, _, value = contraction(node, self.reader, self.sizes)
+            op: Reduction = PlainSum(axes=(0,))
             count: Poly = self.sizes.of(node.inputs[0].shape[-1])
         else:
             op = node.op
