@@ -118,3 +118,14 @@ class OnCopy:
 
 def read_item(x: Any, index: Any) -> Any:
     return x[index]
+
+#: Functions that read or change the world outside the program: each call happens, in its place.
+WORLD: frozenset[Any] = frozenset(
+    getattr(np, name)
+    for name in (
+        "load", "save", "savez", "savez_compressed", "loadtxt", "savetxt", "genfromtxt", "fromfile", "fromregex", "memmap",
+        "seterr", "geterr", "seterrcall", "geterrcall", "setbufsize", "getbufsize", "errstate", "set_printoptions",
+        "get_printoptions", "printoptions", "show_config", "show_runtime", "info", "test",
+    )
+    if hasattr(np, name)
+)  # fmt: skip

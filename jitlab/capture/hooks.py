@@ -19,7 +19,7 @@ from jitlab.ops.table import FUNCTIONS, VIEWS
 from . import rolling, staging
 from .convert import converted
 from .draws import draw
-from .facts import CREATION
+from .facts import CREATION, WORLD
 from .host import is_numpy
 from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
@@ -313,6 +313,9 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
 
 
 def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if _in(function, WORLD):
+        capture.effect(function, None)
+        return function(*args, **kwargs)
     deep_args = [capture.operand(x) for x in args]
     deep_kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
     if any(map(has_tensor, (*deep_args, *deep_kwargs.values()))) or _in(function, CREATION):

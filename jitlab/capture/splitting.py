@@ -21,7 +21,7 @@ _BUILTIN_NAMES = frozenset(dir(builtins))
 #: Builtins that only look at a number or array they are given: nothing is rebound when Python runs them.
 _LOOKING = frozenset({"float", "int", "bool", "complex", "str", "repr", "format", "abs", "round", "len", "max", "min"})
 #: Calls that look at the frame they stand in.
-_FRAME_CALLS = frozenset({"locals", "vars", "dir", "globals", "eval", "exec", "super", "__import__"})
+FRAME_CALLS = frozenset({"locals", "vars", "dir", "globals", "eval", "exec", "super", "__import__"})
 _BINDING = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
 
 _Holes = list[tuple[Callable[[ast.expr], None], ast.expr, bool]]
@@ -163,7 +163,7 @@ def _operands(expression: ast.expr) -> _Holes:
 def _children(node: Any) -> Iterator[tuple[Callable[[ast.expr], None], ast.expr]]:
     match node:
         case ast.Call():
-            if isinstance(node.func, ast.Name) and node.func.id in _FRAME_CALLS:
+            if isinstance(node.func, ast.Name) and node.func.id in FRAME_CALLS:
                 return
             if any(keyword.arg is None for keyword in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
                 return

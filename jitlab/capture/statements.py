@@ -15,7 +15,7 @@ from jitlab.ir import Source
 from .convert import HOOK, Converter
 from .pieces import Namespace, PieceTrace
 from .positions import register, register_wrapper
-from .splitting import Group, Step, may_work, new_name, split
+from .splitting import FRAME_CALLS, Group, Step, may_work, new_name, split
 
 #: The name that holds the value of a displayed expression until it is displayed.
 RESULT = "__jl_result__"
@@ -82,6 +82,8 @@ class Statement:
             for part in ast.walk(node):
                 if isinstance(part, (ast.Yield, ast.YieldFrom)):
                     return "statement", "it yields"
+                if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in FRAME_CALLS:
+                    return "effect", f"{part.func.id} looks at the names around it"
                 if isinstance(part, _SCOPES) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(part)):
                     return "statement", "it binds a name with := inside a comprehension"
             return None
@@ -292,7 +294,7 @@ class CellProgram:
         """Python refuses `break` outside a loop and the like when it compiles, and then so do we."""
         if isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Break, ast.Continue)):
             try:
-                self.compiler(ast.Module([node], []), self.filename, "exec")
+                compile(ast.Module([node], []), self.filename, "exec", dont_inherit=True)
             except SyntaxError:
                 return False
         return True

@@ -75,19 +75,32 @@ class Runner:
         nodes, shown = displayed(nodelist, interactivity)
         flags = getattr(ast, "PyCF_ALLOW_TOP_LEVEL_AWAIT", 0) if self.ip.autoawait else 0
 
+        refused: list[SyntaxError] = []  # what parses, but does not compile: a `return`
+
         def compile_(tree: Any, filename: str, mode: str) -> Any:
-            if not hasattr(compiler, "extra_flags"):
-                return compiler(tree, filename, mode)
-            with compiler.extra_flags(flags):
-                return compiler(tree, filename, mode)
+            try:
+                with compiler.extra_flags(flags) if hasattr(compiler, "extra_flags") else nullcontext():
+                    return compiler(tree, filename, mode)
+            except SyntaxError as error:
+                refused.append(error)
+                raise
 
         async def cell() -> None:
             options = self.always if line is AUTOMATIC else self.parse(line)
-            await self.perform(run, nodes, cell_name, options, shown=shown, compiler=compile_)
+            try:
+                await self.perform(run, nodes, cell_name, options, shown=shown, compiler=compile_)
+            except SyntaxError as error:
+                if error not in refused:
+                    raise
 
         is_waiting = bool(flags) and any(map(waits, nodes))
         _entering.append(cell() if is_waiting else _Driven(cell()))
-        return await self.ip.run_code(ENTER, result, async_=is_waiting)
+        failed = await self.ip.run_code(ENTER, result, async_=is_waiting)
+        if refused and not failed:
+            result.error_before_exec = refused[-1]
+            self.ip.showtraceback((type(refused[-1]), refused[-1], None))
+            return True
+        return failed
 
     def asked(self, nodes: list[ast.stmt], result: Any) -> str | None:
         """The options of this cell, as text; None when IPython shall run it."""

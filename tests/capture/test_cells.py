@@ -271,3 +271,57 @@ def test_error_of_compiled_code_is_numpys_own():
     ran = [e for e in heard if isinstance(e, events.StatementRan)]
     assert [e.lines[0][1] for e in ran] == [2] and "index 9" in ran[0].text
     assert names["a"].tolist() == [0, 2, 4, 6, 8] and "b" not in names
+
+
+def test_files_and_settings_of_numpy_are_read_and_changed_where_they_stand(tmp_path):
+    names = namespace() | {"path": str(tmp_path / "a.npy")}
+    np.save(names["path"], np.ones(5))
+    source = "a = np.load(path) + v\nold = np.seterr(divide='ignore')\nnew = np.geterr()['divide']\nnp.seterr(**old)\nnp.save(path, a)"
+    with np.errstate(divide="warn"):
+        for _ in range(2):
+            run_cell(source, names, "<world>")
+    assert names["a"].tolist() == [1, 3, 5, 7, 9] and np.load(names["path"]).tolist() == [1, 3, 5, 7, 9]
+    assert names["old"]["divide"] == "warn" and names["new"] == "ignore"
+
+
+SPLIT = {
+    "out.append(np.tanh(v).sum())": ["effect"],
+    "state['w'] = state['w'] * 2 + 1": ["effect"],
+    "state['w'] += v[:3]": ["effect"],
+    "print(np.tanh(v).sum(), end='')": ["effect"],
+    "a = float(v.sum()) * 2": ["value"],
+    "a = f'{v.mean():.2f}'": ["value"],
+    "assert (v * 2).sum() > 3": ["statement"],
+    "if (v * 2).sum() > 3:\n    a = v + 1": [],
+    "while (v * 2).sum() < 3:\n    v += 1": [],
+    "for row in x * 2:\n    pass": ["statement"] * 3,
+    "with np.errstate(all='ignore'):\n    a = v / 2": [],
+    "try:\n    a = v / 2\nfinally:\n    b = 1": [],
+    "(a := v * 2) + 1": [],
+}
+
+
+@pytest.mark.parametrize("source", SPLIT)
+def test_numpy_in_a_statement_is_captured_though_python_runs_the_rest(source):
+    names = namespace() | {"out": []}
+    result = CellResult()
+    with contextlib.redirect_stdout(io.StringIO()):
+        run_cell(source, names, "<split>", result=result)
+    assert result.traces and [code for code, _, _ in result.statements] == SPLIT[source]
+    assert not [name for name in names if name.startswith("__jl")]
+
+
+def test_work_before_a_store_is_one_piece_with_what_is_stored():
+    names = namespace() | {"out": []}
+    result = run_cell("a = v * 2\nout.append(np.tanh(a).sum())\nb = a + 1", names, "<joined>")
+    first, second = result.traces
+    assert [node.op.name for node in first.graph.nodes if node.op.name in ("Mul", "Tanh", "Sum")] == ["Mul", "Tanh", "Sum"]
+    assert [node.op.name for node in second.graph.nodes if node.op.name == "AddV2"] == ["AddV2"]
+
+
+def test_blocks_under_errstate_that_raises_run_on_numpy():
+    names = namespace()
+    result = CellResult()
+    with pytest.raises(FloatingPointError):
+        run_cell("with np.errstate(divide='raise'):\n    a = v + 1\n    b = a / (v * 0)", names, "<raise>", result=result)
+    assert not result.traces and {code for code, _, _ in result.statements} == {"errstate"} and "a" in names

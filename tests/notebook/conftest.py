@@ -1,0 +1,27 @@
+"""A real shell with jitlab loaded; lets the tests here import their programs."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from jitlab.notebook.extension import load_ipython_extension, unload_ipython_extension
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="module")
+def ip():
+    """A shell with jitlab loaded; its names outlive a test."""
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    settings.InteractiveShell.colors = "nocolor"
+    shell = InteractiveShell.instance(config=settings)
+    shell.display_pub = CapturingDisplayPublisher(parent=shell)
+    load_ipython_extension(shell)
+    yield shell
+    unload_ipython_extension(shell)
+    InteractiveShell.clear_instance()
