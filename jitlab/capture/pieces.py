@@ -123,6 +123,7 @@ class CellCapture(Capture):
     """A capture whose names are looked up in the user's namespace and in what the piece has assigned so far."""
 
     strict_name = "--strict"
+    wants_bools = False
     trace_class: type[PieceTrace] = PieceTrace
 
     def __init__(self, name: str, namespace: Namespace, *, strict: bool, static: bool) -> None:

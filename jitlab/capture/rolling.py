@@ -85,13 +85,13 @@ def _turn(body: Body, names: Names, stage: Callable[[], Outcome]) -> tuple[Outco
     capture = current_capture()
     if capture is None:
         return run(body), None
-    mark, done = capture.mark(), len(capture.effects.undo)
+    mark, done = _marked(capture), len(capture.effects.undo)
     variables = Variables(body)
     before = variables.values(names.assigned)
     outcome = run(body)
     if not isinstance(outcome, Mixed):
         return outcome, None
-    capture.rollback(mark)
+    _rolled_back(capture, mark)
     capture.effects.back_to(done)
     variables.restore(before)
     with capture.effects.once_more():
@@ -123,13 +123,17 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
     rolled = _rolled(capture, iterable, FEW_LOOPS if _has_loops(body.__code__) else FEW)
     if rolled is not None:
         count, element, must = rolled
-        mark, before = capture.mark(), variables.values(names.assigned)
+        mark, before = _marked(capture), variables.values(names.assigned)
         done = len(capture.effects.undo)
         try:
             tracer = LoopTracer(capture, names, variables, body, count=count, element=element, must=must)
             outcome, stopped = tracer.trace()
             return _ended(outcome, stopped, orelse, names, variables)
-        except (NotRolled, NotReplayable) as refusal:
+        except NotRolled as refusal:
+            if _has_no_number(iterable):
+                raise
+            code, text = refusal.code, str(refusal)
+        except NotReplayable as refusal:
             if must or _has_no_number(iterable):
                 raise
             code, text = refusal.code, str(refusal)
@@ -137,7 +141,7 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
             if must or _has_no_number(iterable):
                 raise
             code, text = "error", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        capture.rollback(mark)
+        _rolled_back(capture, mark)
         capture.effects.back_to(done)
         variables.restore(before)
         _tell(capture, len(iterable), code, text)
@@ -213,6 +217,15 @@ def _unrolled(
         left = Mixed(outcome.broke, outcome.returned, False, outcome.value, outcome.lacking)
         return follow(left, lambda: _unrolled(capture, items, body, names, variables), names.assigned, wanted, variables)
     return None
+
+
+def _marked(capture: Capture) -> Any:
+    """A point to go back to; a piece of a cell keeps what it read from names there, too."""
+    return getattr(capture, "mark_statement", capture.mark)()
+
+
+def _rolled_back(capture: Capture, mark: Any) -> None:
+    getattr(capture, "rollback_statement", capture.rollback)(mark)
 
 
 def _tell(capture: Capture, iterations: int, code: str, text: str) -> None:
