@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Moving, NotRolled, Symbolic, poly
+from jitlab.ir import Extent, Moving, NotRolled, Symbolic, at_least, poly
 from jitlab.ops.arithmetic import Pow
 from jitlab.ops.build import apply, as_node, is_python_number
 from jitlab.ops.elementwise import Cast
@@ -297,8 +297,12 @@ class SymbolicRange:
     @property
     def count(self) -> int:
         """How many iterations; it may come out below 0 where Python's range is empty."""
-        span = self.stop - self.start if self.step > 0 else self.start - self.stop
-        return rounded_up(span, abs(self.step))
+        span = self.stop - self.start if self.rises else self.start - self.stop
+        return rounded_up(span, self.step if self.rises else -self.step)
+
+    @property
+    def rises(self) -> bool:
+        return at_least(self.step, 1)
 
     def at(self, number: int) -> Any:
         """The element of this number (0, 1, ...; the symbol of the loop): an int or a LoopIndex."""
@@ -322,11 +326,13 @@ def symbolic_range(capture: Arrays, *args: Any) -> SymbolicRange:
     numbers = [_as_extent(capture, x) for x in args]
     start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
     step = numbers[2] if len(numbers) == 3 else 1
-    if isinstance(step, Moving):
-        raise NotRolled("index_value", f"the step {step.expr} of a range is not the same in every iteration")
-    if int(step) == 0:
-        raise ValueError("range() arg 3 must not be zero")
-    return SymbolicRange(capture, start, stop, int(step))
+    if not isinstance(step, Moving):
+        if int(step) == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        step = int(step)
+    elif not capture.bounds.proves_unequal(step, 0):
+        raise NotRolled("index_value", f"the step {step.expr} of a range may be 0, or of either sign")
+    return SymbolicRange(capture, start, stop, step)
 
 
 def _as_extent(capture: Arrays, x: Any) -> int:

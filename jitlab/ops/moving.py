@@ -196,7 +196,9 @@ def _wrapped(node: Node, n: int) -> Node:
 
 
 def rounded_up(span: int, stride: int) -> int:
-    """span / stride rounded up, for a span of 0 or more."""
+    """span / stride rounded up, for a stride of 1 or more; 0 or less where the span is."""
+    if isinstance(stride, Moving):
+        return _quotient(span, stride)
     if stride == 1:
         return span
     if not isinstance(span, Moving):
@@ -204,11 +206,20 @@ def rounded_up(span: int, stride: int) -> int:
     rest = dict(span.expr.terms).get((), 0)
     if all(k % stride == 0 for monomial, k in span.expr.terms if monomial):
         return (span - rest) // stride + -(-rest // stride)
+    return _quotient(span, stride)
+
+
+def _quotient(span: int, stride: int) -> int:
+    """The same as a symbol that is found at run time."""
     bounds = _bounds()
-    most = bounds.greatest(span)
+    most, narrowest = bounds.greatest(span), bounds.least(stride)
     quotient = _once(FloorDiv(), _number(span + (stride - 1)), _number(stride))
-    length = define(quotient, 0, None if most is None else -(-most // stride))
-    bounds.assume(poly(span) + Poly.constant(stride - 1) - poly(length).scale(stride))
+    length = define(
+        quotient,
+        0 if bounds.proves_nonnegative(span) else None,
+        None if most is None else max(-(-most // (narrowest or 1)), 0),
+    )
+    bounds.assume(poly(span) + poly(stride) - ONE - poly(length) * poly(stride))
     return length
 
 

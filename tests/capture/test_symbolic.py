@@ -69,6 +69,23 @@ def test_reversed_ranges_and_steps():
     check(back, vector(), vector())
 
 
+def test_steps_that_move():
+    def sieve(do, flags):
+        n = flags.shape[0]
+
+        def prime(i, flags):
+            def cross(j, flags):
+                flags[j] += 1
+
+            do.loop(cross, (i * i, n, i), flags)
+            do.loop(cross, (n - 1, i, -i), flags)
+
+        do.loop(prime, (2, n), flags)
+
+    do = check(sieve, np.zeros(60, np.int64))
+    assert "Position" not in operations(do.bodies[-1])
+
+
 def test_negative_subscripts_wrap():
     def wrap(do, x, y):
         def body(i, x, y):
