@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from jitlab.ir import Cluster, Copy, Edge, KernelInfo, Node, is_operation
@@ -25,7 +26,7 @@ class Lowered:
     cluster: Cluster
     program: Program
     inputs: list[Node]  # one for each Program input, constants that are arrays among them
-    outputs: list[Node]
+    outputs: list[Node]  # one for each Program output
     constants: list[Constant]  # values of the Program's scalars, in order
     symbol_values: dict[str, int]
     strides: dict[str, tuple[int, int]]  # symbol -> (input, axis)
@@ -33,19 +34,24 @@ class Lowered:
     boundaries: list[Edge] = field(default_factory=list)
     copies: list[Node] = field(default_factory=list)  # inputs to be made contiguous first
     kept: list[Copy] = field(default_factory=list)  # what the Program copies although NumPy changes it in place
+    in_place: dict[Node, Node] = field(default_factory=dict)  # outputs of the cluster that are inputs it has overwritten
 
 
 def lower(
-    cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True
-) -> Lowered:
-    """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster; `blas`: may it be called?"""
+    cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True,
+    donated: AbstractSet[Node] = frozenset(),
+) -> Lowered:  # fmt: skip
+    """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster; `blas`: may it be called?
+
+    `donated`: inputs that nobody wants after the call: each is memory of its own, which no other input shares.
+    """
     given = dict(zip(cluster.inputs, layouts, strict=True))
     wanted: set[Node] = set()
     copies: list[Node] = []
     while True:
         shared = Shared(Sizes(cluster.nodes, values, blas=blas), given, level, wanted)
         try:
-            lowered = _lower(cluster, shared)
+            lowered = _lower(cluster, shared, donated - set(copies))
         except Unreadable as unreadable:  # it has to lie in memory, row after row
             node = unreadable.node
             while node in shared.captured:
@@ -62,9 +68,9 @@ def lower(
         return lowered
 
 
-def _lower(cluster: Cluster, shared: Shared) -> Lowered:
-    outputs = list(dict.fromkeys(cluster.outputs))
-    writer = BlockWriter(shared, Block(with_items(cluster.nodes), outputs, list(cluster.inputs)))
+def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node]) -> Lowered:
+    wanted = list(dict.fromkeys(cluster.outputs))
+    writer = BlockWriter(shared, Block(with_items(cluster.nodes), wanted, list(cluster.inputs), set(donated)))
     own = set(cluster.nodes)
     kernels: list[Kernel] = []
     infos: list[KernelInfo] = []
@@ -74,6 +80,9 @@ def _lower(cluster: Cluster, shared: Shared) -> Lowered:
         groups.append(group)
         kernels.append(kernel)
         infos.append(_info(kernel, cluster, [node for node in nodes if node in own], shared.sizes))
+    places = {shared.inputs[node]: node for node in donated if node in shared.inputs}
+    in_place = {node: places[writer.buffers[node]] for node in wanted if writer.buffers[node] in places}
+    outputs = [node for node in wanted if node not in in_place]
     program = Program(
         list(shared.inputs.values()),
         [writer.buffers[node] for node in outputs],
@@ -88,7 +97,7 @@ def _lower(cluster: Cluster, shared: Shared) -> Lowered:
     sizes = shared.sizes
     return Lowered(
         cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
-        infos, boundaries(groups, shared.level), kept=shared.copies,
+        infos, boundaries(groups, shared.level), kept=shared.copies, in_place=in_place,
     )  # fmt: skip
 
 

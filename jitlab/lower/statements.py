@@ -77,7 +77,8 @@ class BlockWriter:
             if node not in made or is_control(node) or (self.block.ordered and not node.ndim):
                 continue
             if node in arranged.in_place:
-                self.buffers[node] = self.buffers[arranged.in_place[node]]
+                base = arranged.in_place[node]
+                self.buffers[node] = self.buffers[base] if base in self.buffers else self.shared.input(base)
             elif node in arranged.stored or node in elsewhere or not isinstance(node.op, Reduction):
                 self.buffers[node] = self.shared.allocate(node, node in outputs)
 

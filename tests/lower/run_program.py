@@ -46,16 +46,18 @@ class OutOfRange(Exception):
 def run_lowered(lowered, arrays):
     """The outputs of a lowered cluster for contiguous inputs (in the order of the cluster's inputs)."""
     program = lowered.program
-    given = dict(zip(lowered.cluster.inputs, arrays, strict=True))
+    values = dict(zip(lowered.cluster.inputs, arrays, strict=True))
     machine = Machine(program, {s: lowered.symbol_values[s] for s in program.symbols})
     for buffer, node in zip(program.inputs, lowered.inputs, strict=True):
-        value = given[node] if node in given else node.op.value
+        value = values[node] if node in values else node.op.value
         machine.memory[buffer.name] = np.array(value, buffer.dtype).reshape(-1)
     for (name, _), op in zip(program.scalars, lowered.constants, strict=True):
         machine.scalars[name] = op.numpy()
     with np.errstate(all="ignore"):
         machine.run()
     places = [(machine.memory[b.name], node) for b, node in zip(program.outputs, lowered.outputs, strict=True)]
+    names = {node: b.name for b, node in zip(program.inputs, lowered.inputs, strict=True)}
+    places += [(machine.memory[names[base]], node) for node, base in lowered.in_place.items()]
     results = {node: flat.reshape([int(n) for n in node.shape])[()] for flat, node in places}
     return [results[node] for node in lowered.cluster.outputs]
 
