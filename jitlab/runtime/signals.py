@@ -37,9 +37,14 @@ def run_to_end(code: Compiled, context: np.ndarray) -> int | None:
     while status == codegen.PAUSED:  # back in Python: signals are looked after here
         status = code.run(pointer)
     if status == codegen.STOPPED:
-        at = codegen.ContextLayout.ERROR
-        restore = ctypes.pythonapi.PyErr_Restore
-        restore.restype, restore.argtypes = None, [ctypes.c_void_p] * 3
-        restore(*(int(word) or None for word in context[at : at + 3]))  # ctypes raises what is set after the call
-        raise AssertionError("stopped without an exception")
+        raise_stopped(context)
     return None if status == codegen.DONE else status - codegen.FAILED
+
+
+def raise_stopped(context: np.ndarray) -> None:
+    """Raise the exception that a signal's handler raised while code ran from this context."""
+    at = codegen.ContextLayout.ERROR
+    restore = ctypes.pythonapi.PyErr_Restore
+    restore.restype, restore.argtypes = None, [ctypes.c_void_p] * 3
+    restore(*(int(word) or None for word in context[at : at + 3]))  # ctypes raises what is set after the call
+    raise AssertionError("stopped without an exception")

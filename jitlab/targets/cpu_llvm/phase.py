@@ -63,7 +63,7 @@ class _Writer(Reductions):
         fn.attributes = "noinline nounwind"
         fn.linkage = "internal"
         super().__init__(layout, phase, fn)
-        self.turns = 0  # Repeats around
+        self.turns = 0 if phase.outer is not None else 1  # loops around that look at the clock: all but a phase's own
         self.spent: str | None = None  # memory of the count of steps since the last look at the clock
         self.stopped: str | None = None  # the block that leaves because a signal's handler raised
 
