@@ -15,7 +15,7 @@ import numpy as np
 
 from jitlab import costs, events
 from jitlab.ir import Cluster, Clustering, Node, Plan, Sources, plain
-from jitlab.ir.program import Buffer, For, Gemm, Statement, expressions, work
+from jitlab.ir.program import Buffer, For, Gemm, If, Repeat, Statement, expressions, work
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
 from jitlab.targets.cpu_llvm.entry import DATA, Argument, Launch, Result, Warm, layout_is_known
@@ -30,6 +30,9 @@ BUDGET = 100_000_000
 
 #: Operations on elements in one chunk of an outer loop, about.
 CHUNK_STEPS = 1 << 18
+
+#: For estimates: the turns of a loop without a count.
+UNKNOWN_TURNS = 100
 
 #: How an array lies in memory, in words.
 LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "strided"}
@@ -191,7 +194,7 @@ class Executable:
         with np.errstate(all="ignore"):
             for node in cluster.nodes:
                 try:
-                    own[node] = node.op.numpy(*(own[source] for source in node.inputs))
+                    own[node] = self._value(node, own)
                 except IndexError as error:
                     raise IndexError(f"{error}{where}") from None
         raise AssertionError(f"a check failed that NumPy passes{where}")
@@ -287,16 +290,21 @@ class Executable:
 
     def _run_host(self, node: Node, values: dict[Node, Any]) -> None:
         if not events.active():
-            values[node] = node.op.numpy(*(values[source] for source in node.inputs))
+            values[node] = self._value(node, values)
             return
         started = time.perf_counter_ns()
-        values[node] = node.op.numpy(*(values[source] for source in node.inputs))
+        values[node] = self._value(node, values)
         events.send(
             events.HostOperationRan(
                 cell=events.current_cell(), function=self.function, trace=self.trace, operation=node.name,
                 op=node.op.name, start_ns=started, duration_ns=time.perf_counter_ns() - started,
             )
         )  # fmt: skip
+
+    def _value(self, node: Node, values: Mapping[Node, Any]) -> Any:
+        """An operation's value as NumPy makes it; a loop or branch runs op by op."""
+        arrays = tuple(values[source] for source in node.inputs)
+        return node.op.run(self._values, arrays) if hasattr(node.op, "graphs") else node.op.numpy(*arrays)
 
 
 @contextmanager
@@ -412,12 +420,19 @@ def _steps(statements: Sequence[Statement], sizes: Mapping[str, int]) -> int:
     """Operations on elements in one run of the statements, about; what an expression shares counts once."""
     total = 0
     for s in statements:
+        own = 1 + int(sum(work(e) for e in expressions(s)))
         if isinstance(s, For):
-            total += min(i.const.evaluate(sizes) for i in s.extent if not i.vars) * _steps(s.body, sizes)
+            known = [max(i.const.evaluate(sizes), 0) for i in s.extent if not i.vars]
+            total += min(known, default=1) * _steps(s.body, sizes)
+        elif isinstance(s, Repeat):
+            times = UNKNOWN_TURNS if s.count is None else max(s.count.evaluate(sizes), 0)
+            total += times * (own + _steps(s.before, sizes) + _steps(s.body, sizes))
+        elif isinstance(s, If):
+            total += own + max(_steps(s.then, sizes), _steps(s.orelse, sizes))
         elif isinstance(s, Gemm):
             total += s.m.evaluate(sizes) * s.n.evaluate(sizes) * s.k.evaluate(sizes) // 8
         else:
-            total += 1 + int(sum(work(e) for e in expressions(s)))
+            total += own
     return total
 
 
