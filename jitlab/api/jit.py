@@ -25,6 +25,7 @@ from jitlab.capture import (
     Leaf,
     NotReplayable,
     PathCapture,
+    Refusal,
     Signature,
     Telling,
     Trace,
@@ -69,7 +70,8 @@ class Jit:
         self._last: CallTrace | None = None
         self._paths: dict[Any, list[Trace]] = {}  # of capture mode "trace"
         self._traces: dict[Any, list[CallTrace]] = {}
-        self._refused: dict[Any, tuple[str, str]] = {}  # signatures that cannot be recorded whole, and why
+        self._refused: dict[Any, Refusal] = {}  # signatures that cannot be recorded whole, and why
+        self._failed: set[Any] = set()  # signatures whose recording ended with an error of the program's
         self._history: list[CallTrace] = []
         self._count = self._clock = 0
         self._lock = threading.RLock()
@@ -146,15 +148,15 @@ class Jit:
                 trace.last_call = self._clock = self._clock + 1
                 return self._perform(trace, values, *gathered)
         if key in self._refused:
-            return self._run_in_pieces(values, *self._refused[key])
+            return self._run_in_pieces(values, self._refused[key])
         try:
             with self._lock:
                 trace = self._record(key, values)
         except _Refused as refusal:
-            return self._run_in_pieces(values, refusal.code, refusal.text)
+            return self._run_in_pieces(values, refusal.refusal)
         gathered = trace.gather(values)
         if gathered is None:
-            return self._run_in_pieces(values, "value", "what it reads changes while it is read")
+            return self._run_in_pieces(values, Refusal("value", "what it reads changes while it is read"))
         self._last = trace
         return self._perform(trace, values, *gathered)
 
@@ -173,7 +175,7 @@ class Jit:
             for generator, state in states:
                 set_random_state(generator, state)
             code = refusal.code if isinstance(refusal, NotReplayable) else "error"
-            return self._run_as_python(values, code, str(refusal).split("\n")[0])
+            return self._run_as_python(values, Refusal(code, str(refusal).split("\n")[0]))
         if started:
             duration = time.perf_counter_ns() - started
             trace.costs.ran(duration)
@@ -184,7 +186,7 @@ class Jit:
             )
         return result
 
-    def _run_in_pieces(self, values: tuple[Any, ...], reason: str, what: str) -> Any:
+    def _run_in_pieces(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         """What cannot be recorded whole is recorded statement by statement, with Python between."""
         args, kwargs = self._signature.call_form(values)
         function = self.python_function
@@ -196,11 +198,11 @@ class Jit:
             elif isinstance(vars(type(function)).get("__call__"), types.FunctionType):
                 args, function = (function, *args), type(function).__call__
             else:
-                return self._run_as_python(values, reason, what)
+                return self._run_as_python(values, refusal)
         if self._body is None:
             self._body = body_of(function) or False
         if not self._body:
-            return self._run_as_python(values, reason, what)
+            return self._run_as_python(values, refusal)
         bound = inspect.signature(function, follow_wrapped=False).bind(*args, **kwargs)
         bound.apply_defaults()
         return run_body(self._body, bound.arguments, self._compiled, Telling(self.name))
@@ -208,7 +210,7 @@ class Jit:
     def _compiled(self, trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
         return compile_trace(trace, self._stages)
 
-    def _run_as_python(self, values: tuple[Any, ...], reason: str, what: str) -> Any:
+    def _run_as_python(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         args, kwargs = self._signature.call_form(values)
         started = time.perf_counter_ns()
         try:
@@ -217,8 +219,9 @@ class Jit:
             if events.active():
                 events.send(
                     events.StatementRan(
-                        cell=events.current_cell(), reason=reason, text=f"{self.name}: {what}",
-                        lines=spans(self._definition()), start_ns=started, duration_ns=time.perf_counter_ns() - started,
+                        cell=events.current_cell(), reason=refusal.code, text=f"{self.name}: {refusal.text}",
+                        lines=spans(refusal.source or self._definition()), start_ns=started,
+                        duration_ns=time.perf_counter_ns() - started,
                     )
                 )  # fmt: skip
 
@@ -238,7 +241,7 @@ class Jit:
         except Exception as error:
             if self.options.fullgraph:
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
-            raise self._refuse(key, *reason_of(error)) from None
+            raise self._refuse(key, reason_of(error)) from None
         with costs.spending():
             trace.run = compile_trace(trace, self._stages)
         self._count += 1
@@ -250,16 +253,19 @@ class Jit:
         while len(self._history) > config.max_traces:
             self._forget_oldest()
         if len(known) > MOST_TRACES:
-            self._refuse(key, "retraced", f"it was captured {MOST_TRACES} times and never fitted again")
+            self._refuse(key, Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again"))
             known.clear()
         return trace
 
-    def _refuse(self, key: Any, code: str, text: str) -> _Refused:
-        if code != "error":
-            self._refused[key] = code, text
+    def _refuse(self, key: Any, refusal: Refusal) -> _Refused:
+        if refusal.code != "error" or key in self._failed:
+            self._refused[key] = refusal
             while len(self._refused) > config.max_traces:
                 del self._refused[next(iter(self._refused))]
-        return _Refused(code, text)
+        self._failed.add(key)  # an error may be of these values alone; the second one is believed
+        if len(self._failed) > config.max_traces:
+            self._failed.clear()
+        return _Refused(refusal)
 
     def _forget_oldest(self) -> None:
         """The trace that was called longest ago makes room."""
@@ -299,14 +305,14 @@ class PathJit(Jit):
         except Foreign as foreign:
             return self._foreign(values, "foreign_type", foreign.what)
         if key in self._refused:
-            return self._run_as_python(values, *self._refused[key])
+            return self._run_as_python(values, self._refused[key])
         trace = next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
         if trace is None:
             try:
                 with self._lock:
                     trace = self._record_path(key, values, leaves)
             except _Refused as refusal:
-                return self._run_as_python(values, refusal.code, refusal.text)
+                return self._run_as_python(values, refusal.refusal)
         trace.last_call = self._clock = self._clock + 1
         trace.costs.called()
         states = [(generator, random_state(generator)) for generator in trace.generators]
@@ -329,7 +335,7 @@ class PathJit(Jit):
     def _foreign(self, values: tuple[Any, ...], code: str, what: str) -> Any:
         if self.options.fullgraph:
             raise refusal_error(self.name, self.options.capture_mode, EndPiece(code, what), self._definition())
-        return self._run_as_python(values, code, what)
+        return self._run_as_python(values, Refusal(code, what))
 
     def _record_path(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace:
         started = time.perf_counter_ns()
@@ -346,12 +352,14 @@ class PathJit(Jit):
         except (EndPiece, NotReplayable, errors.JitlabError) as error:
             if self.options.fullgraph:
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
-            code, text = (error.code, str(error)) if isinstance(error, NotReplayable) else reason_of(error)
-            raise self._refuse(key, code, text) from None
+            known = Refusal(error.code, str(error)) if isinstance(error, NotReplayable) else reason_of(error)
+            raise self._refuse(key, known) from None
         with costs.spending():
             trace.run = compile_trace(trace, self._stages)
         self._count += 1
-        self.ledger.traced(trace, leaves_of(self._signature.names, values), costs, None, started)
+        known_paths = self._paths.get(key)
+        misfit = known_paths[-1].misfit(leaves) if known_paths else None
+        self.ledger.traced(trace, leaves_of(self._signature.names, values), costs, misfit, started)
         self._paths.setdefault(key, []).append(trace)
         kept = [(known, where) for where, traces in self._paths.items() for known in traces]
         if len(kept) > config.max_traces:
@@ -364,9 +372,9 @@ class PathJit(Jit):
 class _Refused(Exception):
     """A call that cannot be recorded whole."""
 
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
-        self.code, self.text = code, text
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.text)
+        self.refusal = refusal
 
 
 def _with_origins(trace: CallTrace) -> tuple[Leaf, ...]:

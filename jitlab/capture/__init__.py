@@ -1,6 +1,6 @@
 """From unmodified Python and NumPy to a Graph: converted source, Tensors, signatures, traces, cells."""
 
-from .bodies import Body, Telling, body_of, reason_of, run_body
+from .bodies import Body, Telling, body_of, run_body
 from .calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
 from .changes import Change, Leaf, changes, distance, leaves_of
 from .convert import find_definition
@@ -10,7 +10,7 @@ from .host import NotReplayable
 from .paths import PathCapture, record_path
 from .pieces import EndPiece
 from .positions import cell_names, describe, spans, user_traceback
-from .refusals import refusal_error
+from .refusals import Refusal, reason_of, refusal_error
 from .signature import Foreign, Signature, changed_container, key_of, substitute
 from .state import Capture, current_capture
 from .tensor import Tensor
@@ -28,6 +28,7 @@ __all__ = [
     "Leaf",
     "NotReplayable",
     "PathCapture",
+    "Refusal",
     "Signature",
     "Telling",
     "Tensor",

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from jitlab import events
-from jitlab.errors import InvalidArgumentError, JitlabError
+from jitlab.errors import InvalidArgumentError
 from jitlab.ir import interpret, is_operation
 
 from .bodycode import (
@@ -42,8 +42,9 @@ from .flow import HOOK
 from .gathering import Place
 from .hooks import HOOKS
 from .host import NotReplayable
-from .pieces import MISSING, EndPiece, PieceTrace, StaticNeeded, finish_piece
+from .pieces import MISSING, PieceTrace, StaticNeeded, finish_piece
 from .positions import spans
+from .refusals import reason_of
 from .trace import Trace
 
 Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
@@ -246,7 +247,8 @@ class Run:
                 except Exception as error:
                     capture.rollback_statement(marked)
                     capture.refused = None
-                    reason = reason_of(error)
+                    refusal = reason_of(error)
+                    reason = refusal.code, refusal.text
                     break
                 length += 1
                 if result is not None:
@@ -340,17 +342,6 @@ class Telling:
         )  # fmt: skip
 
 
-def reason_of(error: Exception) -> tuple[str, str]:
-    """Why what was being captured has to run as Python: a code and a sentence."""
-    if isinstance(error, EndPiece):
-        return error.code, error.text
-    if isinstance(error, InvalidArgumentError):
-        return "no_loop_body", error.what
-    if isinstance(error, JitlabError):
-        return "value", error.what
-    return "error", f"{type(error).__name__}: {error}"
-
-
 def _interpreted(trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
     return lambda inputs: interpret(trace.graph, inputs)
 
@@ -374,4 +365,4 @@ def run_body(body: Body, arguments: dict[str, Any], executor: Executor, telling:
     return frame.get(RESULT)
 
 
-__all__ = ["Body", "Telling", "body_of", "reason_of", "run_body"]
+__all__ = ["Body", "Telling", "body_of", "run_body"]

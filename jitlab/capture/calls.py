@@ -135,6 +135,10 @@ class CallCapture(CellCapture):
                     pass
         self.reads[key] = Read(leaf, fetch, kind, want, slot=place.get("slot", -1), input=place.get("input", -1))
 
+    def effect(self, function: Any, owner: Any) -> None:
+        if function is not np.errstate:  # the syntax has been seen: it only asks for silence
+            super().effect(function, owner)
+
     def before_call(self, function: Any) -> None:
         refuse_syntax(function)
         super().before_call(function)

@@ -44,6 +44,11 @@ class Hooks:
         return value if capture is None else capture.load_name(value, name)
 
     def attribute(self, owner: Any, name: str) -> Any:
+        getter = _python_property(type(owner), name)
+        if getter is not None:
+            capture = current_capture()
+            if capture is not None:
+                return capture.load_property(getter, owner, name)
         value = getattr(owner, name)
         if type(value) in _NEVER_ARRAYS and type(owner) is types.ModuleType:
             return value
@@ -365,6 +370,7 @@ def _without_effects(builtin: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that works on Tensors as it does on arrays."""
 
     def called(capture: Capture, *args: Any, **kwargs: Any) -> Any:
+        capture.before_builtin(builtin, args)
         result = builtin(*map(capture.deep_value, args), **kwargs)
         return capture.made(result) if isinstance(result, (list, dict, set)) else result
 
@@ -411,6 +417,21 @@ def has_array(x: Any) -> bool:
     if isinstance(x, np.ndarray):
         return True
     return isinstance(x, (list, tuple)) and any(map(has_array, x))
+
+
+def _python_property(kind: type, name: str) -> Any:
+    """The user's function behind a property, or behind attributes that are made up; None for what is simply there."""
+    key = kind, name
+    if key not in _properties:
+        found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        getter = found.fget if isinstance(found, property) else getattr(kind, "__getattr__", None) if found is None else None
+        while len(_properties) > 1000:
+            _properties.pop(next(iter(_properties)))
+        _properties[key] = getter if getter is not None and _is_user_function(getter) else None
+    return _properties[key]
+
+
+_properties: dict[tuple[type, str], Any] = {}
 
 
 def _is_user_function(function: Any) -> bool:

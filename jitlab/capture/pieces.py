@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import builtins
-import dis
+import sys
 import types
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Extent, Source
+from jitlab.ops.base import Unsupported
 
 from .arrays import Input, current
 from .changes import Leaf
 from .convert import HOOK
 from .facts import ReflectedUfunc, is_foreign
 from .gathering import Constants, Moving, Place, Read, gather_function
-from .hooks import HOOKS
+from .hooks import HOOKS, call_user
 from .host import NotReplayable
+from .indices import has_number, index_code, index_now, index_text
 from .number import Number, derived
-from .positions import here, is_converted
+from .positions import here, is_converted, is_user_file
+from .purity import BY_VALUE, HAS_EFFECTS, ITERABLES, PLAIN_OPERANDS, assigns_outside, is_pure
 from .state import Capture, Mark
 from .tensor import Cell, Tensor
 from .trace import Build, Structure, Trace, depends_on_layout, shared_outputs
 
 Namespace = dict[str, Any]
+
+#: The modules that run what is captured: what is above them on the stack is not.
+_DRIVERS = frozenset(f"jitlab.capture.{name}" for name in ("cells", "bodies", "calls", "pieces"))
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<nothing>"})()
 
@@ -302,14 +309,14 @@ class CellCapture(Capture):
         return container
 
     def effect(self, function: Any, owner: Any) -> None:
-        if id(owner) in self.made_now or _is_pure(function, owner):
+        if id(owner) in self.made_now or is_pure(function, owner):
             return
         name = getattr(function, "__qualname__", type(function).__name__)
         raise EndPiece("effect", f"{name} may do more than give a result")
 
     def before_call(self, function: Any) -> None:
         """A function of the user's is about to run converted: it may assign no global or outer name."""
-        name = _assigns_outside(function.__code__)
+        name = assigns_outside(function.__code__)
         if name:
             raise EndPiece("effect", f"{function.__name__} assigns {name}")
 
@@ -320,9 +327,45 @@ class CellCapture(Capture):
         raise EndPiece("compiled_function", f"{function.name} is compiled by itself")
 
     def iterate(self, iterable: Any) -> Iterator[Any]:
-        if not isinstance(iterable, _ITERABLES):
+        if not isinstance(iterable, ITERABLES):
             raise EndPiece("effect", f"it iterates over a {type(iterable).__name__}")
         return super().iterate(iterable)
+
+    def load_property(self, getter: Any, owner: Any, name: str) -> Any:
+        if getattr(getter, "__name__", "") == "__getattr__":
+            if name in getattr(owner, "__dict__", ()):
+                return self.load_attribute(getattr(owner, name), owner, name)
+            raise EndPiece("effect", f"a {type(owner).__name__} makes its attributes up")
+        return call_user(self, getter, (owner,), {})
+
+    def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
+        for x in args:
+            if isinstance(x, (Tensor, Number, Extent, *PLAIN_OPERANDS)) or callable(x) or isinstance(x, np.dtype):
+                if builtin in (id, hash) and not isinstance(x, BY_VALUE):
+                    raise EndPiece("value", f"it asks for the {builtin.__name__} of an object")
+            else:
+                raise EndPiece("effect", f"{builtin.__name__} of a {type(x).__name__} is Python's")
+
+    def before_read(self, cell: Cell) -> None:
+        super().before_read(cell)
+        self._only_captured_code()
+        if self.moving and cell.input is not None:
+            self._check_apart(cell.input, writing=False)
+
+    def _only_captured_code(self) -> None:
+        """Code of the user's that is not captured (an operator of a class, say) may do more than work on arrays."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and not is_converted(frame.f_code) and frame.f_globals.get("__name__") not in _DRIVERS:
+            if is_user_file(frame.f_code.co_filename):
+                name, line = frame.f_code.co_name, frame.f_lineno
+                raise EndPiece("effect", f"{name} in line {line} is not captured, and works on arrays")
+            frame = frame.f_back
+
+    def _host(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None) -> Any:
+        name = getattr(function, "__name__", type(function).__name__)
+        if name in HAS_EFFECTS or any(map(_is_callback, (*args, *kwargs.values()))):
+            raise EndPiece("effect", f"np.{name} may do more than give a result")
+        return super()._host(function, args, kwargs, refusal)
 
     # ---- numbers
     def function_name(self, function: Any) -> str:
@@ -387,7 +430,11 @@ class CellCapture(Capture):
                     assert known._cell.input is not None
                     self.computed[id(known._cell.input)] = result
                 return known
+        if getattr(function, "__name__", "") in HAS_EFFECTS or any(map(_is_callback, (*args, *kwargs.values()))):
+            raise EndPiece("effect", f"np.{function.__name__} may do more than give a result")
         result = function(*self._known(args), **self._known(kwargs))
+        if function is np.errstate:
+            return result
         if not isinstance(result, (np.ndarray, np.generic, bool, int, float, complex, str, tuple, list, np.dtype, type(None))):
             raise EndPiece("effect", f"{function.__name__} makes a {type(result).__name__}")
         return result
@@ -430,14 +477,14 @@ class CellCapture(Capture):
     def moving_view(self, x: Tensor, index: Any) -> Tensor | None:
         """`x[index]` with Numbers in the index, of an outer array that the piece has not written: an input of its own."""
         base = x._cell.input
-        if not _has_number(index) or self.static or base is None or id(base) in self.computed:
+        if not has_number(index) or self.static or base is None or id(base) in self.computed:
             return None
         if x._path or x._cell.written or x.is_scalar:
             return None
-        key = f"{self.inputs.index(base)}:{_index_text(index)}"
+        key = f"{self.inputs.index(base)}:{index_text(index)}"
         known = self.moving.get(key)
         if known is None:
-            real = base.value[_index_now(index)]
+            real = base.value[index_now(index)]
             if not isinstance(real, (np.ndarray, np.generic)):
                 return None
             tensor = self.add_input(real, f"{base.path}_part", captured=True)
@@ -447,11 +494,6 @@ class CellCapture(Capture):
             known = self.moving[key] = MovingView(input, base, index, key)
             self.keep.append(real)
         return known.input.tensor
-
-    def before_read(self, cell: Cell) -> None:
-        super().before_read(cell)
-        if self.moving and cell.input is not None:
-            self._check_apart(cell.input, writing=False)
 
     def before_write(self, cell: Cell) -> None:
         super().before_write(cell)
@@ -609,7 +651,7 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     written_bases = {id(m.base) for m in capture.moving.values() if m.base.tensor._cell.written}
     moving = [
         Moving(
-            positions[id(m.input)], positions[id(m.base)], _index_code(m.index, capture.constants),
+            positions[id(m.input)], positions[id(m.base)], index_code(m.index, capture.constants),
             tuple(map(int, m.input.node.shape)), id(m.base) in written_bases,
         )
         for m in capture.moving.values()
@@ -646,89 +688,8 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     return trace
 
 
-# ---- what may be called
-
-_ITERABLES: tuple[type, ...] = (
-    Tensor, list, tuple, dict, set, frozenset, range, str, bytes, zip, enumerate, map, filter, reversed, types.GeneratorType,
-    type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter(())), type(iter(range(0))),
-)  # fmt: skip
-_PURE_MODULES = frozenset({"math", "cmath", "operator", "itertools", "_operator"})
-_OURS = frozenset({"jit_scope", "grad", "value_and_grad", "gradients"})
-_READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
-
-
-def _is_pure(function: Any, owner: Any) -> bool:
-    """No effect on Python objects: functions of mathematics, methods of immutable objects, reading methods of containers."""
-    module = getattr(function, "__module__", None) or ""
-    if module in _PURE_MODULES or module.split(".")[0] == "scipy" or hasattr(owner, "__jitlab_tensor__"):
-        return True
-    if module.split(".")[0] == "jitlab":
-        return getattr(function, "__name__", "") in _OURS
-    if isinstance(owner, (str, bytes, int, float, complex, tuple, range, frozenset)) and not isinstance(owner, type):
-        return True
-    if isinstance(owner, (list, dict, set)):
-        return getattr(function, "__name__", "") in _READING
-    if isinstance(function, type):
-        return issubclass(function, tuple) or function in (slice, range, frozenset, complex, np.dtype)
-    return isinstance(owner, types.ModuleType) and owner.__name__ in _PURE_MODULES
-
-
-_outside: dict[int, tuple[types.CodeType, str]] = {}
-
-
-def _assigns_outside(code: types.CodeType) -> str:
-    """The first global or outer name that a function assigns, "" for none."""
-    if id(code) not in _outside:
-        free = set(code.co_freevars)
-        _outside[id(code)] = code, next(
-            (
-                str(step.argval)
-                for step in dis.get_instructions(code)
-                if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_DEREF" and step.argval in free)
-            ),
-            "",
-        )
-    return _outside[id(code)][1]
-
-
-# ---- indices that move
-
-
-def _index_text(index: Any) -> str:
-    if isinstance(index, tuple):
-        return "(" + ",".join(map(_index_text, index)) + ")"
-    if isinstance(index, slice):
-        return ":".join(map(_index_text, (index.start, index.stop, index.step)))
-    return index.text if isinstance(index, Number) else repr(index)
-
-
-def _index_code(index: Any, constants: Constants) -> str:
-    """The index as Python text over the numbers."""
-    if isinstance(index, tuple):
-        return "(" + "".join(_index_code(part, constants) + ", " for part in index) + ")"
-    if isinstance(index, slice):
-        return f"slice({', '.join(_index_code(part, constants) for part in (index.start, index.stop, index.step))})"
-    return index.text if isinstance(index, Number) else constants.text(index)
-
-
-def _has_number(index: Any) -> bool:
-    if isinstance(index, tuple):
-        return any(map(_has_number, index)) and not any(isinstance(part, (Tensor, list, np.ndarray)) for part in index)
-    if isinstance(index, slice):
-        return any(isinstance(bound, Number) for bound in (index.start, index.stop, index.step))
-    return isinstance(index, Number)
-
-
-def _index_now(index: Any) -> Any:
-    return _index_at(index, lambda number: number.value)
-
-
-def _index_at(index: Any, value: Callable[[Number], Any]) -> Any:
-    if isinstance(index, tuple):
-        return tuple(_index_at(part, value) for part in index)
-    if isinstance(index, slice):
-        return slice(*(_index_at(part, value) for part in (index.start, index.stop, index.step)))
-    return value(index) if isinstance(index, Number) else index
+def _is_callback(x: Any) -> bool:
+    return isinstance(x, (types.FunctionType, types.MethodType))
 
 
 def _is_kept(input: Input, structure: Structure) -> bool:

@@ -1,12 +1,33 @@
-"""What fullgraph=True answers to Python that cannot be captured: what, where, why, and what to try."""
+"""Why something cannot be captured, and what fullgraph=True answers to it: what, where, why, and what to try."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 from jitlab import errors
 from jitlab.ir import Source
 
 from .pieces import EndPiece
 from .positions import describe
+
+
+class Refusal(NamedTuple):
+    """Why something has to run as Python: a code, a sentence, and where what cannot be captured stands."""
+
+    code: str
+    text: str
+    source: Source | None = None
+
+
+def reason_of(error: Exception) -> Refusal:
+    """Why what was being captured has to run as Python."""
+    if isinstance(error, EndPiece):
+        return Refusal(error.code, error.text, error.source)
+    if isinstance(error, errors.InvalidArgumentError):
+        return Refusal("no_loop_body", error.what)
+    if isinstance(error, errors.JitlabError):
+        return Refusal("value", error.what)
+    return Refusal("error", f"{type(error).__name__}: {error}")
 
 
 def refusal_error(name: str, mode: str, refusal: Exception, definition: Source | None) -> Exception:

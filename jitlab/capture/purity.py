@@ -1,0 +1,70 @@
+"""What a program may do while it is recorded for every call: which calls only give a result, and which do more."""
+
+from __future__ import annotations
+
+import dis
+import types
+from typing import Any
+
+import numpy as np
+
+from .tensor import Tensor
+
+#: Objects that a builtin reads without running code of the user's.
+PLAIN_OPERANDS: tuple[type, ...] = (
+    bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set, frozenset, range, slice, np.ndarray, np.generic,
+    zip, enumerate, map, filter, reversed, types.GeneratorType, type({}.keys()), type({}.values()), type({}.items()),
+    type(iter([])), type(iter(())), type(iter(range(0))), type(iter({})), type(iter(set())), type(...),
+)  # fmt: skip
+#: Objects whose hash tells their value.
+BY_VALUE = (bool, int, float, complex, str, bytes, type(None), tuple, range, type)
+#: Functions of NumPy that look at memory, write text or files, or call back into Python (facts.WORLD has the others).
+HAS_EFFECTS = frozenset(
+    {
+        "tofile", "dump", "vectorize", "frompyfunc", "fromiter", "fromfunction", "apply_along_axis", "apply_over_axes",
+        "piecewise", "nditer", "nested_iters", "get_state", "set_state", "set_bit_generator", "array2string", "array_repr",
+        "array_str", "shares_memory", "may_share_memory", "byte_bounds",
+    }
+)  # fmt: skip
+
+ITERABLES: tuple[type, ...] = (
+    Tensor, list, tuple, dict, set, frozenset, range, str, bytes, zip, enumerate, map, filter, reversed, types.GeneratorType,
+    type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter(())), type(iter(range(0))),
+)  # fmt: skip
+_PURE_MODULES = frozenset({"math", "cmath", "operator", "itertools", "_operator"})
+_OURS = frozenset({"jit_scope", "grad", "value_and_grad", "gradients"})
+_READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
+
+
+def is_pure(function: Any, owner: Any) -> bool:
+    """No effect on Python objects: functions of mathematics, methods of immutable objects, reading methods of containers."""
+    module = getattr(function, "__module__", None) or ""
+    if module in _PURE_MODULES or module.split(".")[0] == "scipy" or hasattr(owner, "__jitlab_tensor__"):
+        return True
+    if module.split(".")[0] == "jitlab":
+        return getattr(function, "__name__", "") in _OURS
+    if isinstance(owner, (str, bytes, int, float, complex, tuple, range, frozenset)) and not isinstance(owner, type):
+        return True
+    if isinstance(owner, (list, dict, set)):
+        return getattr(function, "__name__", "") in _READING
+    if isinstance(function, type):
+        return issubclass(function, tuple) or function in (slice, range, frozenset, complex, np.dtype)
+    return isinstance(owner, types.ModuleType) and owner.__name__ in _PURE_MODULES
+
+
+_outside: dict[int, tuple[types.CodeType, str]] = {}
+
+
+def assigns_outside(code: types.CodeType) -> str:
+    """The first global or outer name that a function assigns, "" for none."""
+    if id(code) not in _outside:
+        free = set(code.co_freevars)
+        _outside[id(code)] = code, next(
+            (
+                str(step.argval)
+                for step in dis.get_instructions(code)
+                if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_DEREF" and step.argval in free)
+            ),
+            "",
+        )
+    return _outside[id(code)][1]
