@@ -63,6 +63,7 @@ from .facts import (
 )
 from .host import NotReplayable, evaluate, host_operation
 from .masked import REDUCTIONS, Selection, reduced, select, with_whole, write_selection
+from .number import Number
 from .positions import describe, here, source_text
 from .symbolic import LoopIndex
 from .tensor import Cell, Tensor, kept_strides, no_value, out_of_scope
@@ -223,7 +224,7 @@ class Arrays:
 
     def is_python_number(self, x: Any) -> bool:
         """A Python number of the program, traced or not."""
-        return x.weak is not None if isinstance(x, Tensor) else isinstance(x, Symbolic) or type(x) in _PYTHON_NUMBERS
+        return x.weak is not None if isinstance(x, Tensor) else isinstance(x, (Symbolic, Number)) or type(x) in _PYTHON_NUMBERS
 
     def _as_python(self, result: Any, operands: Sequence[Any]) -> Any:
         """What Python's operators and builtins give for Python numbers alone is one."""

@@ -56,8 +56,8 @@ class LoopIndex(Symbolic):
 
     def array_operator(self, name: str, other: Any) -> Any:
         """The operator of arrays and floats, with the number as a 0-d Tensor."""
-        if isinstance(other, Number):
-            other = other.known()
+        if isinstance(other, Number):  # an input where it meets arrays, as elsewhere
+            return self.capture.operator(f"__{name}__", self.tensor(), other)
         if isinstance(other, Symbolic):
             other = other.extent
         if isinstance(other, (bool, int, float, complex, np.generic, np.ndarray)):

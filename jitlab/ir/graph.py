@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .extents import bind_extents, poly, symbols_in
+from .extents import Moving, bind_extents, poly, symbols_in
 from .types import NOWHERE, ArrayType, Source, Sources
 
 
@@ -258,6 +258,8 @@ class Graph:
         for node in self.parameters:
             for extent in node.shape:
                 expr = poly(extent)
+                if isinstance(extent, Moving):
+                    continue  # its symbol has no fixed value
                 if len(expr.terms) == 1 and len(expr.terms[0][0]) == 1 and expr.terms[0][1] == 1:
                     values[expr.terms[0][0][0]] = int(extent)
         return values
