@@ -12,8 +12,8 @@ from jitlab.ops.table import UPDATE_METHODS, UPDATES
 #: Functions whose 0-d results stay arrays; every other 0-d result is a NumPy scalar.
 KEEPS_ZERO_D: frozenset[Any] = frozenset(
     {
-        np.zeros, np.ones, np.full, np.empty, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.array, np.asarray,
-        np.asanyarray, np.ascontiguousarray, np.copy, np.broadcast_to, np.where, np.tensordot, np.select,
+        np.zeros, np.ones, np.full, np.empty, np.ndarray, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.array,
+        np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.broadcast_to, np.where, np.tensordot, np.select,
     }
 )  # fmt: skip  # fmt: skip
 
@@ -23,7 +23,7 @@ CREATION: frozenset[Any] = frozenset(
         np.zeros, np.ones, np.full, np.empty, np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.arange, np.linspace,
         np.eye, np.identity, np.tri, np.logspace, np.geomspace, np.indices, np.meshgrid, np.copy, np.stack, np.concatenate,
         np.vstack, np.hstack, np.column_stack, np.dstack, np.diag, np.repeat, np.tile, np.zeros_like, np.ones_like,
-        np.full_like, np.empty_like,
+        np.full_like, np.empty_like, np.ndarray,
     }
 )  # fmt: skip  # fmt: skip
 

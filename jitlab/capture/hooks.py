@@ -29,7 +29,6 @@ from .state import Capture, current_capture
 from .symbolic import SymbolicRange, call_builtin
 from .tensor import Tensor
 
-
 Names = tuple[str, ...]
 
 
@@ -328,7 +327,16 @@ def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: 
     result = capture.call_on_values(function, args, kwargs)
     if not _in(function, FUNCTIONS) and not _in(function, VIEWS) and has_array(result):
         capture.note_frozen(f"np.{function.__name__}")
-    return capture.deep_value(result)
+    return _own(capture, capture.deep_value(result))
+
+
+def _own(capture: Capture, made: Any) -> Any:
+    """What NumPy made now, once, is an array of its own at each call: a write into it does not outlive the call."""
+    if isinstance(made, Tensor):
+        return made if made.is_scalar else capture.fresh(made.node())
+    if type(made) in (list, tuple):
+        return type(made)(_own(capture, item) for item in made)
+    return made
 
 
 # ---- builtins

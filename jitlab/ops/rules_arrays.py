@@ -246,6 +246,14 @@ def filled_rule(value: int) -> Rule:
     return rule
 
 
+def uninitialised(
+    shape: Any, dtype: Any = None, buffer: Any = None, offset: Any = 0, strides: Any = None, order: Any = None
+) -> Node:
+    """`np.ndarray(shape, dtype)`: what `np.empty` gives."""
+    refuse(buffer=buffer, strides=strides)
+    return filled_rule(0)(shape, dtype, "C" if order is None else order)
+
+
 def filled_like_rule(value: int) -> Rule:
     def rule(
         a: Any, dtype: Any = None, order: Any = "K", subok: Any = True, shape: Any = None, *, device: Any = None
@@ -863,6 +871,7 @@ FUNCTIONS: dict[Any, Rule] = {
     np.zeros: filled_rule(0),
     np.ones: filled_rule(1),
     np.empty: filled_rule(0),
+    np.ndarray: uninitialised,
     np.zeros_like: filled_like_rule(0),
     np.ones_like: filled_like_rule(1),
     np.empty_like: filled_like_rule(0),

@@ -481,7 +481,8 @@ def test_tensors_have_shapes_and_text():
         return x
 
     f(a(2, 3))
-    assert seen == [("<traced array float64[2, 3]>", "<traced array float64[2, 3]>", (2, 3), 4, [2, 3])]
+    text = 'Tensor("x:0", shape=(2, 3), dtype=float64)'
+    assert seen == [(text, "<traced array float64[2, 3]>", (2, 3), 4, [2, 3])]
 
 
 def test_zero_dimensional_arrays_and_scalars():
@@ -491,3 +492,26 @@ def test_zero_dimensional_arrays_and_scalars():
 
     assert_like_numpy(f, a(2), np.array(3.0))
     assert leaves(jl.function(lambda z: z)(np.array(3.0)))[0].shape == ()
+
+
+def test_an_array_made_by_its_class_is_made_at_each_call(op_by_op):
+    def program(x):
+        made = np.ndarray((3, 2), dtype=np.float32)
+        made[:] = x
+        return made
+
+    f = jl.function(program)
+    first, second = f(np.float32(1)), f(np.float32(2))
+    assert first.dtype == np.float32 and (first == 1).all() and (second == 2).all()
+
+
+def test_an_array_that_numpy_made_at_capture_is_new_at_each_call(op_by_op):
+    def program(x):
+        window = np.hanning(5)
+        window *= 2
+        window[0] = x
+        return window
+
+    f = jl.function(program)
+    for x in (7.0, 8.0):
+        np.testing.assert_array_equal(f(np.float64(x)), program(x))
