@@ -27,8 +27,8 @@ from jitlab.errors import CaptureError, InvalidArgumentError, JitlabError
 from jitlab.ir import Source, interpret, is_operation
 
 from .changes import Change, changes, distance
-from .convert import HOOK
 from .draws import random_state, set_random_state
+from .flow import HOOK
 from .hooks import HOOKS
 from .host import NotReplayable
 from .pieces import MISSING, CellCapture, CellStructure, EndPiece, Names, Namespace, PieceTrace, StaticNeeded, finish_piece
@@ -78,7 +78,7 @@ class _Run:
 
     def __init__(
         self, program: CellProgram, namespace: Namespace, executor: Executor, *, strict: bool, title: str, result: CellResult,
-        display: Callable[[Any], None],
+        display: Callable[[Any], object],
     ) -> None:  # fmt: skip
         self.program = program
         self.namespace = namespace
@@ -543,7 +543,7 @@ async def run_nodes(
     *,
     shown: str,
     compiler: Compiler,
-    display: Callable[[Any], None],
+    display: Callable[[Any], object],
     strict: bool = False,
     executor: Executor = interpreted,
     title: str = "",

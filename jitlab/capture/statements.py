@@ -12,7 +12,8 @@ from typing import Any
 
 from jitlab.ir import Source
 
-from .convert import HOOK, Converter
+from .convert import Converter
+from .flow import HOOK
 from .pieces import Namespace, PieceTrace
 from .positions import register, register_wrapper
 from .splitting import FRAME_CALLS, Group, Step, may_work, new_name, split

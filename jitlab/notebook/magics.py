@@ -130,7 +130,7 @@ class JitMagics(Magics):
         done = self.runner.perform(
             run, [statement], filename, asked, shown="last_expr", compiler=python_compiler, show=values.append, report=False
         )
-        run.finish = lambda: self.runner.show(run)
+        run.finish = lambda: None if run.is_shown else self.runner.show(run)
         try:
             driven(done)
         finally:

@@ -4,6 +4,9 @@
 step, `run_ast_nodes`, is ours.
 """
 
+# IPython's functions have no types:
+# mypy: disable-error-code="no-untyped-call"
+
 from __future__ import annotations
 
 import ast
@@ -124,7 +127,7 @@ class Runner:
         settings = Options(jit_compile=True if options.strict else None, level=options.level)
         error: BaseException | None = None
         if show is None:
-            show = display_value if options.output == "" else lambda value: sys.displayhook(value)
+            show = display_value if options.output == "" else sys.displayhook
         try:
             with comparison.watching() if comparison is not None else nullcontext():
                 await cells.run_nodes(
@@ -180,6 +183,7 @@ class Runner:
         """The report below the cell. Of a cell that was captured unasked, only when there is something to tell."""
         report = self.session.report_of(run, saved=True)
         if report is not None and (options is not self.always or options is None or report.ops):
+            run.is_shown = True
             display(report)
 
     def give_report(self, run: CellRun, options: Any) -> None:

@@ -41,6 +41,7 @@ class CellRun:
     reported: tuple[Any, ...] = ()  # what the report was made of
     exit: Callable[[], object] = lambda: None
     is_own: bool = False  # begun by a magic, for a cell that IPython did not tell of
+    is_shown: bool = False  # its report stands below the cell
     finish: Callable[[], object] = lambda: None  # what is shown when it has ended
 
     @property

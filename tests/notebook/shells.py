@@ -8,6 +8,7 @@ import re
 import types
 from dataclasses import dataclass, field
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -47,7 +48,8 @@ OWN = {
 
 def run_cells(shell, cells: list[str], names: dict[str, Any], above: str = "") -> Left:
     """Run cells in a fresh session of the shell, with a line above each."""
-    shell.reset(new_session=True)
+    with patch("gc.collect"):  # of the whole test process, each time
+        shell.reset(new_session=True)
     shell.user_ns.update(names)
     shell.display_pub.outputs.clear()
     np.random.seed(5)

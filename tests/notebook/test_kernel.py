@@ -88,3 +88,49 @@ def test_a_cell_in_a_real_kernel(notebook):
     events = [event for message in panel(heard, "batch") for event in message["events"]]
     assert {"cell-started", "cell-finished"} <= {event["kind"] for event in events}
     assert set(reports) <= {"cell-a", "cell-b", "cell-c"}
+
+
+def test_jit_on_and_await_in_a_real_kernel(notebook):
+    notebook.run(LOAD, "load")
+    heard = notebook.run("%%jit\nimport asyncio\na = np.tanh(x)\nawait asyncio.sleep(0)\nb = a + 1\nb.sum()", "await")
+    value, report = outputs(heard)
+    assert "np.float64" in value["text/plain"]
+    assert {tuple(line[:2]) for op in report[MIME]["ops"] for line in op["lines"]} == {
+        (f"<cell {report[MIME]['cell']['execution_count']}>", line) for line in (3, 5, 6)
+    }
+    notebook.run("%jit on", "on")
+    value, report = outputs(notebook.run("c = np.exp(x)\nc[0, 0]", "on-1"))
+    assert value["text/plain"] == "np.float64(1.0)" and report[MIME]["verdict"]["clusters"] == 1
+    (value,) = outputs(notebook.run("1 + 1;\n'text'", "on-2"))
+    assert value["text/plain"] == "'text'"
+    value, report = outputs(notebook.run("%jit x * 2", "line"))
+    assert value["text/plain"].startswith("array") and report[MIME]["ops"][0]["lines"][0][1] == 1
+    (error,) = [
+        m["content"] for m in notebook.run("d = 1\nawait asyncio.sleep(0)\nx + np.zeros(7)", "on-3") if m["msg_type"] == "error"
+    ]
+    text = "\n".join(error["traceback"])
+    assert (
+        error["ename"] == "ValueError"
+        and "jitlab/" not in text
+        and "----> 3" in text.replace("\x1b[32m", "").replace("\x1b[39m", "")
+    )
+    notebook.run("%jit off", "off")
+    assert len(outputs(notebook.run("c = np.exp(x)\nc[0, 0]", "off-1"))) == 1
+
+
+def test_a_notebook_runs_without_anybody_looking(tmp_path):
+    """`jupyter nbconvert --execute` gives what the cells would have given, with their reports."""
+    nbformat = pytest.importorskip("nbformat", reason="notebooks are part of the `lab` extra")
+    execute = pytest.importorskip("nbclient", reason="notebooks are part of the `lab` extra").NotebookClient
+    cells = [
+        LOAD,
+        "%jit on --level O0",
+        "a = np.tanh(x) * 2\na.sum()",
+        "print('plain')",
+        "%%jit\nimport asyncio\nawait asyncio.sleep(0)\nb = a + 1\nb.sum()",
+    ]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    execute(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    shown = [[output.get("data", {}) for output in cell.outputs] for cell in book.cells]
+    assert [len(outputs) for outputs in shown] == [0, 0, 2, 1, 2]
+    assert shown[2][1][MIME]["verdict"]["kernels"] == 3 and shown[4][1][MIME]["verdict"]["kernels"] == 1
