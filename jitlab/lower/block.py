@@ -26,13 +26,13 @@ class Block:
     results: list[Node] = field(default_factory=list)
     targets: dict[int, Node] = field(default_factory=dict)  # number of a result -> the input in whose place it ends
     finals: dict[int, tuple[Node, Node]] = field(default_factory=dict)  # result -> (its value, the update that moves it)
+    _order: list[tuple[Node, Node]] = field(default_factory=list)  # the finals in the order they run
     _moves: dict[tuple[Node, Node], tuple[Node, Node]] = field(default_factory=dict)  # one for each, however often it is asked
 
     @property
     def all_nodes(self) -> list[Node]:
         """The nodes, then the values and stores that bring results to their places."""
-        moves = [self.finals[k] for k in sorted(self.finals)]
-        return [*self.nodes, *(value for value, _ in moves), *(update for _, update in moves)]
+        return [*self.nodes, *(value for value, _ in self._order), *(update for _, update in self._order)]
 
     def move_results(self, in_place: dict[Node, Node]) -> None:
         """Add a store for each result that does not end in its place, over the last version that lies there."""
@@ -45,6 +45,10 @@ class Block:
                 if key not in self._moves:
                     self._moves[key] = _move(value, *key[1:], name=target.name)
                 self.finals[number] = self._moves[key]
+        self._order = _in_order(list(self.finals.values()))
+
+    def forget_moves(self) -> None:
+        self.finals, self._order = {}, []
 
     @property
     def needed(self) -> set[Node]:
@@ -53,6 +57,28 @@ class Block:
         for number, node in enumerate(self.results):
             wanted.add(self.finals[number][1] if number in self.finals else node)
         return wanted
+
+
+def _in_order(moves: list[tuple[Node, Node]]) -> list[tuple[Node, Node]]:
+    """Results that read what another one overwrites are moved before it, unless they do so both ways."""
+    left, result = list(moves), []
+    reads = {value: _behind(value) for value, _ in moves}
+    while left:
+        free = [m for m in left if not any(m[1].inputs[0] in reads[value] for value, _ in left if value is not m[0])]
+        result.append(free[0] if free else left[0])
+        left.remove(result[-1])
+    return result
+
+
+def _behind(value: Node) -> set[Node]:
+    """The nodes a value is computed from."""
+    seen, todo = {value}, [value]
+    while todo:
+        for source in todo.pop().inputs:
+            if source not in seen:
+                seen.add(source)
+                todo.append(source)
+    return seen
 
 
 def with_items(nodes: Sequence[Node]) -> list[Node]:

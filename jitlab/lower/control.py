@@ -28,6 +28,7 @@ from jitlab.ops.sources import Parameter
 
 from .block import Block, branch_base, with_items
 from .fusion import Stage
+from .joining import turned, with_vectors
 
 if TYPE_CHECKING:
     from .statements import BlockWriter
@@ -71,10 +72,11 @@ def write_loop(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) ->
         test: Expr | None = None
         if op.test is not None:
             before, (test,) = _body(writer, op.test, places, variables, captured, len(op.types), {}, computed)
+            before = with_vectors(before)
         targets = {k: op.body.parameters[k] for k in places}
         body, results = _body(writer, op.body, places, variables, captured, len(op.types), targets, computed)
         body += _assign(op.body, variables, results)
-    loop = Repeat(symbol, count, body, before, test, node.sources)
+    loop = turned(Repeat(symbol, count, body, before, test, node.sources), writer.shared)
     return _phases(writer, memory, [*start, loop, *_results(writer, items, variables)])
 
 
@@ -107,7 +109,7 @@ def write_branch(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) 
                 targets[k] = Node(Parameter(type), (), type, name=f"result_{k}")
                 extra[targets[k]] = writer.buffers[items[k]]
         body, results = _body(writer, graph, places, {}, captured, 0, targets, computed, extra)
-        sides.append([*body, *_assign(None, variables, results)])
+        sides.append([*with_vectors(body), *_assign(None, variables, results)])
     choice = If(condition, sides[0], sides[1], node.sources)
     return _phases(writer, memory, [*start, choice, *_results(writer, items, variables)])
 

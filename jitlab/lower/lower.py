@@ -12,6 +12,7 @@ from jitlab.ops.sources import Constant
 
 from .block import Block, with_items
 from .fusion import boundaries
+from .joining import without_unread
 from .reading import Unreadable
 from .shared import Layout, Shared
 from .sizes import Sizes
@@ -83,10 +84,11 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node]) -> Lowe
     places = {shared.inputs[node]: node for node in donated if node in shared.inputs}
     in_place = {node: places[writer.buffers[node]] for node in wanted if writer.buffers[node] in places}
     outputs = [node for node in wanted if node not in in_place]
+    kernels, temps = without_unread(kernels, shared.temps)
     program = Program(
         list(shared.inputs.values()),
         [writer.buffers[node] for node in outputs],
-        shared.temps,
+        temps,
         shared.rows,
         [(s.name, s.dtype) for s in shared.scalars.values()],
         shared.sizes.symbols,

@@ -36,7 +36,7 @@ def arrange(block: Block, sizes: Sizes, wanted: set[Node], *, level: str) -> Arr
     apart: dict[Node, Copied] = {}  # results that may not take over their base
     more: set[Node] = set()
     while True:
-        block.finals = {}
+        block.forget_moves()
         stored = must_be_stored(block, sizes, level) | more | wanted.intersection(block.nodes) | set(kept)
         if block.targets:
             block.move_results(_in_place(block, stored, dict(apart)))

@@ -20,6 +20,7 @@ from jitlab.ir.program import (
     For,
     Index,
     IndexValue,
+    Let,
     Load,
     Local,
     Partial,
@@ -109,6 +110,8 @@ class Nest:
         names = [f"a{axis}" for axis in range(len(space))]
         body: list[Statement] = [self._store(stage) for stage in self.group.stages]
         loops = [(v, n) for v, n in zip(names, space, strict=True)]
+        if self.ranges is not None:
+            return self._loops(loops, body, vector=None)  # joined with its neighbours first
         loops, body = collapse(loops, body)
         return self._loops(loops, body, vector=len(loops) - 1)
 
@@ -486,9 +489,14 @@ def _indices(statements: Sequence[Statement]) -> list[Index]:
     return found
 
 
-def substitute(statements: Sequence[Statement], values: dict[str, Index], *, only_offsets: bool = False) -> list[Statement]:
-    """The statements with loop variables replaced; shared expressions stay shared. Positions by axis are forgotten."""
+def substitute(
+    statements: Sequence[Statement], values: dict[str, Index], *, only_offsets: bool = False, positions: bool = False
+) -> list[Statement]:
+    """The statements with loop variables replaced; shared expressions stay shared. `positions`: those by axis are kept."""
     memo: dict[int, Expr] = {}
+
+    def at(position: Position | None) -> Position | None:
+        return tuple(i.substitute(values) for i in position) if positions and position is not None else None
 
     def new(e: Expr) -> Expr:
         done = memo.get(id(e))
@@ -496,7 +504,8 @@ def substitute(statements: Sequence[Statement], values: dict[str, Index], *, onl
             return done
         result: Expr
         if isinstance(e, Load):
-            result = Load(e.buffer, e.offset.substitute(values), tuple((new(g), k) for g, k in e.gathered))
+            gathered = tuple((new(g), k) for g, k in e.gathered)
+            result = Load(e.buffer, e.offset.substitute(values), gathered, at(e.position))
         elif isinstance(e, IndexValue):
             result = IndexValue(e.index.substitute(values))
         else:
@@ -509,13 +518,16 @@ def substitute(statements: Sequence[Statement], values: dict[str, Index], *, onl
         if isinstance(s, Store):
             value = s.value if only_offsets else new(s.value)
             gathered = tuple((new(g), k) for g, k in s.gathered)
-            out.append(Store(s.buffer, s.offset.substitute(values), value, s.sources, gathered))
+            out.append(Store(s.buffer, s.offset.substitute(values), value, s.sources, gathered, at(s.position)))
         elif isinstance(s, Step):
             out.append(Step(s.accumulator, new(s.value), s.index.substitute(values), s.sources))
+        elif isinstance(s, Let):
+            out.append(Let(s.name, new(s.value), s.sources))
         else:
             assert isinstance(s, For)
             extent = tuple(i.substitute(values) for i in s.extent)
-            out.append(For(s.var, extent, substitute(s.body, values), s.vector, s.accumulators, s.finish, s.tile))
+            body = substitute(s.body, values, positions=positions)
+            out.append(For(s.var, extent, body, s.vector, s.accumulators, s.finish, s.tile))
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from jitlab.ir import Copied, Node, Poly
 from jitlab.ir.program import (
@@ -30,6 +30,7 @@ from .block import Block, covers, is_control, root
 from .control import write_branch, write_define, write_loop
 from .dependence import Relation, relation
 from .fusion import Group, space_of
+from .joining import joined
 from .library import Library
 from .memory import Arranged, arrange, copied
 from .reading import Position, Reader, gather_positions
@@ -63,8 +64,8 @@ class BlockWriter:
             yield group, statements, [n for n in self.block.nodes if n in computed or n in group.nodes]
 
     def statements(self) -> list[Statement]:
-        """The whole block, in order."""
-        return [statement for _, written, _ in self.groups() for statement in written]
+        """The whole block, in order; nests are without vectors yet."""
+        return joined([statement for _, written, _ in self.groups() for statement in written], self.shared)
 
     # -- memory
 
@@ -154,7 +155,7 @@ class BlockWriter:
         loops = _unit_stride_last(out.offset(target), loops)
         value, before = self._protected(node, out, target, loops, value)
         store = Store(out, out.offset(target), value, node.sources, position=target)
-        return [*before, *nest_of(loops, [store])]
+        return [*before, *self.nest(loops, [store])]
 
     def _protected(
         self, node: Node, out: Buffer, target: Position, loops: Loops, value: Expr
@@ -190,7 +191,7 @@ class BlockWriter:
         position = tuple(Index.var(v) for v, _ in loops)
         offset = buffer.offset(position)
         store = Store(buffer, offset, value, node.sources, position=position)
-        return Load(buffer, offset, position=position), nest_of(loops, [store])
+        return Load(buffer, offset, position=position), self.nest(loops, [store])
 
     def _region(self, node: Node, reader: Reader) -> list[Statement]:
         """Concatenation, and updates that start from a copy: values stored into parts of one buffer."""
@@ -242,7 +243,16 @@ class BlockWriter:
         space, position = space_of(source.shape, self.sizes)
         loops = [(f"a{axis}", n) for axis, n in enumerate(space)]
         target = where(position)
-        return nest_of(loops, [Store(out, out.offset(target), reader.read(source, position), node.sources, position=target)])
+        return self.nest(loops, [Store(out, out.offset(target), reader.read(source, position), node.sources, position=target)])
+
+    def nest(self, loops: Loops, body: list[Statement]) -> list[Statement]:
+        """Loops around statements, the innermost over vectors; a body's nests are joined with their neighbours first."""
+        if not self.block.ordered:
+            loops, body = collapse(loops, body)
+        for i in reversed(range(len(loops))):
+            vector = i == len(loops) - 1 and not self.block.ordered
+            body = [For(loops[i][0], (Index(loops[i][1]),), body, vector)]
+        return body
 
 
 class Finder:
@@ -278,14 +288,6 @@ class _NotingReader(Reader):
     def compute(self, node: Node, position: Position) -> Expr:
         self._computed[node] = None
         return super().compute(node, position)
-
-
-def nest_of(loops: Sequence[tuple[str, Poly]], body: list[Statement]) -> list[Statement]:
-    """Loops around statements, the innermost over vectors."""
-    rest, body = collapse(loops, body)
-    for i in reversed(range(len(rest))):
-        body = [For(rest[i][0], (Index(rest[i][1]),), body, vector=i == len(rest) - 1)]
-    return body
 
 
 def _unit_stride_last(offset: Index, loops: Loops) -> Loops:

@@ -160,15 +160,22 @@ class Machine:
         for r in s.accumulators:
             self.running[r.name] = r.op.start(self.e, r.dtype)
         extent = min(self.index(i) for i in s.extent)
-        if s.vector and all(isinstance(inner, Store) for inner in s.body):
+        if s.vector and all(isinstance(inner, (Store, Let)) for inner in s.body):
+            outside = self.locals
             for first in range(0, extent, LANES):
+                numbers = range(first, min(first + LANES, extent))
+                own = {number: dict(outside) for number in numbers}
                 for inner in s.body:
                     lanes = []
-                    for number in range(first, min(first + LANES, extent)):
-                        self.vars[s.var] = number
-                        lanes.append((self.place(inner), self.eval(inner.value)))
+                    for number in numbers:
+                        self.vars[s.var], self.locals = number, own[number]
+                        if isinstance(inner, Let):
+                            self.let(inner)
+                        else:
+                            lanes.append((self.place(inner), self.eval(inner.value)))
                     for place, value in lanes:
                         self.memory[inner.buffer.name][place] = value
+            self.locals = outside
         else:
             for number in range(extent):
                 self.vars[s.var] = number
