@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import errors
-from .api import ConcreteFunction, Function, function, functions_run_eagerly, jit, run_functions_eagerly
+from .api import ConcreteFunction, Function, function, functions_run_eagerly, jit, print_, run_functions_eagerly
 from .capture import Tensor
 from .cluster import jit_scope
 from .config import config
@@ -37,6 +37,7 @@ __all__ = [
     "gradients",
     "jit",
     "jit_scope",
+    "print_",
     "record",
     "run_functions_eagerly",
     "trim",

@@ -4,6 +4,7 @@ from .concrete import ConcreteFunction
 from .decorator import function
 from .eagerly import functions_run_eagerly, run_functions_eagerly
 from .jit import Jit, jit
+from .printing import print_
 from .stages import Options, compile_trace
 from .tracing import Function
 
@@ -16,5 +17,6 @@ __all__ = [
     "function",
     "functions_run_eagerly",
     "jit",
+    "print_",
     "run_functions_eagerly",
 ]

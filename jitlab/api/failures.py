@@ -8,7 +8,7 @@ import linecache
 from types import FunctionType, TracebackType
 from typing import Any
 
-from jitlab.capture.positions import is_converted, is_user_file
+from jitlab.capture.positions import is_added, is_converted, is_user_file
 from jitlab.errors import JitlabError, StagingError
 
 _HEAD = "in user code:"
@@ -46,7 +46,7 @@ def in_user_code(error: Exception) -> Exception:
 
 def _frames(traceback: TracebackType | None) -> list[str]:
     """The user's frames: `*` for converted ones, `**` for the first one that is not."""
-    found: list[str] = []
+    found: list[list[str]] = []
     was_converted = False
     while traceback is not None:
         code, line = traceback.tb_frame.f_code, traceback.tb_lineno
@@ -57,14 +57,16 @@ def _frames(traceback: TracebackType | None) -> list[str]:
         else:
             traceback = traceback.tb_next
             continue
-        found.append(f'    File "{code.co_filename}", line {line}, in {code.co_name}  {mark}')
+        if is_added(code) and found:
+            found.pop()  # the head of the `if` or the loop that this is the body of
+        found.append([f'    File "{code.co_filename}", line {line}, in {code.co_name}  {mark}'])
         text = linecache.getline(code.co_filename, line).strip()
         if text:
-            found.append(f"        {text}")
+            found[-1].append(f"        {text}")
         if mark == "**":
             break
         traceback = traceback.tb_next
-    return found
+    return [line for lines in found for line in lines]
 
 
 def _made_again(error: Exception, text: str) -> Exception:
@@ -74,6 +76,8 @@ def _made_again(error: Exception, text: str) -> Exception:
     if isinstance(error, OSError) and len(error.args) > 1:
         shown: Any = type(kind.__name__, (kind,), {"__str__": lambda _: text, "__module__": kind.__module__})
         same: Exception = shown(*error.args)
+        for name in ("filename", "filename2"):  # they are not among the args
+            setattr(same, name, getattr(error, name, None))
         return same
     if _takes_one_text(kind):
         try:

@@ -77,7 +77,7 @@ def record(
         args, kwargs = binder.call_form(substitute(values, replaced, copies))
         if is_sample:
             creation.samples = [input.node for input in capture.inputs]
-        fixed, unknown_rank, is_telling = _symbols(kinds, [tensor for tensor, _ in tensors])
+        opened, unknown_rank, is_telling = _symbols(kinds, [tensor for tensor, _ in tensors])
         try:
             result = call(capture, body, args, kwargs, autograph)
             if capture.refused is not None:  # the function caught it
@@ -87,6 +87,7 @@ def record(
                     f"{name} should not modify its Python input arguments: a list or dict that was passed has changed"
                 )
             trace = finish(capture, result, number)
+            fixed = frozenset(s for x in capture.inputs for n in x.node.shape for s in _symbols_of(n)) - opened
             outputs = outputs_of(result, fixed, unknown_rank)
         except NotReplayable:
             raise
@@ -168,19 +169,20 @@ def values_of(type: FunctionType, make: Callable[[TensorType | VariableType], An
 
 
 def _symbols(kinds: Sequence[Any], tensors: Sequence[Tensor]) -> tuple[frozenset[str], frozenset[str], bool]:
-    """The symbols of sizes that the trace's type fixes; those of arguments of unknown rank; does each open size have one?"""
-    fixed: set[str] = set()
+    """The symbols of sizes that the trace's type leaves open; those of arguments of unknown rank; has each such size one?"""
+    opened: set[str] = set()
     unknown: set[str] = set()
     is_telling = True
     for kind, tensor in zip(kinds, tensors, strict=True):
         for axis, n in enumerate(tensor.shape):
             is_open = kind.shape is None or kind.shape[axis] is None
-            if not isinstance(n, Extent):
-                is_telling = is_telling and not is_open
-            elif kind.shape is None:
-                unknown.update(n.expr.symbols)
-            elif not is_open:
-                fixed.update(n.expr.symbols)
+            if is_open:
+                is_telling = is_telling and isinstance(n, Extent)
+                (unknown if kind.shape is None else opened).update(_symbols_of(n))
         if kind.shape is None and not tensor.shape:
             is_telling = False
-    return frozenset(fixed), frozenset(unknown), is_telling
+    return frozenset(opened | unknown), frozenset(unknown), is_telling
+
+
+def _symbols_of(n: int) -> tuple[str, ...]:
+    return n.expr.symbols if isinstance(n, Extent) else ()

@@ -41,8 +41,8 @@ from .binding import Binder
 from .compiler_ir import CompilerIR
 from .concrete import ConcreteFunction, Recording
 from .eagerly import functions_run_eagerly
-from .frequency import frequency_of
 from .explaining import Explained, Found
+from .frequency import frequency_of
 from .ledger import Ledger
 from .methods import WeakMethod
 from .stages import Options, compile_trace

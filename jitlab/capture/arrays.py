@@ -701,7 +701,8 @@ class Arrays:
         source = here()
         text = source_text(source) if source else "the array"
         raise errors.BranchOnTracedArrayError(
-            f"`{text}` has no value while jitlab records this function.",
+            f"Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: `{text}` has no value while jitlab records this"
+            " function.",
             where=describe(source),
             why="one recording serves every input, so it cannot follow one branch of an `if`.",
             hint="np.where(condition, a, b), or decide outside and pass a Python bool: each value is recorded apart.",
@@ -724,6 +725,10 @@ class Arrays:
     def shown(self, x: Tensor) -> str:
         """A Tensor as text."""
         return f"<traced {'scalar' if x.is_scalar else 'array'} {x.type.describe()}>"
+
+    def text(self, x: Tensor) -> str:
+        """A Tensor as `print` shows it."""
+        return self.shown(x)
 
     def evaluate(self, node: Node) -> Any:
         """The real value of a node for the inputs of this capture."""

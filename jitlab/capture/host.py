@@ -74,7 +74,7 @@ def add_host_call(
             raise no_array(name, item)
     types = tuple(ArrayType(item.shape, item.dtype) for item in results)
     node = apply(HostCall(_Exact(function, types), args, kwargs, types, code, reason, effects=effects), *nodes)
-    capture.values[node] = tuple(results) if len(results) > 1 else results[0]
+    capture.values[node] = tuple(results) if len(results) != 1 else results[0]
     parts = [node] if len(results) == 1 else [apply(Item(i, t), node) for i, t in enumerate(types)]
     tensors = []
     for part, item in zip(parts, results, strict=True):

@@ -38,6 +38,10 @@ class Frozen:
         known = self._owners[id(owner)]
         return self.values[key] if known is owner or (isinstance(known, weakref.ref) and known() is owner) else value
 
+    def has(self, owner: Any, name: str) -> bool:
+        """Was a plain value read there?"""
+        return (id(owner), name) in self.values
+
     def keep(self, owner: Any, name: str, value: Any) -> None:
         """The first thing that was read there counts."""
         if type(value) not in _PLAIN:
@@ -111,7 +115,7 @@ class Quiet(Memory):
 
     def __init__(self, frozen: Frozen, function: Any, arguments: Sequence[Any], outer: Memory | None = None) -> None:
         super().__init__(frozen, function, outer)
-        self._first: dict[tuple[int, str], Any] = {}  # what is really there
+        self._own: set[tuple[int, str]] = set()  # where this recording has stored itself: what is there counts
         self._outside: dict[int, Any] = {}  # objects that were there before this recording
         self._undo: list[Any] = []
         self._saved: set[Any] = set()
@@ -132,6 +136,8 @@ class Quiet(Memory):
             self._from_outside(value)
 
     def before_store(self, owner: Any, name: str | None) -> None:
+        if name is not None:
+            self._own.add((id(owner), name))
         if name is None or id(owner) not in self._outside or (id(owner), name) in self._saved:
             return  # containers from outside were saved when they were read
         self._saved.add((id(owner), name))
@@ -147,17 +153,21 @@ class Quiet(Memory):
 
     @contextmanager
     def entering(self, function: Any) -> Iterator[None]:
-        for cell in function.__closure__ or ():
-            if ("cell", id(cell)) not in self._saved and any(cell is known for known in self.cells):
-                self._saved.add(("cell", id(cell)))
-                self._undo.append(_restored_cell(cell))
+        # names that may be stored: what the first recording found there is there again, and is put back later
         code = function.__code__
-        if _stores_globals(code):
-            namespace = function.__globals__
-            for name in code.co_names:
-                if (id(namespace), name) not in self._saved:
-                    self._saved.add((id(namespace), name))
-                    self._undo.append(_restored_name(namespace, name))
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+            if (id(cell), name) not in self._own and any(cell is known for known in self.cells):
+                self._own.add((id(cell), name))
+                self._undo.append(_restored_cell(cell))
+                if self.frozen.has(cell, name):
+                    cell.cell_contents = self.frozen.get(cell, name, None)
+        namespace = function.__globals__
+        for name in code.co_names if _stores_globals(code) else ():
+            if (id(namespace), name) not in self._own:
+                self._own.add((id(namespace), name))
+                self._undo.append(_restored_name(namespace, name))
+                if self.frozen.has(namespace, name):
+                    namespace[name] = self.frozen.get(namespace, name, None)
         yield
 
     def undo(self) -> None:
@@ -168,9 +178,7 @@ class Quiet(Memory):
         self._outside.clear()
 
     def _read(self, owner: Any, name: str, value: Any) -> Any:
-        key = id(owner), name
-        really = self._first.setdefault(key, value)
-        if really is value:  # not what this recording stored itself
+        if (id(owner), name) not in self._own:
             value = self.frozen.get(owner, name, value)
         return value if self.outer is None else self.outer._read(owner, name, value)
 

@@ -191,6 +191,12 @@ class Capture(Arrays):
             lines = spans(here())
             events.send(events.ValueFrozen(cell=events.current_cell(), function=self.name, what=what, lines=lines))
 
+    def text(self, x: Tensor) -> str:
+        if self.memory is None:
+            return self.shown(x)
+        shape = tuple(map(int, x.shape))  # as the contract's examples show it
+        return f'Tensor("{x._cell.node.name}:0", shape={shape}, dtype={x.dtype.name})'
+
     # ---- rollback
     def mark(self) -> Mark:
         graph = self.graph

@@ -160,7 +160,9 @@ class Tensor:
     def __repr__(self) -> str:
         return self.capture.shown(self)
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.capture.text(self)
+
     __hash__ = object.__hash__
 
     # ---- views

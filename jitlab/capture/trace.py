@@ -216,6 +216,8 @@ class Structure:
         if isinstance(x, np.ndarray) and type(x) is np.ndarray:
             value = self.capture.value(x)
             return self.of(value) if isinstance(value, Tensor) else _constant(x)
+        if getattr(type(x), "__jitlab_variable__", False) is True:
+            return self.of(x.read_value())
         if isinstance(x, (list, tuple)):
             return _Sequence(type(x), [self.of(item) for item in x])
         self.capture.check_plain(x)

@@ -118,7 +118,8 @@ def test_error_names_cell_and_line():
     with pytest.raises(BranchOnTracedArrayError) as error:
         jl.function(namespace["f"], autograph=False)(np.ones(2))
     assert str(error.value) == (
-        "`y.sum() > 0` has no value while jitlab records this function.\n"
+        "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: `y.sum() > 0` has no value while jitlab records this"
+        " function.\n"
         "  where: In[3], line 3: if y.sum() > 0:\n"
         "  why: one recording serves every input, so it cannot follow one branch of an `if`.\n"
         "  try: np.where(condition, a, b), or decide outside and pass a Python bool: each value is recorded apart."

@@ -1,0 +1,89 @@
+"""`jl.print_` prints at every run, in program order; Python's `print` prints once, while a function is traced (§3.14)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import numpy as np
+
+from jitlab.capture import current_capture
+from jitlab.capture.host import Template, add_host_call, must_compile
+
+#: Of a longer axis so many elements are shown at each end.
+SUMMARIZE = 3
+
+
+def print_(
+    *inputs: Any, sep: str = " ", end: str = "\n", output_stream: TextIO | None = None, summarize: int = SUMMARIZE
+) -> None:
+    """Print arrays and Python values, joined by `sep`; to stderr, or `output_stream`. Inside a traced function it happens
+    at each run. Lists, tuples and dicts are shown with what they hold; of an axis longer than 2 * `summarize` the first and
+    last elements (-1: all)."""
+    capture = current_capture()
+    if capture is None:
+        _printed(inputs, sep, end, output_stream, summarize)
+        return
+    capture.effect(print_, None)
+    if capture.strict:
+        raise must_compile(capture, "PrintV2", "printing has no compiled form")
+    template = Template(capture)
+    made = tuple(template.of(_value(x)) for x in inputs)
+
+    def show(values: Sequence[Any]) -> tuple[()]:
+        _printed(values, sep, end, output_stream, summarize)
+        return ()
+
+    show.__name__ = "print"
+    add_host_call(capture, show, (made,), {}, template.nodes, (), "effect", "it prints", effects=True)
+
+
+def _value(x: Any) -> Any:
+    if getattr(type(x), "__jitlab_variable__", False) is True:
+        return x.read_value()
+    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
+        return type(x)(map(_value, x))
+    return {key: _value(item) for key, item in x.items()} if isinstance(x, dict) else x
+
+
+def _printed(values: Sequence[Any], sep: str, end: str, stream: TextIO | None, summarize: int) -> None:
+    text = sep.join(x if isinstance(x, str) else _text(x, summarize) for x in values)
+    (stream or sys.stderr).write(text + end)
+
+
+def _text(x: Any, summarize: int) -> str:
+    if isinstance(x, str):
+        return repr(x)
+    if isinstance(x, dict):
+        return "{" + ", ".join(f"{_text(key, summarize)}: {_text(item, summarize)}" for key, item in x.items()) + "}"
+    if isinstance(x, list):
+        return "[" + ", ".join(_text(item, summarize) for item in x) + "]"
+    if isinstance(x, tuple):
+        return "(" + ", ".join(_text(item, summarize) for item in x) + ("," if len(x) == 1 else "") + ")"
+    if getattr(type(x), "__jitlab_variable__", False) is True:
+        x = x.numpy()
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _array_text(np.asarray(x), summarize)
+    return str(x)
+
+
+def _array_text(x: np.ndarray[Any, Any], summarize: int) -> str:
+    if x.ndim == 0:
+        return _number(x[()])
+    n = len(x)
+    shown = range(n) if summarize < 0 or n <= 2 * summarize else [*range(summarize), -1, *range(n - summarize, n)]
+    separator = " " if x.ndim == 1 else "\n" * (x.ndim - 1) + " "
+    return "[" + separator.join("..." if i < 0 else _array_text(x[i], summarize) for i in shown) + "]"
+
+
+def _number(x: Any) -> str:
+    """1 for 1.0, and as few digits as tell the number apart."""
+    if isinstance(x, np.bool_):
+        return "1" if x else "0"
+    if isinstance(x, np.complexfloating):
+        return f"({_number(x.real)},{_number(x.imag)})"
+    if isinstance(x, np.floating):
+        is_handy = x == 0 or 1e-4 <= abs(x) < 1e16 or not np.isfinite(x)
+        return np.format_float_positional(x, trim="-") if is_handy else np.format_float_scientific(x, trim="-")
+    return str(x)

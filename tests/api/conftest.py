@@ -1,0 +1,17 @@
+"""Traces run op by op on NumPy here: what is compiled is tested elsewhere. `compiled` turns that off."""
+
+import pytest
+
+from jitlab.api import tracing
+from jitlab.capture.cells import interpreted
+
+
+@pytest.fixture(autouse=True)
+def _op_by_op(request, monkeypatch):
+    if "compiled" not in request.fixturenames:
+        monkeypatch.setattr(tracing, "compile_trace", lambda trace, options: interpreted(trace))
+
+
+@pytest.fixture
+def compiled():
+    """The stages after capture run, as they do for people."""

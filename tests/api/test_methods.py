@@ -1,0 +1,98 @@
+"""§3.10 Methods: traces of their own for each instance, which is held weakly."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+
+
+class Model:
+    def __init__(self, k):
+        self.k = k
+        self.w = np.full(2, float(k))
+
+    @jl.function
+    def scale(self, x):
+        return x * self.k + self.w
+
+    @staticmethod
+    @jl.function
+    def double(x):
+        return x * 2
+
+
+def test_methods_have_traces_for_each_instance():
+    one, two, x = Model(1), Model(2), np.ones(2)
+    assert one.scale is one.scale and one.scale is not two.scale
+    assert one.scale(x).tolist() == [2, 2] and two.scale(x).tolist() == [4, 4]
+    one.w[:] = 10  # contents are read at each call
+    one.k = 100  # a Python value is part of the trace
+    assert one.scale(x).tolist() == [11, 11]
+    assert one.scale.experimental_get_tracing_count() == 1
+    assert Model.scale(two, x).tolist() == [4, 4]
+    assert Model.double(x).tolist() == [2, 2] == one.double(x).tolist()
+    assert isinstance(Model.scale, jl.Function)
+
+
+def test_instances_are_held_weakly():
+    model = Model(1)
+    model.scale(np.ones(2))
+    gone = weakref.ref(model)
+    del model
+    gc.collect()
+    assert gone() is None
+
+
+def test_section_3_10_what_is_no_object_to_refer_to():
+    class Unhashable(Model):
+        __hash__ = None
+
+    class Slots:
+        __slots__ = ()
+
+        @jl.function
+        def f(self, x):
+            return x
+
+    with pytest.raises(TypeError, match="unhashable type"):
+        Unhashable(1).scale(np.ones(2))
+    with pytest.raises(TypeError, match="cannot create weak reference"):
+        Slots().f(np.ones(2))
+
+
+def test_section_3_10_options_hold_for_each_instance():
+    class Options:
+        @jl.function(input_signature=[jl.TensorSpec([None], np.float32)], jit_compile=False)
+        def f(self, x):
+            return x
+
+    options = Options()
+    assert options.f.input_signature == (jl.TensorSpec([None], np.float32),)
+    assert options.f([1]).dtype == np.float32 and options.f.options.jit_compile is False
+
+
+def test_section_3_10_callable_objects_and_partials():
+    class Scale:
+        def __init__(self, k):
+            self.k = k
+
+        def __call__(self, x):
+            return x * self.k
+
+    assert jl.function(Scale(3))(np.ones(2)).tolist() == [3, 3]
+    assert jl.function(functools.partial(lambda k, x: x * k, 4))(np.ones(2)).tolist() == [4, 4]
+    with pytest.raises(TypeError, match="is not a callable object"):
+        jl.function("text")
+
+
+def test_section_3_10_the_method_of_an_object_that_has_gone():
+    scale = Model(2).scale
+    gc.collect()
+    with pytest.raises(ReferenceError, match="has gone"):
+        scale(np.ones(2))

@@ -1,0 +1,106 @@
+"""Each miss has its causes; calls are told when somebody listens."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab import events
+
+f32 = np.float32
+
+
+def traced_events(function, *calls):
+    """The Traced event of each call that was traced."""
+    heard = []
+    with events.listen(heard.append):
+        for call in calls:
+            args, kwargs = call if isinstance(call, tuple) and len(call) == 2 and isinstance(call[1], dict) else (call, {})
+            function(*args, **kwargs)
+    return [e for e in heard if isinstance(e, events.Traced)]
+
+
+def test_first_call():
+    (event,) = traced_events(jl.function(lambda x: x * 2), (np.ones(3),))
+    assert event.causes == ("first_call",) and event.operations == 1 and event.duration_ns > 0 and event.trace == 1
+
+
+@pytest.mark.parametrize(
+    "before, after, cause, path, texts, fix",
+    [
+        ((np.ones((128, 10), f32), 0.1), (np.ones((64, 10), f32), 0.1), "shape", "x", ("float32[128, 10]", "float32[64, 10]"),
+         ""),
+        ((np.ones(3, f32), 0.1), (np.ones(3), 0.1), "dtype", "x", ("float32[3]", "float64[3]"), "x = x.astype(np.float32)"),
+        ((np.ones(3), 0.1), (np.ones((3, 1)), 0.1), "rank", "x", ("float64[3]", "float64[3, 1]"), ""),
+        ((np.ones(3, f32), 0.1), (np.ones(3, f32), 0.095), "python_value", "lr", ("0.1", "0.095"),
+         "lr = np.asarray(lr, np.float32)"),
+        ((np.ones(3), 2), (np.ones(3), 3), "python_value", "lr", ("2", "3"), "lr = np.asarray(lr, np.float64)"),
+        ((np.ones(3), f32(2)), (np.ones(3), 2.0), "argument_type", "lr", ("float32", "2.0"), "lr = np.asarray(lr, np.float32)"),
+        ((np.ones(3), 2), (np.ones(3), 2.0), "argument_type", "lr", ("2", "2.0"),
+         "lr = np.asarray(lr, np.float64)"),
+        ((np.ones(3), "a"), (np.ones(3), "b"), "python_value", "lr", ("'a'", "'b'"), ""),
+    ],
+)  # fmt: skip
+def test_cause_of_a_retrace(before, after, cause, path, texts, fix):
+    @jl.function
+    def step(x, lr):
+        y = x + 1
+        return y * lr if not isinstance(lr, str) else y
+
+    first, second = traced_events(step, before, after)
+    assert second.causes[0] == cause and second.argument == path and second.trace == 2
+    assert (second.before, second.after) == texts and second.fix == fix
+    line = {"x": 3, "lr": 2 if not isinstance(before[1], np.generic) else 4}[path]
+    assert second.lines[0][1] == step.python_function.__code__.co_firstlineno + line - 1
+
+
+def test_cause_names_the_leaf():
+    f = jl.function(lambda params, opts: params[0] * opts["lr"])
+    one = np.ones(2, f32)
+    calls = [
+        (([one, one], {"lr": 0.1}), {}), (([one, np.ones(3, f32)], {"lr": 0.1}), {}), (([one, one], {"lr": 0.2}), {}),
+        (([one], {"lr": 0.1}), {}), (([one, one], {"lr": 0.1, "m": 1}), {}),
+    ]  # fmt: skip
+    found = traced_events(f, *calls)
+    assert [(e.causes[0], e.argument) for e in found] == [
+        ("first_call", ""), ("shape", "params[1]"), ("python_value", 'opts["lr"]'), ("structure", "params"),
+        ("structure", "opts"),
+    ]  # fmt: skip
+    assert found[2].fix == 'opts["lr"] = np.asarray(opts["lr"], np.float32)'
+
+
+def test_the_nearest_trace_is_compared_with():
+    f = jl.function(lambda x, k: x * k)
+    calls = [(np.ones(2), 1), (np.ones((2, 2)), 5), (np.ones((2, 3)), 5), (np.ones(2), 5)]
+    found = traced_events(f, *calls)
+    assert [(e.causes, e.argument) for e in found[1:]] == [
+        (("rank", "python_value"), "x"), (("shape",), "x"), (("python_value",), "k"),
+    ]  # fmt: skip
+    assert found[3].before == "1"
+
+
+def test_aliasing_and_layout_are_causes():
+    x = np.ones((2, 3))
+    f = jl.function(lambda a, b: a + b)
+    found = traced_events(f, (x, x.copy()), (x, x), (x.copy(), x))
+    assert [e.causes[0] for e in found] == ["first_call", "aliasing"]
+
+    @jl.function
+    def g(a):
+        a.reshape(-1)[0] = 1
+        return a
+
+    found = traced_events(g, (x,), (np.asfortranarray(x),))
+    assert [(e.causes[0], e.argument) for e in found] == [("first_call", ""), ("layout", "a")]
+    assert found[1].fix == "a = np.ascontiguousarray(a)"
+
+
+def test_calls_are_told_only_when_somebody_listens():
+    f = jl.function(lambda x: x * 2)
+    f(np.ones(2))
+    heard = []
+    with events.listen(heard.append):
+        f(np.ones(2))
+    (called,) = heard
+    assert isinstance(called, events.FunctionCalled) and called.trace == 1 and called.duration_ns > 0
