@@ -407,6 +407,8 @@ class Converter(FlowConverter):
         call = ast.Call(function, list(args), list(keywords))
         for node in (function.value, function, call):
             ast.copy_location(node, at)
+        for node in (function.value, function):  # on one line: Python gives a call the last line of its function's name
+            node.end_lineno, node.end_col_offset = node.lineno, node.col_offset
         for arg in args:
             if not hasattr(arg, "lineno"):
                 ast.copy_location(arg, at)
