@@ -77,7 +77,7 @@ def write_loop(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) ->
         body, results = _body(writer, op.body, places, variables, captured, len(op.types), targets, computed)
         body += _assign(op.body, variables, results)
     loop = turned(Repeat(symbol, count, body, before, test, node.sources), writer.shared)
-    return _phases(writer, memory, [*start, loop, *_results(writer, items, variables)])
+    return _phases(writer, memory, [*start, *loop, *_results(writer, items, variables)])
 
 
 def write_branch(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) -> list[Statement]:

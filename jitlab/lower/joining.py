@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from jitlab.ir import Poly
 from jitlab.ir.program import (
+    ONE,
     Buffer,
     Expr,
     Finish,
@@ -30,8 +32,12 @@ from .ranges import Ranges
 from .schedule import collapse, replaced, substitute
 from .shared import Shared
 
+Kind = TypeVar("Kind", bound=Expr)
 Loops = list[tuple[str, Poly]]
 Accesses = list[tuple[Buffer, Position | None, Index]]
+
+#: Rows that a loop along memory does side by side.
+JAM = 4
 
 #: How an element that one nest wrote may be read by a later one in the same loop, and one that it read be overwritten.
 THEN_READ = frozenset({Relation.DISJOINT, Relation.SAME})
@@ -63,7 +69,7 @@ def with_vectors(statements: Sequence[Statement]) -> list[Statement]:
     return [_vectors(s) for s in statements]
 
 
-def turned(loop: Repeat, shared: Shared) -> Statement:
+def turned(loop: Repeat, shared: Shared) -> list[Statement]:
     """repeat i: for a: x[a, i] = f(x[a, i-1])  ->  for a: repeat i: ..., when that is the order of memory.
 
     Else the loop with vectors in its body.
@@ -71,14 +77,55 @@ def turned(loop: Repeat, shared: Shared) -> Statement:
     nest = perfect(loop.body[0]) if len(loop.body) == 1 and loop.test is None and shared.level != "O0" else None
     whole = Repeat(loop.symbol, loop.count, with_vectors(loop.body), loop.before, loop.test, loop.sources)
     if nest is None or any(loop.symbol in n.symbols for _, n in nest[0]):
-        return whole
+        return [whole]
     loops, body = nest
     every = list(_accesses(body))
     near = sum(index.coefficient(loops[-1][0]).value in (1, -1) for _, _, index in every)
     along = sum(_step_of(index, loop.symbol) in (1, -1) for _, _, index in every)
     if along <= near or not all(_apart(s, every, loops, loop.symbol) for s in body if isinstance(s, Store)):
-        return whole
-    return _chain(loops, [Repeat(loop.symbol, loop.count, list(body), sources=loop.sources)])
+        return [whole]
+    return _jammed(loop, loops, list(body), shared)
+
+
+def _jammed(loop: Repeat, loops: Loops, body: list[Statement], shared: Shared) -> list[Statement]:
+    """JAM rows side by side, so that one row's recurrence does not wait for its own last result; then the rows left over."""
+    (v, n), outer = loops[-1], loops[:-1]
+
+    def rows(copies: list[list[Statement]]) -> Repeat:
+        together = [s for same in zip(*copies, strict=True) for s in same]
+        return Repeat(loop.symbol, loop.count, together, sources=loop.sources)
+
+    if any(symbol in shared.sizes.samples for symbol in n.symbols) or shared.sizes.value(n) < 2 * JAM:
+        return [_chain(loops, [rows([body])])]
+    blocks = shared.sizes.fresh(shared.sizes.value(n) // JAM)
+    first = [Index.of(Poly.constant(k), {v: Poly.constant(JAM)}) for k in range(JAM)]
+    last = Index.of(blocks.scale(JAM), {v: ONE})
+    main = rows([_copy_of(body, {v: at}, shared) for at in first])
+    rest = rows([_copy_of(body, {v: last}, shared)])
+    both: list[Statement] = [For(v, (Index(blocks),), [main]), For(v, (Index(n - blocks.scale(JAM)),), [rest])]
+    for w, m in reversed(outer):
+        both = [For(w, (Index(m),), both)]
+    return both
+
+
+def _copy_of(body: list[Statement], values: dict[str, Index], shared: Shared) -> list[Statement]:
+    """The statements elsewhere in the nest, with names of their own."""
+    copy = substitute(body, values, positions=True)
+    names = {s.name: shared.name("l") for s in copy if isinstance(s, Let)}
+    instead: dict[int, Expr] = {}
+    for s in copy:
+        for e in expressions(s):
+            for local in _parts(e, Local):
+                if local.name in names:
+                    instead[id(local)] = Local(names[local.name], local.dtype)
+    out: list[Statement] = []
+    for s in copy:
+        if isinstance(s, Let):
+            out.append(Let(names[s.name], replaced(s.value, instead), s.sources))
+        else:
+            assert isinstance(s, Store)
+            out.append(Store(s.buffer, s.offset, replaced(s.value, instead), s.sources, s.gathered, s.position))
+    return out
 
 
 def without_unread(kernels: Sequence[Kernel], temps: Sequence[Buffer]) -> tuple[list[Kernel], list[Buffer]]:
@@ -273,7 +320,12 @@ def _reads(s: Statement) -> list[Load]:
 
 
 def _loads(e: Expr) -> list[Load]:
-    found: dict[int, Load] = {}
+    return _parts(e, Load)
+
+
+def _parts(e: Expr, kind: type[Kind]) -> list[Kind]:
+    """The different sub-expressions of a kind, itself included."""
+    found: dict[int, Kind] = {}
     seen: set[int] = set()
     todo = [e]
     while todo:
@@ -281,7 +333,7 @@ def _loads(e: Expr) -> list[Load]:
         if id(x) in seen:
             continue
         seen.add(id(x))
-        if isinstance(x, Load):
+        if isinstance(x, kind):
             found[id(x)] = x
         todo.extend(x.parts)
     return list(found.values())
