@@ -61,7 +61,8 @@ class Gradient:
             if not -len(args) <= n < len(args):
                 raise TypeError(f"argnums names argument {n}, the call has {len(args)} positional arguments")
             own[n] = _map(capture, args[n], xs)
-        value = HOOKS.call(self.function, *own, **kwargs)
+        with capture.unrolling():  # a Loop has no gradient
+            value = HOOKS.call(self.function, *own, **kwargs)
         y = value[0] if isinstance(value, tuple) and value and isinstance(value[0], Tensor) and value[0].ndim == 0 else value
         if not isinstance(y, Tensor) or y.ndim != 0 or y.dtype.kind != "f":
             what = f"an array of shape {tuple(map(int, y.shape))}, {y.dtype}" if isinstance(y, Tensor) else type(y).__name__

@@ -736,7 +736,7 @@ class Arrays:
 
     def before_read(self, cell: Cell) -> None:
         """Called before a cell's value is read."""
-        if self.blocks:
+        if cell.home is not self.graph:
             enter(self, cell)
         if cell.input is not None and not self.used.get(id(cell.input)):
             source = here()
@@ -745,8 +745,17 @@ class Arrays:
 
     def before_write(self, cell: Cell) -> None:
         """Called before a cell moves on."""
-        if self.blocks:
+        if cell.home is not self.graph:
             enter(self, cell)
+
+    @contextmanager
+    def unrolling(self) -> Iterator[None]:
+        """Inside, loops are recorded iteration by iteration."""
+        before, self.rolls = self.rolls, False
+        try:
+            yield
+        finally:
+            self.rolls = before
 
     @contextmanager
     def supposing(self, test: Any, holds: bool) -> Iterator[None]:

@@ -174,7 +174,7 @@ def again(capture: Arrays, made: Block) -> Iterator[BodyGraph]:
 
 def enter(capture: Arrays, cell: Cell) -> None:
     """Make sure that a cell's value is one of the graph that is being traced."""
-    if cell.home is capture.graph or cell in capture.blocks[-1].cells:
+    if cell.home is capture.graph or (capture.blocks and cell in capture.blocks[-1].cells):
         return
     if cell.home is not capture.root and all(cell.home is not b.graph for b in capture.blocks):
         raise inaccessible(cell)

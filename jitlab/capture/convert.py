@@ -60,15 +60,18 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
         return None
     definition, classes = found
     body = Converter(classes).function(copy.deepcopy(definition))
+    name = code.co_name
+    if isinstance(body, ast.FunctionDef):  # under its own name it would hide a global that it calls: itself
+        name = body.name = f"{ADDED}function"
     factory = _factory(body, code.co_freevars)
     module = ast.Module(body=[factory], type_ignores=[])
     flags = code.co_flags & _FUTURE_FLAGS
     ast.fix_missing_locations(module)
     compiled = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
-    new = _inner_code(compiled, code.co_name, code.co_firstlineno)
+    new = _inner_code(compiled, name, code.co_firstlineno)
     if new is None or not set(new.co_freevars) <= {HOOK, *code.co_freevars}:
         return None
-    new = _qualified(new, new.co_qualname, code.co_qualname)
+    new = _qualified(new.replace(co_name=code.co_name), new.co_qualname, code.co_qualname)
     register(new)
     return new
 
@@ -415,7 +418,7 @@ class Converter(FlowConverter):
         return call
 
     def mangled(self, name: str) -> str:
-        if not self.classes or not name.startswith("__") or name.endswith("__"):
+        if not self.classes or not name.startswith("__") or name.endswith("__") or name.startswith(ADDED):
             return name
         stem = self.classes[-1].lstrip("_")
         return f"_{stem}{name}" if stem else name

@@ -19,7 +19,7 @@ from jitlab.ops.table import FUNCTIONS, VIEWS
 from . import rolling, staging
 from .convert import converted
 from .draws import draw
-from .facts import CREATION, WORLD
+from .facts import CREATION
 from .host import is_numpy
 from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
@@ -28,6 +28,7 @@ from .staging import Body, run
 from .state import Capture, current_capture
 from .symbolic import SymbolicRange, call_builtin
 from .tensor import Tensor
+
 
 Names = tuple[str, ...]
 
@@ -43,11 +44,6 @@ class Hooks:
         return value if capture is None else capture.load_name(value, name)
 
     def attribute(self, owner: Any, name: str) -> Any:
-        getter = _python_property(type(owner), name)
-        if getter is not None:
-            capture = current_capture()
-            if capture is not None:
-                return capture.load_property(getter, owner, name)
         value = getattr(owner, name)
         if type(value) in _NEVER_ARRAYS and type(owner) is types.ModuleType:
             return value
@@ -317,9 +313,6 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
 
 
 def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if _in(function, WORLD):
-        capture.effect(function, None)
-        return function(*args, **kwargs)
     deep_args = [capture.operand(x) for x in args]
     deep_kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
     if any(map(has_tensor, (*deep_args, *deep_kwargs.values()))) or _in(function, CREATION):
@@ -327,16 +320,7 @@ def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: 
     result = capture.call_on_values(function, args, kwargs)
     if not _in(function, FUNCTIONS) and not _in(function, VIEWS) and has_array(result):
         capture.note_frozen(f"np.{function.__name__}")
-    return _own(capture, capture.deep_value(result))
-
-
-def _own(capture: Capture, made: Any) -> Any:
-    """What NumPy made now, once, is an array of its own at each call: a write into it does not outlive the call."""
-    if isinstance(made, Tensor):
-        return made if made.is_scalar else capture.fresh(made.node())
-    if type(made) in (list, tuple):
-        return type(made)(_own(capture, item) for item in made)
-    return made
+    return capture.deep_value(result)
 
 
 # ---- builtins
@@ -378,7 +362,6 @@ def _without_effects(builtin: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that works on Tensors as it does on arrays."""
 
     def called(capture: Capture, *args: Any, **kwargs: Any) -> Any:
-        capture.before_builtin(builtin, args)
         result = builtin(*map(capture.deep_value, args), **kwargs)
         return capture.made(result) if isinstance(result, (list, dict, set)) else result
 
@@ -388,7 +371,7 @@ def _without_effects(builtin: Callable[..., Any]) -> Callable[..., Any]:
 def _print(capture: Capture, *args: Any, **kwargs: Any) -> None:
     capture.effects.before_call(capture, print, None)
     capture.effect(print, None)
-    if not capture.effects.reruns and (capture.memory is None or not capture.memory.silent):
+    if not capture.effects.reruns:
         print(*args, **kwargs)
 
 
@@ -425,21 +408,6 @@ def has_array(x: Any) -> bool:
     if isinstance(x, np.ndarray):
         return True
     return isinstance(x, (list, tuple)) and any(map(has_array, x))
-
-
-def _python_property(kind: type, name: str) -> Any:
-    """The user's function behind a property, or behind attributes that are made up; None for what is simply there."""
-    key = kind, name
-    if key not in _properties:
-        found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
-        getter = found.fget if isinstance(found, property) else getattr(kind, "__getattr__", None) if found is None else None
-        while len(_properties) > 1000:
-            _properties.pop(next(iter(_properties)))
-        _properties[key] = getter if getter is not None and _is_user_function(getter) else None
-    return _properties[key]
-
-
-_properties: dict[tuple[type, str], Any] = {}
 
 
 def _is_user_function(function: Any) -> bool:

@@ -110,15 +110,19 @@ class LoopTracer:
     def __init__(
         self, capture: Capture, names: Names, variables: Variables, body: Callable[[Any], Outcome], *,
         count: int | None = None, element: Callable[[int], Any] | None = None, test: Callable[[], Any] | None = None,
-        must: bool = True, statement: str = "for",
+        goes_on: Callable[[Any], Any] | None = None, start: Any = None, must: bool = True,
     ) -> None:  # fmt: skip
         self.capture, self.names, self.variables = capture, names, variables
         self.body, self.element, self.test = body, element, test
-        self.count, self.must, self.statement = count, must, statement
+        self.count, self.start, self.must = count, start, must
+        if goes_on is not None and element is not None:
+            self.test = lambda: goes_on(element(self.index))
+        self.endless = False  # its test is always True
         self.before = variables.values(names.assigned)
         self.carried: dict[str, Carried] = {}
         self.kept: set[str] = set()  # names whose arrays are written in place: they stay bound to them
         self.symbol = ""
+        self.index: Any = 0
 
     # ---- tracing
     def trace(self) -> tuple[Outcome, Any]:
@@ -155,7 +159,7 @@ class LoopTracer:
 
     def once(self) -> Traced:
         capture = self.capture
-        index = capture.enter_loop(self.count)
+        self.index = index = capture.enter_loop(self.count)
         self.symbol = capture.loops[-1][0]
         bound: Bound = {}
         try:
@@ -355,7 +359,12 @@ class LoopTracer:
             if stops:
                 stopped = made.graph.append(Node(Parameter(_FLAG.type), (), _FLAG.type, name="stopped"))
             go = capture.fresh(apply(LogicalNot(), stopped), is_scalar=True) if stopped is not None else True
-            asked = go if self.test is None else run(self.test) if go is True else both(go, lambda: run(self.test))
+            asked = go if self.test is None else run(self.test)
+            self.endless = asked is True and self.test is not None
+            if self.endless:
+                asked = go
+            elif go is not True and self.test is not None:  # the user's test is asked only where the loop goes on
+                asked = both(go, lambda: run(self.test))
             node = condition(asked, "while loop")
             node = made.graph.own(constant(np.bool_(node)) if isinstance(node, bool) else node)
             now = self.variables.values(self.names.assigned)
@@ -441,6 +450,8 @@ class LoopTracer:
                     if not self.runs():
                         raise self.loop_mismatch(name, mismatch.mine, mismatch.other, mismatch.kind) from None
         if not self.runs() and name in self.names.after:
+            if name in self.names.targets and self.start is not None and capture_wants(self.capture, kinds):
+                return [self.start]
             if before is not UNDEFINED and kinds:
                 self.changes_kind(name, before, side.values[name])
             self.check_runs(name)
@@ -451,13 +462,24 @@ class LoopTracer:
         capture = self.capture
         from .checking import add_run_check
 
-        if self.test is not None and self.count is None:
+        if self.test is not None and self.count is None and self.element is None:
             node = condition(run(self.test), "while loop")
             go = constant(np.bool_(node)) if isinstance(node, bool) else node
         else:
-            assert isinstance(self.count, Moving)
-            go = capture.operator("__gt__", LoopIndex(capture, self.count).tensor(), 0).node()
+            go = self.first_asked()
         add_run_check(capture, go, name)
+
+    def first_asked(self) -> Node:
+        """Does a `for` have a first iteration?"""
+        if self.count is not None:
+            assert isinstance(self.count, Moving)
+            node: Node = self.capture.operator("__gt__", LoopIndex(self.capture, self.count).tensor(), 0).node()
+            return node
+        index, self.index = self.index, 0
+        assert self.test is not None
+        answer = condition(run(self.test), "for loop")
+        self.index = index
+        return constant(np.bool_(answer)) if isinstance(answer, bool) else answer
 
     def last_value(self, leaf: Any) -> Any:
         """What an index is after the last iteration, where that is known; None: the loop has to carry it."""
@@ -525,6 +547,8 @@ class LoopTracer:
             )
 
         def outcome() -> tuple[Outcome, Any]:
+            if self.endless and ways["<broke>"] is False:
+                return Returned(form.make(iter(found))), left["stop"]
             flagged = left.get("returned", left["stop"])
             return Mixed(False, flagged, value=form.make(iter(found))), left["stop"]
 
@@ -546,6 +570,11 @@ class LoopTracer:
         items = [capture.graph.add(Item(k, entry.kind.type), node) for k, entry in enumerate(entries)]
         for entry, item in zip(entries, items, strict=True):
             entry.take(item)
+
+
+def capture_wants(capture: Capture, kinds: Sequence[LeafType]) -> bool:
+    """§4.4: the target of an empty range reads as the range's start, where the contract is asked for."""
+    return capture.wants_bools and len(kinds) == 1 and kinds[0].weak is int
 
 
 def _kind(value: Any) -> str:

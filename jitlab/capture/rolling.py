@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from jitlab import events
@@ -16,6 +16,7 @@ from jitlab.errors import InvalidArgumentError
 from jitlab.ir import NotRolled
 
 from .host import NotReplayable
+from .iterables import Counted, Counting, Iteration, TracedRange, iteration
 from .leaves import Variables
 from .looping import LoopTracer, Names
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome
@@ -31,31 +32,6 @@ if TYPE_CHECKING:
 FEW, FEW_LOOPS = 16, 2
 #: The most that jit_compile=True unrolls, and from where on a warning is given (design D5, semantics §4.4).
 MOST_COMPILED, LARGE = 1000, 50_000
-
-
-class Counted:
-    """`range(start, stop, step)` in the head of a `for`: its numbers keep the extents they were computed from."""
-
-    def __init__(self, start: int, stop: int, step: int) -> None:
-        self.start, self.stop, self.step = start, stop, step
-        self.numbers = range(int(start), int(stop), int(step))
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.numbers)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    @property
-    def count(self) -> int:
-        if not self.numbers:
-            return 0
-        if abs(self.step) == 1:
-            return self.stop - self.start if self.step > 0 else self.start - self.stop
-        return len(self.numbers)
-
-    def at(self, capture: Capture, number: int) -> Any:
-        return capture.integer(self.start + number * int(self.step))
 
 
 def while_(test: Callable[[], Any], body: Body, orelse: Body | None, names: Names) -> Outcome:
@@ -101,7 +77,7 @@ def _turn(body: Body, names: Names, stage: Callable[[], Outcome]) -> tuple[Outco
 def _staged_while(test: Callable[[], Any], body: Body, orelse: Body | None, names: Names) -> Outcome:
     capture = capture_of()
     variables = Variables(test, body, orelse)
-    tracer = LoopTracer(capture, names, variables, body, test=test, statement="while")
+    tracer = LoopTracer(capture, names, variables, body, test=test)
     outcome, stopped = tracer.trace()
     return _ended(outcome, stopped, orelse, names, variables)
 
@@ -120,32 +96,36 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
     capture = capture_of()
     iterable = tensor_of(iterable)
     variables = Variables(body, orelse)
-    rolled = _rolled(capture, iterable, FEW_LOOPS if _has_loops(body.__code__) else FEW)
-    if rolled is not None:
-        count, element, must = rolled
+    found = _rolled(capture, iterable, FEW_LOOPS if _has_loops(body.__code__) else FEW)
+    if found is not None:
+        has_numbers = not isinstance(iterable, (SymbolicRange, TracedRange))
+        must = not has_numbers or (found.is_array and capture.wants_bools)
         mark, before = _marked(capture), variables.values(names.assigned)
         done = len(capture.effects.undo)
         try:
-            tracer = LoopTracer(capture, names, variables, body, count=count, element=element, must=must)
+            tracer = LoopTracer(
+                capture, names, variables, body, count=found.count, element=found.at, goes_on=found.test, start=found.start,
+                must=must and not any(b.attempt for b in capture.blocks),
+            )
             outcome, stopped = tracer.trace()
             return _ended(outcome, stopped, orelse, names, variables)
         except NotRolled as refusal:
-            if _has_no_number(iterable):
+            if not has_numbers:
                 raise
             code, text = refusal.code, str(refusal)
         except NotReplayable as refusal:
-            if must or _has_no_number(iterable):
+            if must:
                 raise
             code, text = refusal.code, str(refusal)
         except Exception as error:
-            if must or _has_no_number(iterable):
+            if must:
                 raise
             code, text = "error", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         _rolled_back(capture, mark)
         capture.effects.back_to(done)
         variables.restore(before)
-        _tell(capture, len(iterable), code, text)
-    items = iterable if isinstance(iterable, (Tensor, Counted, str)) else capture.iterate(iterable)
+        _tell(capture, 0 if found.count is None else int(found.count), code, text)
+    items = iterable if isinstance(iterable, (Tensor, Counted, Counting, str)) else capture.iterate(iterable)
     outcome = _unrolled(capture, iter(items), body, names, variables)
     if isinstance(outcome, Mixed):
         left = Mixed(False, outcome.returned, False, outcome.value) if outcome.returned is not False else None
@@ -157,10 +137,6 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
     return outcome if outcome is not None or orelse is None else run(orelse)
 
 
-def _has_no_number(iterable: Any) -> bool:
-    return isinstance(iterable, SymbolicRange)
-
-
 def _has_loops(code: types.CodeType) -> bool:
     """Are there loops in a body? Each of its iterations would have them."""
     if not {"for_", "while_"}.isdisjoint(code.co_names):
@@ -168,24 +144,16 @@ def _has_loops(code: types.CodeType) -> bool:
     return any(isinstance(c, types.CodeType) and is_added(c) and _has_loops(c) for c in code.co_consts)
 
 
-def _rolled(capture: Capture, iterable: Any, few: int) -> tuple[int, Callable[[Any], Any], bool] | None:
-    """How often a loop runs, its element by the number of the iteration, and whether it has no other form."""
-    if isinstance(iterable, SymbolicRange):
-        return iterable.count, iterable.at, not any(b.attempt for b in capture.blocks)
-    if isinstance(iterable, Counted):
-        if len(iterable) <= few or not capture.rolls:
-            return None
-        return iterable.count, lambda number: iterable.at(capture, number), False
-    if isinstance(iterable, range):
-        if len(iterable) <= few or not capture.rolls:
-            return None
-        return len(iterable), lambda number: capture.integer(iterable.start + number * iterable.step), False
-    if isinstance(iterable, Tensor) and iterable.ndim and capture.rolls:
-        must = capture.wants_bools
-        length = iterable.shape[0]
-        if must or int(length) > few:
-            return length, lambda number: iterable[capture.integer(number)], must
-    return None
+def _rolled(capture: Capture, iterable: Any, few: int) -> Iteration | None:
+    """How a loop can be counted that is worth rolling, or has no other form."""
+    if isinstance(iterable, (SymbolicRange, TracedRange)):
+        return iteration(capture, iterable)
+    if not capture.rolls:
+        return None
+    found = iteration(capture, iterable)
+    if found is None or found.count is None:
+        return None
+    return found if (found.is_array and capture.wants_bools and int(found.count) > 0) or int(found.count) > few else None
 
 
 def _unrolled(
@@ -240,13 +208,4 @@ def _tell(capture: Capture, iterations: int, code: str, text: str) -> None:
         )  # fmt: skip
 
 
-def counted(capture: Capture, args: Sequence[Any]) -> Counted | None:
-    """The range in the head of a `for`, of ints alone."""
-    if not 1 <= len(args) <= 3 or not all(isinstance(x, int) for x in args):
-        return None
-    start, stop = (0, args[0]) if len(args) == 1 else args[:2]
-    step = args[2] if len(args) == 3 else 1
-    return None if int(step) == 0 else Counted(start, stop, step)
-
-
-__all__ = ["Counted", "counted", "for_", "while_"]
+__all__ = ["for_", "while_"]

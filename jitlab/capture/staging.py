@@ -17,6 +17,7 @@ from jitlab.ops.build import cast, constant
 from jitlab.ops.control import Branch
 from jitlab.ops.creation import Fill
 from jitlab.ops.host import Item
+from jitlab.ops.views import Reshape
 
 from .blocks import Block, again, block, close, refuse
 from .host import NotReplayable
@@ -589,11 +590,8 @@ def returned_value(outcome: Outcome) -> Any:
 
 
 def refuse_mixed(outcome: Mixed) -> bool:
-    raise ControlFlowValueError(
-        "a break, continue or return that a traced value decides cannot leave a `with`, `try` or `match` block.",
-        where=describe(here()), why="what follows the block would have to be recorded on both ways",
-        hint="set a flag inside the block, and leave after it",
-    )  # fmt: skip
+    """A jump out of a block of Python's own (`with`, `try`, `match`) that a traced value decides: the call runs as Python."""
+    raise NotReplayable("value", "a traced value decides whether a `with`, `try` or `match` block is left")
 
 
 # ---- expressions
@@ -640,6 +638,25 @@ def _like_test(value: Any, test: Any) -> Any:
     """Python gives the operand itself, not its truth; for bools that is the same."""
     value = tensor_of(value)
     return test if isinstance(value, Tensor) and value.dtype == np.dtype(bool) else value
+
+
+def python_number(kind: type, x: Tensor) -> Any:
+    """int(x), float(x), bool(x): a number of Python's own that only a run knows."""
+    if int(x.size) != 1 or x.dtype.kind not in "biuf":
+        return NotImplemented
+    if x.ndim:
+        x = x.reshape(())
+    if kind is bool:
+        node = condition(x != 0 if x.dtype.kind != "b" else x, "bool()")
+        return node if isinstance(node, bool) else x.capture.python_number(_own(node))
+    return x.capture.python_number(_own(cast(x.node(), np.dtype("i8" if kind is int else "f8"))))
+
+
+def _own(node: Node) -> Node:
+    """A node that nobody else looks at, to be marked as a Python number."""
+    from jitlab.ops.build import apply
+
+    return apply(Reshape(()), node)
 
 
 def negated(value: Any) -> Any:

@@ -207,7 +207,7 @@ class Structure:
             x._cell.capture.check_open()
             leaf = self.by_tensor.get(id(x))
             if leaf is None:
-                leaf = self.by_tensor[id(x)] = _Leaf(x.is_scalar)
+                leaf = self.by_tensor[id(x)] = _Leaf(x.is_scalar, None if self.numbers_become_scalars else x.weak)
                 self.leaves.append((x, leaf))
             elif leaf.slot is None:  # the same object at several places
                 leaf.slot = self.slots
@@ -261,10 +261,11 @@ class Structure:
 class _Leaf:
     """A tensor of the result."""
 
-    __slots__ = ("input", "is_another", "is_scalar", "output", "path", "slot")
+    __slots__ = ("input", "is_another", "is_scalar", "number", "output", "path", "slot")
 
-    def __init__(self, is_scalar: bool) -> None:
+    def __init__(self, is_scalar: bool, number: type | None = None) -> None:
         self.is_scalar = is_scalar
+        self.number = number  # int, float, ...: a number of Python's own
         self.is_another = False  # not the array that owns the memory, even when it sees all of it
         self.input = -1
         self.output = -1
@@ -274,7 +275,7 @@ class _Leaf:
     @property
     def is_plain(self) -> bool:
         """A graph output as it is."""
-        return self.input < 0 and not self.path and not self.is_another and self.slot is None
+        return self.input < 0 and not self.path and not self.is_another and self.slot is None and self.number is None
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if self.slot is None:
@@ -287,7 +288,8 @@ class _Leaf:
     def made(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         value = inputs[self.input] if self.input >= 0 else outputs[self.output]
         if self.is_scalar:
-            return value[()] if isinstance(value, np.ndarray) else value
+            value = value[()] if isinstance(value, np.ndarray) else value
+            return value if self.number is None else self.number(value)
         if type(value) is not np.ndarray:
             value = outputs[self.output] = np.asarray(value)  # type: ignore[index]
         if self.path:
