@@ -8,6 +8,7 @@ from collections.abc import Callable
 from jitlab.ir import Graph
 
 from .bodies import drop_unused_inputs, with_bodies
+from .hoisting import hoist_products
 from .simplify import (
     compose_views,
     drop_what_does_nothing,
@@ -34,7 +35,10 @@ PASSES: tuple[Pass, ...] = (
     forward_updates,
     drop_what_does_nothing,
     merge_equal,
+    hoist_products,
+    compose_views,
     remove_dead,
+    drop_unused_inputs,
 )
 
 

@@ -3,11 +3,14 @@
 import numpy as np
 import pytest
 
-from jitlab.ir import ArrayType, Graph, interpret, verify
-from jitlab.ops import Add, Item, Less, Loop, Mul, Parameter, as_node
+from jitlab.ir import ArrayType, Graph, Moving, interpret, verify
+from jitlab.ops import Add, Item, Less, Loop, Mul, Parameter, Update, View, as_node
 from jitlab.ops.build import apply, elementwise
-from jitlab.passes import PASSES
+from jitlab.ops.creation import zeros
+from jitlab.ops.linear import MatMul
+from jitlab.passes import PASSES, hoisting
 from jitlab.passes.bodies import drop_unused_inputs, with_bodies
+from jitlab.passes.hoisting import hoist_products
 from tests.lower.bodies import RandomProgram
 
 f64 = np.dtype("f8")
@@ -21,6 +24,8 @@ def test_random_loops_keep_every_bit(first):
         graph = program.graph
         for one in PASSES:
             graph = verify(with_bodies(one)(graph))
+            if one is hoist_products:
+                continue  # sums in another order
             for a, b in zip(interpret(graph, program.arrays), want, strict=True):
                 assert np.array_equal(a, b, equal_nan=True), f"seed {seed}, {one.__name__}\n{graph}"
 
@@ -94,3 +99,50 @@ def test_bodies_are_simplified():
     for one in PASSES:
         graph = verify(with_bodies(one)(graph))
     assert [node.op.name for node in loop_of(graph).op.body.nodes] == ["Const", "AddV2"]
+
+
+def products(a, b, move, n):
+    """for i in range(n): out[i] = product of what `move` takes of a and b in iteration i"""
+    graph, body = Graph("products"), Graph("body")
+    x, y = (graph.add(Parameter(ArrayType(m.shape, f64)), name=name) for m, name in ((a, "a"), (b, "b")))
+    i = Moving.symbol("i0", n // 2)
+    inner = [body.add(Parameter(m.type), name=name) for m, name in ((x, "a"), (y, "b"))]
+    with body.building():
+        row = apply(MatMul(), *move(*inner, i))
+        out = body.add(Parameter(ArrayType((n, *row.shape), f64)), name="out")
+        body.parameters = [out, *inner]
+        entries = ((i, 1, None), *((0, 1, axis) for axis in range(row.ndim)))
+        body.outputs = [apply(Update(entries, row.shape), out, row)]
+    with graph.building():
+        loop = apply(Loop(body, (out.type,), "i0", n), zeros(out.shape, f64), x, y)
+        graph.outputs = [apply(Item(0, out.type), loop)]
+    return verify(graph)
+
+
+def row_of(m, i, length):
+    return apply(View(((i, 1, None), (0, 1, 0)), (length,)), m)
+
+
+def column_of(m, i, length):
+    return apply(View(((0, 1, 0), (i, 1, None)), (length,)), m)
+
+
+MOVES = {
+    "a row with a matrix": lambda a, b, i: (row_of(a, i, 40), b),
+    "a row with a part of a matrix": lambda a, b, i: (row_of(a, i, 40), apply(View(((0, 1, 0), (i, 1, 1)), (40, 30)), b)),
+    "a matrix with a column": lambda a, b, i: (a, column_of(b, i + 1, 40)),
+    "every second row": lambda a, b, i: (row_of(a, 2 * i + 1, 40), b),
+    "a row with a column": lambda a, b, i: (row_of(a, i, 40), column_of(b, 3, 40)),
+}
+
+
+@pytest.mark.parametrize("move", MOVES.values(), ids=MOVES)
+def test_products_of_rows_become_one_product(move, monkeypatch):
+    monkeypatch.setattr(hoisting, "WORTH", 0)
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(-1, 1, (61, 40)), rng.uniform(-1, 1, (40, 61))
+    graph = products(a, b, move, 30)
+    after = verify(hoist_products(graph))
+    assert [node.op.name for node in after.nodes].count("MatMul") == 1
+    assert "MatMul" not in [node.op.name for node in loop_of(after).op.body.nodes]
+    assert np.allclose(interpret(after, [a, b])[0], interpret(graph, [a, b])[0], rtol=1e-12)
