@@ -6,6 +6,7 @@ from typing import Any
 
 from . import errors
 from .api import ConcreteFunction, Function, function, functions_run_eagerly, jit, print_, run_functions_eagerly
+from .api.ledger import ledger
 from .capture import Tensor
 from .cluster import jit_scope
 from .config import config
@@ -37,6 +38,7 @@ __all__ = [
     "gradients",
     "jit",
     "jit_scope",
+    "ledger",
     "print_",
     "record",
     "run_functions_eagerly",

@@ -91,10 +91,15 @@ class Traced(Event):
     before: str
     after: str
     lines: tuple[Span, ...]
-    fix: str
+    fix: str  # what to change, as code where that is enough; "" when nothing would have avoided it
     operations: int
     start_ns: int
     duration_ns: int
+    proof: str = ""  # the fix in words, and the traces that its replay on the recorded calls left: "…: 9 traces become 2"
+    changes: tuple[tuple[str, str, str, str], ...] = ()  # every (cause, argument, before, after)
+    site: tuple[str, int] = ("", 0)  # the file or cell and line that called
+    definition: str = ""  # of the function: its cell or file, and its name there
+    renews: bool = False  # the first trace of a function that was made before, of the same code, and traced then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

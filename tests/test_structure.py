@@ -13,7 +13,7 @@ PACKAGE = Path(jitlab.__file__).parent
 
 # From top to bottom. Parts on one line never import one another: what one hands to the next is a type of `ir`.
 LINES = (
-    ("cli",),
+    ("cli", "pytest_plugin"),
     ("notebook",),
     ("compat",),
     ("report",),

@@ -22,6 +22,14 @@ test('a retrace without a fix is harmless', () => {
   assert.equal(entries[1]?.fix, null);
 });
 
+test('a fix that was replayed says what it would have done, as the newest retrace knows it', () => {
+  const json = report(softmax);
+  const retraces = json.retraces.map((retrace, n) => ({ ...retrace, proof: retrace.fix ? `${n} traces become 1` : '' }));
+  const { entries } = ledgerOf({ ...json, retraces });
+  const last = retraces.filter(retrace => retrace.fix !== null).at(-1);
+  assert.deepEqual([entries[0]?.proof, entries[1]?.proof], [last?.proof, '']);
+});
+
 test('the first trace is warm-up, not a retrace', () => {
   const ledger = ledgerOf(report(line));
   assert.deepEqual([ledger.entries.length, ledger.warmUp.length], [0, 1]);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import weakref
 from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -34,26 +35,21 @@ class Definition:
     """A function as its source has it."""
 
     def __init__(self, function: Any, name: str) -> None:
-        plain = function
+        plain: Any = function
         while not isinstance(plain, (FunctionType, MethodType)) and hasattr(plain, "__wrapped__"):
             plain = plain.__wrapped__
         plain = getattr(plain, "__func__", plain)
         self.name = name
-        self.function: FunctionType | None = plain if isinstance(plain, FunctionType) else None
         self.code: CodeType | None = getattr(plain, "__code__", None)
+        self.place: Any = None
+        self._function: weakref.ref[FunctionType] | None = None  # what it holds may go
+        if isinstance(plain, FunctionType):
+            self.place, self._function = _place_of(plain), weakref.ref(plain)
 
     @property
-    def place(self) -> Any:
-        """What a definition that takes this one's place has in common with it: the cell or file, and the name in it."""
-        if self.function is None or self.code is None:
-            return None
-        name = self.function.__qualname__
-        if "<lambda>" in name:
-            name = f"{name}:{self.code.co_firstlineno}"
-        file = self.code.co_filename
-        # a cell run again is another file when its text differs; its name in the user's namespace is what stays
-        where = (events.current_cell(), id(self.function.__globals__)) if is_cell(file) else file
-        return where, self.function.__module__, name
+    def function(self) -> Any:
+        """The Python function, None when it is gone or none."""
+        return self._function() if self._function is not None else None
 
     @property
     def source(self) -> Source | None:
@@ -64,7 +60,8 @@ class Definition:
 
     def argument(self, path: str) -> Source | None:
         """Where the parameter of a leaf stands, or the first line that reads the outer name it is."""
-        found = find_definition(self.function) if self.function is not None else None
+        function = self.function
+        found = find_definition(function) if function is not None else None
         if found is None or self.code is None:
             return None
         name = path.split("[")[0].split(".")[0]
@@ -77,6 +74,16 @@ class Definition:
             end = (node.end_lineno or node.lineno, node.end_col_offset or -1)
             return Source(self.code.co_filename, node.lineno, node.col_offset, *end)
         return None
+
+
+def _place_of(function: FunctionType) -> Any:
+    """What a definition that takes this one's place has in common with it: the cell or file, and the name in it."""
+    name, code = function.__qualname__, function.__code__
+    if "<lambda>" in name:
+        name = f"{name}:{code.co_firstlineno}"
+    # a cell run again is another file when its text differs; its name in the user's namespace is what stays
+    where = (events.current_cell(), id(function.__globals__)) if is_cell(code.co_filename) else code.co_filename
+    return where, function.__module__, name
 
 
 def is_cell(file: str) -> bool:

@@ -85,17 +85,17 @@ class Explained:
     name: str
     ledger: Ledger
 
-    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Found:
-        """What the cache has for a call; changes nothing."""
+    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
+        """What the cache has for a call; changes nothing. `why`: the leaves of a miss are wanted, too."""
         raise NotImplementedError
 
     def would_hit(self, /, *args: Any, **kwargs: Any) -> bool:
         """Would a call with these arguments find its trace? Nothing is traced and nothing runs."""
-        return self._look(args, kwargs).costs is not None
+        return self._look(args, kwargs, why=False).costs is not None
 
     def explain_key(self, /, *args: Any, **kwargs: Any) -> Explanation:
         """The key of a call with these arguments, leaf by leaf: which trace it hits, or what keeps the nearest from it."""
-        found = self._look(args, kwargs)
+        found = self._look(args, kwargs, why=True)
         if found.refusal:
             leaves = tuple(KeyLeaf(leaf.path, leaf.text, "", True) for leaf in found.leaves)
             return Explanation(self.name, False, None, leaves, (), None, None, found.refusal)

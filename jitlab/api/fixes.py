@@ -46,13 +46,12 @@ class Fix:
     kinds: frozenset[str]
 
     @property
-    def proof(self) -> str:
-        """ "9 traces become 2, saves 1.8 s"."""
-        saves = f", saves {duration(self.seconds)}" if self.seconds >= 1e-6 else ""
-        return f"{self.before} traces become {self.after}{saves}"
+    def count(self) -> str:
+        """ "make axis 0 of `x` dynamic: 9 traces become 2"."""
+        return f"{self.what}: {self.before} traces become {self.after}"
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.proof}"
+        return self.count + (f", saves {duration(self.seconds)}" if self.seconds >= 1e-6 else "")
 
 
 @dataclass(frozen=True)
@@ -270,7 +269,7 @@ def _fix(chosen: frozenset[Step], calls: Sequence[Miss], groups: Sequence[Sequen
     what = " and ".join(_together(same) for same in by_kind)
     code = _joined_code(saving)
     if signature and (code or not saving):
-        code = f"{code}\n{signature}".strip()
+        code = f"{code}; {signature}" if code else signature
     return Fix(what, code, len(calls), len(groups), seconds, cost, _named(steps), frozenset(step.kind for step in steps))
 
 
@@ -304,7 +303,7 @@ def _listed(words: Sequence[str]) -> str:
 def _joined_code(steps: Sequence[Step]) -> str:
     """Code of all the steps, "" when one is a matter for a sentence."""
     codes = [step.code for step in steps]
-    return "\n".join(codes) if all(codes) else ""
+    return "; ".join(codes) if all(codes) else ""
 
 
 def _signature_code(steps: Iterable[Step], calls: Sequence[Miss], after: int) -> str:

@@ -50,6 +50,7 @@ from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.ir import Source
 
+from .explaining import Explained, Found
 from .jit_options import JitOptions, check_backend, checked
 from .ledger import Ledger
 from .stages import Options, compile_trace
@@ -58,7 +59,7 @@ from .stages import Options, compile_trace
 MOST_TRACES = 16
 
 
-class Jit:
+class Jit(Explained):
     """A Python function whose calls are recorded once for each kind of arguments and run compiled, as Python would run them."""
 
     def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
@@ -108,6 +109,24 @@ class Jit:
     def experimental_get_tracing_count(self) -> int:
         """How often it was traced."""
         return self._count
+
+    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
+        values = self._bind(args, kwargs)
+        key = signature_key(values)
+        for trace in self._traces.get(key, ()):
+            if trace.gather(values) is not None:
+                return Found(_with_origins(trace), trace.costs)
+        if key in self._refused:
+            return Found(refusal=self._refused[key][1])
+        if not why:
+            return Found()
+        capture = CallCapture(self.name, strict=False)  # what a call depends on is seen when it is recorded
+        try:
+            refuse_syntax(self._code_function())
+            trace = record_call(capture, self.python_function, self._signature.names, values, self._signature.call_form, 0)
+        except Exception as error:
+            return Found(refusal=reason_of(error)[1])
+        return Found(_with_origins(trace))
 
     # ---- running
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -331,6 +350,20 @@ class PathJit(Jit):
                 )
             )  # fmt: skip
         return result
+
+    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
+        values = self._bind(args, kwargs)
+        leaves: list[Any] = []
+        try:
+            key = key_of(values, leaves)
+        except Foreign as foreign:
+            return Found(refusal=foreign.what)
+        described = leaves_of(self._signature.names, values)
+        if key in self._refused:
+            return Found(described, refusal=self._refused[key][1])
+        known = self._paths.get(key, [])
+        fitting = next((trace for trace in known if trace.fits(leaves)), None)
+        return Found(described, fitting.costs if fitting else None, known[-1].misfit(leaves) if known and not fitting else None)
 
     def _foreign(self, values: tuple[Any, ...], code: str, what: str) -> Any:
         if self.options.fullgraph:

@@ -30,6 +30,8 @@ from .fixes import Fix, fixes
 NEAREST = 16
 #: Lines and proposals shown.
 MOST_LINES, MOST_FIXES = 40, 3
+#: Misses remembered beyond twice the traces that are kept: of traces that made room.
+EVICTED = 50
 #: Definitions remembered.
 MOST_PLACES = 1000
 
@@ -77,12 +79,10 @@ class Miss:
         return self.found
 
     @property
-    def renews(self) -> str:
-        """The number of the Function that this one is a new edition of, made of the same code; "" for others."""
+    def renews(self) -> bool:
+        """The first trace of a Function that was made before, of the same code, and traced then."""
         nearest = self.nearest
-        if nearest is None or nearest.owner == self.owner or nearest.definition.code != self.definition.code:
-            return ""
-        return str(nearest.definition.place)
+        return nearest is not None and nearest.owner != self.owner and nearest.definition.code == self.definition.code
 
     def sentence(self) -> str:
         """ "scale: `k` was 3 and is now 4 (a Python value is part of a trace), In[3], line 4"."""
@@ -97,6 +97,8 @@ class Miss:
     @property
     def is_retrace(self) -> bool:
         """Not the first trace, and more than another layout."""
+        if self.found is None:  # nobody asked why, and it is not the first
+            return self.misfit is None or self.misfit.cause != VariantCause.LAYOUT
         return not {Cause.FIRST_CALL, VariantCause.LAYOUT} & set(self.causes)
 
     @property
@@ -142,7 +144,7 @@ class Ledger:
         self._by_key.setdefault((miss.paths, miss.keys), []).append(miss)
         if self._place is not None:
             self._place.add(miss)
-        if len(self.misses) > 2 * config.max_traces:
+        if len(self.misses) > 2 * config.max_traces + EVICTED:
             self._drop()
         if events.active():
             self._tell(miss, started_ns)
@@ -151,14 +153,14 @@ class Ledger:
     def _tell(self, miss: Miss, started_ns: int) -> None:
         first = self.explained(miss).changes[0]
         fix = self.fix_for(miss)
-        code, proof = (fix.code or fix.what, str(fix)) if fix is not None else ("", "")
+        code, proof = (fix.code or fix.what, fix.count) if fix is not None else ("", "")
         events.send(
             events.Traced(
                 cell=events.current_cell(), function=self.name, trace=miss.number, causes=miss.causes, argument=first.path,
                 before=first.before, after=first.after, lines=spans(miss.source), fix=code, proof=proof,
                 operations=miss.operations, start_ns=started_ns, duration_ns=time.perf_counter_ns() - started_ns,
                 changes=tuple((str(c.cause), c.path, c.before, c.after) for c in miss.changes),
-                site=(miss.site.file, miss.site.line), renews=miss.renews,
+                site=(miss.site.file, miss.site.line), definition=str(self.definition.place or ""), renews=miss.renews,
             )
         )  # fmt: skip
 

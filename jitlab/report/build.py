@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jitlab.events import Cause, VariantCause
 from jitlab.runtime.peaks import Peaks, known_peaks
 
 from . import wording
@@ -51,8 +52,9 @@ def report_json(recording: Recording) -> Json:
         "clusters": [cluster for plan in plans for cluster in _clusters(plan, recording)],
         "kernels": [kernel for plan in plans for kernel in _kernels(plan, recording, peaks)],
         "boundaries": [_boundary(edge, plan) for plan in plans for edge in plan.json["boundaries"]],
-        "retraces": [_retrace(event, recording) for event in recording.traces],
+        "retraces": [_retrace(event, recording) for event in recording.traces if _cause(event) != VariantCause.LAYOUT],
         "fallbacks": [],
+        "variants": _variants(recording),
         "statements": _statements(recording),
         "frozen": [
             {"function": function, "what": what, "lines": _spans(lines), "times": times}
@@ -60,6 +62,7 @@ def report_json(recording: Recording) -> Json:
         ],
         "timeline": {"lanes": _lanes(recording)},
     }
+    _add_savings(data["retraces"])
     _color(data, alike)
     data["fallbacks"] = _fallbacks(data, recording, plans)
     shown = {plan.title for plan in alike.values()}
@@ -218,19 +221,53 @@ def _boundary(edge: Json, plan: _Plan) -> Json:
     return {**edge, "plan": plan.title, "reason": reason}
 
 
+def _cause(event: Any) -> str:
+    return event.causes[0] if event.causes else Cause.FIRST_CALL
+
+
 def _retrace(event: Any, recording: Recording) -> Json:
-    cause = event.causes[0] if event.causes else "first_call"
+    cause = _cause(event)
     key = event.function, event.trace
     calls = recording.functions[key].calls if key in recording.functions else 0
     calls = calls or max((t.calls for (f, n, _), t in recording.clusters.items() if (f, n) == key), default=0)
+    compiled = _compiled_anew(key, recording)
+    harmless = cause == Cause.SHAPE and not compiled
     return {
         "function": event.function, "trace": event.trace, "cause": cause, "causes": list(event.causes) or ["first_call"],
         "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
         "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
         "text": wording.retrace_text(cause, event.argument, event.before, event.after),
-        "fix": None if "Nothing to fix" in event.fix else event.fix or None,
-        "first": cause == "first_call", "compiled": _compiled_anew(key, recording),
+        "fix": None if harmless or "Nothing to fix" in event.fix else event.fix or None, "proof": event.proof,
+        "changes": [list(change) for change in event.changes], "site": list(event.site),
+        "first": cause == Cause.FIRST_CALL or not recording.renewed.get(key, True), "compiled": compiled,
     }  # fmt: skip
+
+
+def _add_savings(retraces: list[Json]) -> None:
+    """What the retraces cost that one fix avoids is what it saves."""
+    lost: Counter[tuple[str, str]] = Counter()
+    for retrace in retraces:
+        if retrace["fix"] and not retrace["first"]:
+            lost[retrace["function"], retrace["fix"]] += retrace["seconds"]
+    for retrace in retraces:
+        saved = lost[retrace["function"], retrace["fix"]]
+        if retrace["proof"] and saved:
+            retrace["proof"] += f", saves {wording.duration(saved)}"
+
+
+def _variants(recording: Recording) -> list[Json]:
+    """Other forms of kernels of known traces; a trace that was captured again for its layout alone is one, too."""
+    captured: list[tuple[Any, str]] = [(event, "") for event in recording.traces if _cause(event) == VariantCause.LAYOUT]
+    made: list[tuple[Any, str]] = [(event, event.cluster) for event in recording.variants]
+    return [
+        {
+            "function": event.function, "trace": event.trace, "cluster": cluster,
+            "cause": event.causes[0] if not cluster else event.cause, "argument": event.argument, "before": event.before,
+            "after": event.after, "lines": _spans(event.lines),
+            "seconds": _seconds_lost(event, recording) if not cluster else event.duration_ns / 1e9,
+        }
+        for event, cluster in [*captured, *made]
+    ]  # fmt: skip
 
 
 def _seconds_lost(event: Any, recording: Recording) -> float:
@@ -411,7 +448,7 @@ def _spans(lines: Iterable[Any]) -> list[list[Any]]:
 
 def _rename_files(data: Json, file_name: Callable[[str], str]) -> None:
     names: dict[str, str] = {}
-    for key in ("ops", "retraces", "fallbacks", "statements", "frozen"):
+    for key in ("ops", "retraces", "variants", "fallbacks", "statements", "frozen"):
         for entry in data[key]:
             spans = []
             for file, *place in entry["lines"]:

@@ -1,10 +1,10 @@
-"""`jl.expect`: a test's assertion about what is compiled."""
+"""`jl.expect`: a test's assertion about what is compiled. The pytest plugin uses the same words."""
 
 from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,39 +21,114 @@ UNITS = {"": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 COUNTS: dict[str, Callable[[Report], int]] = {
     "retraces": lambda report: len(report.retraces),
     "traces": lambda report: len(report.traces),
+    "variants": lambda report: len(report.variants),
     "clusters": lambda report: len(report.clusters),
     "kernels": lambda report: len(report.kernels),
     "fallbacks": lambda report: len(report.fallbacks),
+    "statements": lambda report: len(report.statements),
     "bytes": lambda report: sum(c.bytes_read + c.bytes_written for c in report.clusters),
 }
+#: Of what was found, so many are told one by one.
+MOST_TOLD = 10
 
 
 @contextmanager
 def expect(*, fused: list[tuple[str, str]] | None = None, **limits: int | str) -> Iterator[None]:
-    """Check what happens inside: `retraces=0, clusters=1, kernels="<=2", fallbacks=0, bytes="<64 MB"`; also `traces`, and
-    `fused=[("exp", "sum")]`. A number means exactly that many. AssertionError says what was found instead."""
-    tests = {name: _test(name, limit) for name, limit in limits.items()}
+    """Check what happens inside: `retraces=0, clusters=1, kernels="<=2", fallbacks=0, bytes="<64 MB"`; also `traces`,
+    `variants`, `statements`, and `fused=[("exp", "sum")]`. A number means exactly that many. AssertionError says what was
+    found instead: of retraces the cause, the line and what would avoid them."""
+    expectations = Expectations(limits, fused or ())
     with record() as recording:
         yield
-    report = recording.report()
-    wrong = []
-    for name, (holds, wanted) in tests.items():
-        found = COUNTS[name](report)
-        if not holds(found):
+    expectations.check(recording.report())
+
+
+class Expectations:
+    """Limits on what a report counts."""
+
+    def __init__(self, limits: dict[str, Any], fused: Iterable[tuple[str, str]] = ()) -> None:
+        self.limits = {name: _test(name, limit) for name, limit in limits.items()}
+        self.fused = list(fused)
+
+    def check(self, report: Report) -> None:
+        """AssertionError when something is not as expected."""
+        __tracebackhide__ = True  # pytest shows the test, not this
+        wrong = self.wrong(report)
+        if wrong:
+            raise AssertionError("\n".join(["this is not what was expected", *(f"  {line}" for line in wrong)]))
+
+    def wrong(self, report: Report) -> list[str]:
+        """A line for each thing that is not as expected, then what was found, indented."""
+        lines: list[str] = []
+        shapes = False
+        for name, (holds, wanted) in self.limits.items():
+            found = COUNTS[name](report)
+            if holds(found):
+                continue
             shown = wording.size(found) if name == "bytes" else str(found)
-            wrong.append(f"{name}: {shown}, expected {wanted}")
-    for a, b in fused or ():
-        answer = report.why_not(a, b)
-        if not answer.fused:
-            wrong.append(f"fused: {answer}")
-    if wrong:
-        raise AssertionError("\n".join(["this is not what was expected", *(f"  {line}" for line in wrong), "", str(report)]))
+            lines.append(f"{name}: {shown}, expected {wanted}")
+            told = TOLD.get(name)
+            if told is None:
+                shapes = True
+            else:
+                lines += [f"  {line}" for line in told(report)]
+        for a, b in self.fused:
+            answer = report.why_not(a, b)
+            if not answer.fused:
+                lines.append(f"fused: {answer}")
+                shapes = True
+        return [*lines, "", *str(report).splitlines()] if shapes else lines
+
+
+def _retraces(report: Report) -> list[str]:
+    """Each with its cause, line and caller; after the last of a kind what would avoid them."""
+    lines = []
+    last = {(trace.function, trace.fix): trace for trace in report.retraces if trace.fix}
+    for trace in report.retraces[:MOST_TOLD]:
+        files = sorted({wording.short_file(span[0]) for span in trace.spans})
+        where = ", ".join(filter(None, (*files, wording.line_text(trace.lines))))
+        site = f", called from {wording.short_file(trace.site[0])}, line {trace.site[1]}" if trace.site[1] else ""
+        lines.append(f"{trace.function}, {where}: {trace.text}{site}")
+        lines += [f"  and {wording.retrace_text(*change)}" for change in trace.changes[1:]]
+    lines += _more(len(report.retraces))
+    for trace in last.values():
+        lines.append(f"try: {trace.proof or trace.fix}")
+        if trace.proof and trace.fix and wording.is_code(trace.fix):
+            lines.append(f"     {trace.fix}")
+    return [wording.clean(line) for line in lines]
+
+
+def _fallbacks(report: Report) -> list[str]:
+    found = [f"{f.op}, {wording.line_text(f.lines)}: {f.reason or 'on the host'}" for f in report.fallbacks[:MOST_TOLD]]
+    return [wording.clean(line) for line in [*found, *_more(len(report.fallbacks))]]
+
+
+def _listed(things: Callable[[Report], list[Any]]) -> Callable[[Report], list[str]]:
+    def told(report: Report) -> list[str]:
+        found = things(report)
+        return [*str(type(found)(found[:MOST_TOLD])).splitlines(), *_more(len(found))]
+
+    return told
+
+
+def _more(count: int) -> list[str]:
+    return [f"… and {count - MOST_TOLD} more"] if count > MOST_TOLD else []
+
+
+#: What is told of a count that is wrong; of the others the whole report is shown.
+TOLD: dict[str, Callable[[Report], list[str]]] = {
+    "retraces": _retraces,
+    "traces": _listed(lambda report: report.traces),
+    "variants": _listed(lambda report: report.variants),
+    "fallbacks": _fallbacks,
+    "statements": _listed(lambda report: report.statements),
+}
 
 
 def _test(name: str, limit: int | str) -> tuple[Callable[[int], bool], str]:
     if name not in COUNTS:
         raise OptionError(f"jl.expect does not know {name!r}", hint=f"one of {', '.join(COUNTS)}, fused")
-    text = f"=={limit}" if isinstance(limit, int) else limit
+    text = f"=={limit}" if isinstance(limit, int) else str(limit)
     match = re.fullmatch(r"\s*(<=|>=|==|!=|<|>)?\s*(\d+)\s*(|B|kB|MB|GB)\s*", text)
     if match is None or (match[3] and name != "bytes"):
         raise OptionError(f"jl.expect({name}={limit!r})", hint=f'{name}=2, or {name}="<=2"')

@@ -57,6 +57,7 @@ class RetraceRow:
     seconds: float
     fix: str | None
     note: str
+    proof: str = ""  # the fix in words, with what its replay gave
 
 
 @dataclass(frozen=True)
@@ -266,6 +267,7 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
                 f"{len(group)} × {_short(argument) or 'call'}{change}{more}",
                 "; ".join(filter(None, (wording.clean(detail), done))),
                 sum(r["seconds"] or 0.0 for r in group), wording.clean(fix) if fix else None, note,
+                wording.clean(group[-1].get("proof") or "") if fix else "",
             )
         )  # fmt: skip
     rows.sort(key=lambda row: (-row.seconds, row.text))

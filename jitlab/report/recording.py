@@ -66,6 +66,8 @@ class Recording:
         self.plans: list[events.PlanMade] = []
         self.traces: deque[events.Traced] = deque(maxlen=TRACES)
         self.traced = 0  # all of them, kept or not
+        self.renewed: dict[tuple[str, int], bool] = {}  # first traces of functions made again: was the one before seen here?
+        self.variants: deque[events.VariantMade] = deque(maxlen=TRACES)
         self.compiled: dict[tuple[str, int], list[events.ProgramCompiled]] = defaultdict(list)
         self.passes: dict[tuple[str, int], list[events.PassRan]] = defaultdict(list)
         self.functions: dict[tuple[str, int], Tally] = defaultdict(Tally)
@@ -85,9 +87,11 @@ class Recording:
         self.texts: OrderedDict[str, dict[tuple[str, str], str]] = OrderedDict()  # of each cluster's plan, all its stages
         self._text_sizes: dict[str, int] = {}  # of each plan, by its first cluster
         self._plan_keys: set[tuple[str, int, tuple[str, ...]]] = set()
+        self._definitions: set[str] = set()  # of the functions that were traced here
         self._lock = threading.Lock()
         self._take: dict[type[events.Event], Callable[[Any], None]] = {
             events.Traced: self._traced,
+            events.VariantMade: self.variants.append,
             events.PassRan: self._pass_ran,
             events.PlanMade: self._plan_made,
             events.ProgramCompiled: self._program_compiled,
@@ -137,6 +141,10 @@ class Recording:
     def _traced(self, event: events.Traced) -> None:
         self.traced += 1
         self.traces.append(event)
+        if event.definition:
+            if event.renews:
+                self.renewed[event.function, event.trace] = event.definition in self._definitions
+            self._definitions.add(event.definition)
         self._span("first call", event, f"{event.function} #{event.trace}", "capture", "capture")
 
     def _pass_ran(self, event: events.PassRan) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MIME = "application/vnd.jitlab.report+json"
 BUNDLE_BYTES = 150_000
-LISTS = ("ops", "boundaries", "retraces", "fallbacks", "statements", "frozen", "kernels", "clusters")
+LISTS = ("ops", "boundaries", "retraces", "variants", "fallbacks", "statements", "frozen", "kernels", "clusters")
 STAGES = ("graph", "program", "llvm", "asm", "ptx")
 
 
@@ -112,6 +112,25 @@ class Trace:
     text: str
     fix: str | None
     first: bool
+    proof: str = ""  # the fix in words, with what its replay on the recorded calls gave
+    changes: tuple[tuple[str, str, str, str], ...] = ()  # every cause with its argument, before, after
+    site: tuple[str, int] = ("", 0)  # the line that called
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Another form of the kernels of a known trace: no retrace. `cause` is of the closed list VariantCause."""
+
+    function: str
+    trace: int
+    cluster: str  # "" where the trace was captured again
+    cause: str
+    argument: str
+    before: str
+    after: str
+    lines: tuple[int, ...]
+    spans: tuple[tuple[Any, ...], ...]
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -190,6 +209,9 @@ def _line(item: Any) -> str:
             text = f"{item.name}{_at(item.lines)}: {what}{_took(item.seconds)}"
         case Trace():
             text = f"{item.function} #{item.trace}{_at(item.lines)}: {item.text}{_took(item.seconds)}"
+        case Variant():
+            change = f"{item.argument} was {item.before}, then {item.after}"
+            text = f"{item.cluster or item.function} again{_at(item.lines)}: {change} ({item.cause}){_took(item.seconds)}"
         case Op():
             text = f"{item.name} {item.op}{_at(item.lines)}: {item.cluster or item.reason or 'not compiled'}"
         case Fallback():
@@ -240,6 +262,11 @@ class Report:
     def retraces(self) -> list[Trace]:
         """Captures after the first, each with its cause."""
         return Listing(trace for trace in self.traces if not trace.first)
+
+    @cached_property
+    def variants(self) -> list[Variant]:
+        """Other forms of kernels of known traces, each with its cause: layout, alignment, ... These are no retraces."""
+        return Listing(_made(Variant, entry) for entry in self.data.get("variants", ()))
 
     @cached_property
     def fallbacks(self) -> list[Fallback]:
@@ -459,7 +486,10 @@ def _made(cls: Any, entry: Mapping[str, Any]) -> Any:
     """The frozen object of a JSON entry: lists become tuples, reasons objects, spans are split from line numbers."""
     values: dict[str, Any] = {}
     for name in cls.__dataclass_fields__:
-        value = entry["lines" if name == "spans" else name]
+        key = "lines" if name == "spans" else name
+        if key not in entry and name in _LATER:
+            continue
+        value = entry[key]
         if name == "lines":
             value = tuple(value) if all(isinstance(n, int) for n in value) else tuple(wording.numbers_of(value))
         elif name == "reason" and isinstance(value, Mapping):
@@ -468,6 +498,9 @@ def _made(cls: Any, entry: Mapping[str, Any]) -> Any:
             value = tuple(tuple(item) if isinstance(item, list) else item for item in value)
         values[name] = value
     return cls(**values)
+
+
+_LATER = ("proof", "changes", "site")  # reports that were saved before have none
 
 
 def _close(name: str, names: Iterable[str]) -> str:

@@ -32,7 +32,9 @@ def report_text(data: Mapping[str, Any]) -> str:
         lines.append("")
     for row in o.retraces:
         lines += _folded("↻ ", f"{row.text} ({row.detail}), {wording.duration(row.seconds)} lost")
-        lines += _folded("  ", f"try: {row.fix}" if row.fix else row.note)
+        lines += _folded("  ", f"try: {row.proof or row.fix}" if row.fix else row.note)
+        if row.proof and row.fix and wording.is_code(row.fix):
+            lines += _folded("       ", row.fix)
     if o.more_retraces:
         lines.append(f"  … and {o.more_retraces} more")
     return "\n".join(line.rstrip() for line in lines)

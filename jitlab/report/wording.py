@@ -17,14 +17,24 @@ CAUSES = {
     "shape": "a shape",
     "rank": "a number of axes",
     "dtype": "a dtype",
-    "layout": "a memory layout",
     "structure": "a structure",
     "argument_type": "another type",
     "global": "a global name",
     "closure": "a closure variable",
-    "aliasing": "two arguments that share memory",
-    "none_to_value": "None became a value",
+    "aliasing": "arguments that are one array",
+    "options": "other options",
+    "redefined_function": "a function that was defined again",
+    "cache_evicted": "a trace that had made room",
     "first_call": "the first call",
+}
+
+#: What a cause of a kernel's variant is called.
+VARIANTS = {
+    "layout": "a memory layout",
+    "alignment": "an alignment",
+    "overlap": "arguments that overlap",
+    "small_extent": "a small size, part of the kernel",
+    "target": "another target",
 }
 
 #: Why Python or NumPy ran something, where whoever captured it gave a code alone.
@@ -96,6 +106,11 @@ def numbers_of(spans: Iterable[Sequence[Any]]) -> list[int]:
     return sorted({int(span[1]) for span in spans})
 
 
+def short_file(file: str) -> str:
+    """The name of a file without its folders, or of a cell."""
+    return file.replace("\\", "/").rsplit("/", 1)[-1]
+
+
 def cause_text(cause: str, before: str = "") -> str:
     """What changed, with an article: "a Python number", "a shape"."""
     if cause == "python_value" and before:
@@ -121,14 +136,18 @@ def retrace_text(cause: str, argument: str, before: str, after: str) -> str:
     name = argument or "an argument"
     change = f"{name} was {before}, then {after}" if before or after else f"{name} changed"
     rules = {
+        "options": f"{change}: other options are other traces",
+        "redefined_function": f"{name} was {after or 'defined again'}: it starts without traces",
+        "cache_evicted": "its trace had made room for newer ones" + (f": {after.split(': ', 1)[1]}" if ": " in after else ""),
+        "aliasing": f"{change}: which arguments are one array is part of a trace",
         "python_value": f"{change}: {cause_text(cause, before)} is part of a trace",
         "shape": f"{name}: {before} → {after}, captured again",
         "rank": f"{name}: {before} → {after}, another number of axes",
         "dtype": f"{name}: {before} → {after}, another dtype is another trace",
         "argument_type": f"{change}: another type is another trace",
         "structure": f"{change}: the structure of an argument is part of a trace",
-        "global": f"{change}: the type of a global name is part of a trace",
-        "closure": f"{change}: the type of a closure variable is part of a trace",
+        "global": f"{change}: what a global name holds is part of a trace",
+        "closure": f"{change}: what a closure holds is part of a trace",
     }
     return rules.get(cause, f"{change}: {cause_text(cause, before)}")
 

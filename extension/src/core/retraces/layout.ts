@@ -14,6 +14,8 @@ export interface Entry {
   more: number;
   text: string;
   fix: string | null;
+  /** What the fix would have done to the recorded calls, "" when it was not replayed. */
+  proof: string;
   count: number;
 }
 
@@ -29,13 +31,14 @@ const CAUSES: Record<string, string> = {
   shape: 'a shape',
   rank: 'a number of axes',
   dtype: 'a dtype',
-  layout: 'a memory layout',
   structure: 'a structure',
   argument_type: 'another type',
   global: 'a global name',
   closure: 'a closure variable',
-  aliasing: 'two arguments that share memory',
-  none_to_value: 'None became a value'
+  aliasing: 'arguments that are one array',
+  options: 'other options',
+  redefined_function: 'a function that was defined again',
+  cache_evicted: 'a trace that had made room'
 };
 
 /** Pure: retraces in, entries out, the most time lost first; first traces apart. */
@@ -84,6 +87,7 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
   const [first] = group as readonly [Retrace, ...Retrace[]];
   const seconds = sum(group);
   const name = first.argument || first.function;
+  const fixed = group.findLast(retrace => retrace.fix !== null);
   return {
     title: `${name} changed ${group.length === 1 ? 'once' : group.length === 2 ? 'twice' : `${group.length} times`}`,
     cause: CAUSES[first.cause] ?? first.cause.replaceAll('_', ' '),
@@ -95,7 +99,8 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
     after: first.after,
     more: group.length - 1,
     text: first.text,
-    fix: group.find(retrace => retrace.fix !== null)?.fix ?? null,
+    fix: fixed?.fix ?? null,
+    proof: fixed?.proof ?? '',
     count: group.length
   };
 }

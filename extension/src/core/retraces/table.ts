@@ -53,6 +53,7 @@ function entryElement(entry: Entry): HTMLElement {
       )
     ),
     entry.text && h('div', { class: 'jl-note jl-muted' }, sentence(entry.text)),
+    entry.fix !== null && entry.proof && h('div', { class: 'jl-note' }, sentence(entry.proof)),
     entry.fix === null ? h('div', { class: 'jl-note' }, icon('ok'), ' Nothing to fix.') : copyLine(entry.fix)
   );
 }
