@@ -16,10 +16,10 @@ import numpy as np
 from jitlab.ir import TRACED_DTYPES, Symbolic
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
-from . import rolling, staging
+from . import iterables, rolling, staging
 from .convert import converted
 from .draws import draw
-from .facts import CREATION
+from .facts import CREATION, WORLD
 from .host import is_numpy
 from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
@@ -28,7 +28,6 @@ from .staging import Body, run
 from .state import Capture, current_capture
 from .symbolic import SymbolicRange, call_builtin
 from .tensor import Tensor
-
 
 Names = tuple[str, ...]
 
@@ -44,6 +43,11 @@ class Hooks:
         return value if capture is None else capture.load_name(value, name)
 
     def attribute(self, owner: Any, name: str) -> Any:
+        getter = _python_property(type(owner), name)
+        if getter is not None:
+            capture = current_capture()
+            if capture is not None:
+                return capture.load_property(getter, owner, name)
         value = getattr(owner, name)
         if type(value) in _NEVER_ARRAYS and type(owner) is types.ModuleType:
             return value
@@ -160,7 +164,7 @@ class Hooks:
         """`range(...)` in the head of a `for`."""
         capture = current_capture()
         if capture is not None and function is range:
-            found = rolling.counted(capture, args)
+            found = iterables.counted(capture, args)
             if found is not None:
                 return found
         return self.call(function, *args)
@@ -291,6 +295,16 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
             result = call_builtin(capture, function, args)
             if result is not NotImplemented:
                 return result
+        if function in (enumerate, zip, reversed):
+            result = iterables.call_iterable(capture, function, args, kwargs)
+            if result is not NotImplemented:
+                return result
+        if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs and (capture.wants_bools or capture.blocks):
+            result = _of_traced(function, args[0])
+            if result is not NotImplemented:
+                return result
+        if function is next and capture.blocks:
+            capture.effects.before_call(capture, next, args[0] if args else None)
         if function in FUNCTIONS and any(isinstance(x, Tensor) for x in args):
             return capture.call_function(function, args, kwargs)
         return known(capture, *args, **kwargs)
@@ -313,6 +327,9 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
 
 
 def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if _in(function, WORLD):
+        capture.effect(function, None)
+        return function(*args, **kwargs)
     deep_args = [capture.operand(x) for x in args]
     deep_kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
     if any(map(has_tensor, (*deep_args, *deep_kwargs.values()))) or _in(function, CREATION):
@@ -320,7 +337,16 @@ def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: 
     result = capture.call_on_values(function, args, kwargs)
     if not _in(function, FUNCTIONS) and not _in(function, VIEWS) and has_array(result):
         capture.note_frozen(f"np.{function.__name__}")
-    return capture.deep_value(result)
+    return _own(capture, capture.deep_value(result))
+
+
+def _own(capture: Capture, made: Any) -> Any:
+    """What NumPy made now, once, is an array of its own at each call: a write into it does not outlive the call."""
+    if isinstance(made, Tensor):
+        return made if made.is_scalar else capture.fresh(made.node())
+    if type(made) in (list, tuple):
+        return type(made)(_own(capture, item) for item in made)
+    return made
 
 
 # ---- builtins
@@ -338,6 +364,17 @@ def _type(capture: Capture, x: Any, *rest: Any) -> Any:
     if rest or not isinstance(x, Tensor):
         return type(x.value if capture.is_number(x) else x, *rest)
     return x.dtype.type if x.is_scalar else np.ndarray
+
+
+def _of_traced(function: Any, x: Tensor) -> Any:
+    """int, float and bool of a traced number; sum, any and all of an array, along its first axis as Python goes."""
+    if function in (int, float, bool):
+        return staging.python_number(function, x)
+    if function is sum and x.ndim:
+        return 0 + np.sum(x, axis=0, dtype=np.int64 if x.dtype.kind == "b" else x.dtype)  # type: ignore[call-overload]
+    if function in (any, all) and x.ndim == 1:
+        return staging.python_number(bool, x.any() if function is any else x.all())
+    return NotImplemented
 
 
 def _getattr(capture: Capture, x: Any, name: str, *default: Any) -> Any:
@@ -362,6 +399,7 @@ def _without_effects(builtin: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin that works on Tensors as it does on arrays."""
 
     def called(capture: Capture, *args: Any, **kwargs: Any) -> Any:
+        capture.before_builtin(builtin, args)
         result = builtin(*map(capture.deep_value, args), **kwargs)
         return capture.made(result) if isinstance(result, (list, dict, set)) else result
 
@@ -371,7 +409,7 @@ def _without_effects(builtin: Callable[..., Any]) -> Callable[..., Any]:
 def _print(capture: Capture, *args: Any, **kwargs: Any) -> None:
     capture.effects.before_call(capture, print, None)
     capture.effect(print, None)
-    if not capture.effects.reruns:
+    if not capture.effects.reruns and (capture.memory is None or not capture.memory.silent):
         print(*args, **kwargs)
 
 
@@ -408,6 +446,21 @@ def has_array(x: Any) -> bool:
     if isinstance(x, np.ndarray):
         return True
     return isinstance(x, (list, tuple)) and any(map(has_array, x))
+
+
+def _python_property(kind: type, name: str) -> Any:
+    """The user's function behind a property, or behind attributes that are made up; None for what is simply there."""
+    key = kind, name
+    if key not in _properties:
+        found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+        getter = found.fget if isinstance(found, property) else getattr(kind, "__getattr__", None) if found is None else None
+        while len(_properties) > 1000:
+            _properties.pop(next(iter(_properties)))
+        _properties[key] = getter if getter is not None and _is_user_function(getter) else None
+    return _properties[key]
+
+
+_properties: dict[tuple[type, str], Any] = {}
 
 
 def _is_user_function(function: Any) -> bool:
