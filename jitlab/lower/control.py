@@ -24,6 +24,7 @@ from jitlab.ir.program import (
     Store,
     Variable,
 )
+from jitlab.ops import control as ops
 from jitlab.ops.sources import Parameter
 
 from .block import Block, branch_base, with_items
@@ -34,15 +35,22 @@ if TYPE_CHECKING:
     from .statements import BlockWriter
 
 
+def name_definitions(writer: BlockWriter) -> None:
+    """The symbols that a block defines are known before it is arranged."""
+    for node in writer.block.nodes:
+        if isinstance(node.op, ops.Define):
+            least, most = node.op.least, node.op.most
+            name = writer.sizes.bind(node.op.symbol, "d", _sample(least, most))
+            bounds = (None if end is None else Poly.constant(int(end)) for end in (least, most))
+            writer.ranges.add_range(name, *bounds)
+
+
 def write_define(writer: BlockWriter, node: Node) -> list[Statement]:
     """A number found at run time becomes a symbol, for what follows."""
-    op = node.op
     value = writer.reader().read(node.inputs[0], ())
-    name = writer.sizes.bind(op.symbol, "d", _sample(op.least, op.most))
-    least, most = (None if end is None else Poly.constant(int(end)) for end in (op.least, op.most))
-    writer.ranges.add_range(name, least, most)
-    writer.values[node] = IndexValue(Index(Poly.symbol(name)))
-    return [Define(name, value, node.sources)]
+    symbol = writer.sizes.name_of(node.op.symbol)
+    writer.values[node] = IndexValue(Index(Poly.symbol(symbol)))
+    return [Define(symbol, value, node.sources)]
 
 
 def write_loop(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) -> list[Statement]:

@@ -48,6 +48,10 @@ class Sizes:
         self.samples[name] = sample
         return name
 
+    def name_of(self, symbol: str) -> str:
+        """The Program's name for a symbol of the graph that was bound."""
+        return self._names[symbol].symbols[0]
+
     def _rename(self, p: Poly) -> Poly:
         for name in p.symbols:
             if name not in self._names:

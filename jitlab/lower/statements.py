@@ -27,7 +27,7 @@ from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update
 
 from .block import Block, covers, is_control, root
-from .control import write_branch, write_define, write_loop
+from .control import name_definitions, write_branch, write_define, write_loop
 from .dependence import Relation, relation
 from .fusion import Group, space_of
 from .joining import joined
@@ -54,6 +54,7 @@ class BlockWriter:
 
     def groups(self) -> Iterator[tuple[Group, list[Statement], list[Node]]]:
         """Each group with its statements and the nodes computed by them, in the order they run."""
+        name_definitions(self)
         arranged = self.arranged = arrange(self.block, self.sizes, self.shared.wanted, level=self.shared.level)
         self.inside = set(self.block.all_nodes)
         self.shared.copies += arranged.copies
