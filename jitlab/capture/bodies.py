@@ -44,7 +44,7 @@ from .hooks import HOOKS
 from .host import NotReplayable
 from .pieces import MISSING, PieceTrace, StaticNeeded, finish_piece
 from .positions import spans
-from .refusals import reason_of
+from .refusals import Refusal, reason_of
 from .trace import Trace
 
 Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
@@ -107,9 +107,10 @@ class Run:
         """Run a piece that starts at a statement, or that statement as Python; how many statements it was, and the jump."""
         statement = segment.statements[at]
         if statement.plain_reason is not None:
-            return 1, self.uncaptured(statement, *statement.plain_reason)
+            return 1, self.uncaptured(statement, statement.plain_reason)
         if at in segment.retired:
-            return 1, self.uncaptured(statement, "retraced", f"it was captured {MOST_TRACES} times and never fitted again")
+            reason = Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again")
+            return 1, self.uncaptured(statement, reason)
         for trace in segment.traces.get(at, ()):
             gathered = trace.gather(self.frame.cells)
             if gathered is not None:
@@ -117,9 +118,9 @@ class Run:
         made, reason = self.capture(segment, at)
         if made is None:
             statement.failures += 1
-            if statement.failures >= 2 and reason[0] != "error":
+            if statement.failures >= 2 and reason.code != "error":
                 statement.plain_reason = reason
-            return 1, self.uncaptured(statement, *reason)
+            return 1, self.uncaptured(statement, reason)
         known = segment.traces.setdefault(at, [])
         known.insert(0, made)
         if len(known) > MOST_TRACES:
@@ -127,7 +128,7 @@ class Run:
             known.clear()
         gathered = made.gather(self.frame.cells)
         if gathered is None:
-            return 1, self.uncaptured(statement, "value", "what it reads changes while it is read")
+            return 1, self.uncaptured(statement, Refusal("value", "what it reads changes while it is read"))
         return made.length, self.perform(made, *gathered, segment, at)
 
     def perform(self, trace: BodyTrace, inputs: list[Any], numbers: tuple[Any, ...], segment: Segment, at: int) -> str:
@@ -145,7 +146,7 @@ class Run:
                 set_random_state(generator, state)
             code = refusal.code if isinstance(refusal, NotReplayable) else "error"
             for statement in segment.statements[at : at + trace.length]:
-                jump = self.uncaptured(statement, code, str(refusal).split("\n")[0], whole=True)
+                jump = self.uncaptured(statement, Refusal(code, str(refusal).split("\n")[0]), whole=True)
                 if jump:
                     return jump
             return ""
@@ -153,12 +154,12 @@ class Run:
             self.telling.called(trace, started)
         return trace.jump
 
-    def uncaptured(self, statement: Statement, code: str, text: str, *, whole: bool = False) -> str:
+    def uncaptured(self, statement: Statement, reason: Refusal, *, whole: bool = False) -> str:
         """Run a statement that is not captured: in parts where it has some, else as Python."""
         parts = None if whole else statement.parts()
         if parts is not None:
-            if code != "statement":
-                self.telling.in_parts(statement, code, text)
+            if reason.code != "statement":
+                self.telling.ran(statement, reason, time.perf_counter_ns())
             if isinstance(parts, Loop):
                 return self.loop(parts)
             if isinstance(parts, Branch):
@@ -173,7 +174,7 @@ class Run:
         try:
             result = self.call(statement.plain())
         finally:
-            self.telling.ran(statement, code, text, started)
+            self.telling.ran(statement, reason, started)
         if isinstance(result, tuple):
             self.frame[RESULT] = result[0]
             return RETURN
@@ -211,17 +212,17 @@ class Run:
             yield
 
     # ---- capture
-    def capture(self, segment: Segment, at: int) -> tuple[BodyTrace | None, tuple[str, str]]:
+    def capture(self, segment: Segment, at: int) -> tuple[BodyTrace | None, Refusal]:
         """Capture statements from `at` on as far as it goes; the trace of none is None, with the reason."""
         try:
             return self._capture(segment, at, static=False)
         except StaticNeeded:
             return self._capture(segment, at, static=True)
 
-    def _capture(self, segment: Segment, at: int, *, static: bool) -> tuple[BodyTrace | None, tuple[str, str]]:
+    def _capture(self, segment: Segment, at: int, *, static: bool) -> tuple[BodyTrace | None, Refusal]:
         started = time.perf_counter_ns()
         capture = BodyCapture(self.body, self.frame, strict=False, static=static)
-        length, jump, reason = 0, "", ("", "")
+        length, jump, reason = 0, "", Refusal("", "")
         trace: BodyTrace | None = None
         with capture.recording(), capture.inside(self.body.function), ExitStack() as stack:
             for scope in self.scopes:
@@ -247,8 +248,7 @@ class Run:
                 except Exception as error:
                     capture.rollback_statement(marked)
                     capture.refused = None
-                    refusal = reason_of(error)
-                    reason = refusal.code, refusal.text
+                    reason = reason_of(error)
                     break
                 length += 1
                 if result is not None:
@@ -297,19 +297,19 @@ class Telling:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def ran(self, statement: Statement, code: str, text: str, started: int) -> None:
-        """Python ran a statement."""
-        if events.active() and not isinstance(statement.node, (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)):
-            events.send(
-                events.StatementRan(
-                    cell=events.current_cell(), reason=code, text=text, lines=spans(statement.source), start_ns=started,
-                    duration_ns=time.perf_counter_ns() - started,
-                )
-            )  # fmt: skip
-
-    def in_parts(self, statement: Statement, code: str, text: str) -> None:
-        """Python runs a loop or a branch, whose statements are captured."""
-        self.ran(statement, code, text, time.perf_counter_ns())
+    def ran(self, statement: Statement, reason: Refusal, started: int) -> None:
+        """Python ran a statement, or runs the loop or branch that it is."""
+        if not events.active() or (isinstance(statement.node, ast.FunctionDef) and not statement.is_refused):
+            return
+        lines = spans(statement.source)
+        if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:
+            lines += spans(reason.source)  # in a function that it calls
+        events.send(
+            events.StatementRan(
+                cell=events.current_cell(), reason=reason.code, text=reason.text, lines=lines, start_ns=started,
+                duration_ns=time.perf_counter_ns() - started,
+            )
+        )  # fmt: skip
 
     def called(self, trace: BodyTrace, started: int) -> None:
         """A piece ran."""

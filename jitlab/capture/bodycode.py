@@ -14,10 +14,11 @@ from typing import Any
 from jitlab.ir import Source
 
 from .calls import refused_node
-from .convert import Converter
+from .convert import Converter, qualified
 from .flow import HOOK, argument_names
 from .pieces import MISSING, PieceTrace
 from .positions import register
+from .refusals import Refusal
 from .statements import is_scope
 
 #: The names that hold the value of a test, and what a call gives.
@@ -84,16 +85,20 @@ class Statement:
         self._converted: types.CodeType | None = None
         self._parts: Parts | None | str = ""
 
-    def _never_captured(self) -> tuple[str, str] | None:
+    def _never_captured(self) -> Refusal | None:
         node = self.node
-        if isinstance(node, (ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Delete, ast.Pass)):
-            return "statement", f"a `{_KEYWORDS.get(type(node), type(node).__name__.lower())}` statement is not captured"
+        refused = refused_node(node)
+        self.is_refused = refused is not None
+        if refused is not None:
+            line = getattr(refused[0], "lineno", node.lineno)
+            source = Source(self.body.filename, line, getattr(refused[0], "col_offset", -1), line, -1)
+            return Refusal("statement", f"{refused[1]} in line {line}: {refused[2]}", source)
+        if isinstance(node, (ast.FunctionDef, ast.Delete)):
+            keyword = "def" if isinstance(node, ast.FunctionDef) else "del"
+            return Refusal("statement", f"a `{keyword}` statement is not captured")
         outside = sorted(_stored(node) & self.body.outside)
         if outside:
-            return "statement", f"it assigns {outside[0]}, which is not local"
-        refused = refused_node(node)
-        if refused is not None:
-            return "statement", f"{refused[1]} in line {getattr(refused[0], 'lineno', '?')}: {refused[2]}"
+            return Refusal("statement", f"it assigns {outside[0]}, which is not local")
         return None
 
     @property
@@ -119,9 +124,6 @@ class Statement:
         if isinstance(self._parts, str):
             self._parts = self.body.parts_of(self.node)
         return self._parts
-
-
-_KEYWORDS = {ast.FunctionDef: "def", ast.Delete: "del", ast.ImportFrom: "import", ast.Import: "import"}
 
 
 @dataclass
@@ -169,6 +171,7 @@ class Body:
     def __init__(self, function: types.FunctionType, definition: ast.FunctionDef | ast.Lambda, classes: Sequence[str]) -> None:
         code = function.__code__
         self.function, self.name, self.filename = function, code.co_name, code.co_filename
+        self.inner_name = f"{self.name}__jl" if self.name.isidentifier() else "lambda__jl"
         self.classes = tuple(classes)
         self.mangle = Converter(classes).mangled
         self.flags = code.co_flags & _FUTURE_FLAGS
@@ -228,8 +231,7 @@ class Body:
         if stored & self.globals:
             body.append(ast.Global(sorted(stored & self.globals)))
         definition = ast.FunctionDef(
-            name=self.name if self.name.isidentifier() else "lambda_", args=_no_arguments(), body=[*body, statement],
-            decorator_list=[], returns=None,
+            name=self.inner_name, args=_no_arguments(), body=[*body, statement], decorator_list=[], returns=None,
         )  # fmt: skip
         if sys.version_info >= (3, 12):
             definition.type_params = []
@@ -267,9 +269,8 @@ class Body:
         code = compile(module, self.filename, "exec", flags=self.flags, dont_inherit=True)
         for _ in range(len(self.classes) + 2):
             code = next(c for c in code.co_consts if isinstance(c, types.CodeType))
-        if self.name == "<lambda>":
-            code = code.replace(co_name=self.name)
-        return _renamed(code, code.co_qualname, self.function.__qualname__)
+        code = code.replace(co_name=self.name)  # a name of its own would have hidden a global of that name
+        return qualified(code, code.co_qualname, self.function.__qualname__)
 
     def unmangled(self, name: str) -> str:
         stem = self.classes[-1].lstrip("_") if self.classes else ""
@@ -421,9 +422,3 @@ def _stored(node: ast.AST) -> frozenset[str]:
         elif isinstance(part, ast.MatchMapping) and part.rest:
             names.add(part.rest)
     return frozenset(names)
-
-
-def _renamed(code: types.CodeType, before: str, name: str) -> types.CodeType:
-    """The code, and that of the functions in it, under the qualified name that the user's has."""
-    constants = tuple(_renamed(c, before, name) if isinstance(c, types.CodeType) else c for c in code.co_consts)
-    return code.replace(co_qualname=name + code.co_qualname.removeprefix(before), co_consts=constants)

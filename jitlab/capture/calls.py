@@ -61,6 +61,7 @@ class CallCapture(CellCapture):
 
     def __init__(self, name: str, *, strict: bool, static: bool = True) -> None:
         super().__init__(name, {}, strict=strict, static=static)
+        self.current_argument = ""
         self.places: dict[int, Place] = {}  # id of an object -> where a guard finds it
         self.origins: dict[str, str] = {}
 
@@ -85,6 +86,7 @@ class CallCapture(CellCapture):
     def argument(self, n: int, name: str, value: Any) -> Any:
         """What an argument is inside the capture."""
         self.keep.append(value)
+        self.current_argument = name
         return self._seen((-1, name), name, Place(f"a[{n}]", lambda: value, is_argument=True), value)
 
     def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
@@ -191,7 +193,11 @@ def record_call(
     """The trace of `function` called with these values for its parameters. Raises what ends the capture."""
     with capture.recording():
         try:
-            seen = [capture.argument(n, name, value) for n, (name, value) in enumerate(zip(names, values, strict=True))]
+            try:
+                seen = [capture.argument(n, name, value) for n, (name, value) in enumerate(zip(names, values, strict=True))]
+            except EndPiece as end:
+                end.source = first_use(function, capture.current_argument)
+                raise
             args, kwargs = call_form(seen)
             result = call_user(capture, function, args, kwargs)
             if capture.refused is not None:
@@ -240,6 +246,19 @@ def refused_node(root: ast.AST) -> tuple[ast.AST, str, str] | None:
             if node.func.id in ("vars", "dir") and node.args:
                 continue
             return node, f"Unsupported call '{node.func.id}'", f"{node.func.id} looks at the running frame"
+    return None
+
+
+def first_use(function: Any, name: str) -> Source | None:
+    """Where a function first uses one of its parameters."""
+    function = getattr(function, "__func__", function)
+    found = find_definition(function) if isinstance(function, types.FunctionType) else None
+    if found is None:
+        return None
+    for node in ast.walk(found[0]):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            end = node.end_lineno or node.lineno, node.end_col_offset or -1
+            return Source(function.__code__.co_filename, node.lineno, node.col_offset, *end)
     return None
 
 

@@ -62,7 +62,7 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
     body = Converter(classes).function(copy.deepcopy(definition))
     name = code.co_name
     if isinstance(body, ast.FunctionDef):  # under its own name it would hide a global that it calls: itself
-        name = body.name = f"{ADDED}function"
+        name = body.name = f"{code.co_name}__jl"
     factory = _factory(body, code.co_freevars)
     module = ast.Module(body=[factory], type_ignores=[])
     flags = code.co_flags & _FUTURE_FLAGS
@@ -71,22 +71,22 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
     new = _inner_code(compiled, name, code.co_firstlineno)
     if new is None or not set(new.co_freevars) <= {HOOK, *code.co_freevars}:
         return None
-    new = _qualified(new.replace(co_name=code.co_name), new.co_qualname, code.co_qualname)
+    new = qualified(new.replace(co_name=code.co_name), new.co_qualname, code.co_qualname)
     register(new)
     return new
 
 
-def _qualified(code: types.CodeType, before: str, name: str, around: types.CodeType | None = None) -> types.CodeType:
+def qualified(code: types.CodeType, before: str, name: str, around: types.CodeType | None = None) -> types.CodeType:
     """The code, and that of the functions in it, under the name that the user's has, not the factory's.
 
     Functions that conversion added run the user's own lines: they bear the name of the function around them.
     """
     added = around is not None and is_added(code)
-    qualified = around.co_qualname if added and around is not None else _ADDED_PARTS.sub("", code.co_qualname)
+    full = around.co_qualname if added and around is not None else _ADDED_PARTS.sub("", code.co_qualname)
     if not added:
-        qualified = name + qualified.removeprefix(before) if qualified.startswith(before) else qualified
-    named = code.replace(co_qualname=qualified, co_name=around.co_name if added and around is not None else code.co_name)
-    constants = tuple(_qualified(c, before, name, named) if isinstance(c, types.CodeType) else c for c in code.co_consts)
+        full = name + full.removeprefix(before) if full.startswith(before) else full
+    named = code.replace(co_qualname=full, co_name=around.co_name if added and around is not None else code.co_name)
+    constants = tuple(qualified(c, before, name, named) if isinstance(c, types.CodeType) else c for c in code.co_consts)
     named = named.replace(co_consts=constants)
     if added:
         register_added(named)

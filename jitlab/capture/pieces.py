@@ -17,15 +17,15 @@ from jitlab.ops.base import Unsupported
 
 from .arrays import Input, current
 from .changes import Leaf
-from .convert import HOOK
 from .facts import ReflectedUfunc, is_foreign
+from .flow import HOOK
 from .gathering import Constants, Moving, Place, Read, gather_function
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
 from .indices import has_number, index_code, index_now, index_text
 from .number import Number, derived
 from .positions import here, is_converted, is_user_file
-from .purity import BY_VALUE, HAS_EFFECTS, ITERABLES, PLAIN_OPERANDS, assigns_outside, is_pure
+from .purity import BY_VALUE, HAS_EFFECTS, ITERABLES, PLAIN_OPERANDS, assigns_outside, has_python_operators, is_pure
 from .state import Capture, Mark
 from .tensor import Cell, Tensor
 from .trace import Build, Structure, Trace, depends_on_layout, shared_outputs
@@ -240,6 +240,8 @@ class CellCapture(Capture):
             raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
         if hasattr(kind, "__next__"):
             raise EndPiece("effect", f"{text} is an iterator")
+        if has_python_operators(kind):
+            raise EndPiece("effect", f"{text} is a {kind.__qualname__}, whose operators are Python's own")
         self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=id(value)), fetch, "same", (value,))
         return value
 
@@ -316,9 +318,11 @@ class CellCapture(Capture):
 
     def before_call(self, function: Any) -> None:
         """A function of the user's is about to run converted: it may assign no global or outer name."""
-        name = assigns_outside(function.__code__)
+        code = function.__code__
+        name, line = assigns_outside(code)
         if name:
-            raise EndPiece("effect", f"{function.__name__} assigns {name}")
+            text = f"{function.__name__} assigns {name}, which is not local"
+            raise EndPiece("effect", text, Source(code.co_filename, line, -1, line, -1))
 
     def unload(self, value: Any) -> Any:
         return value

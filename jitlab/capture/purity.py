@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .positions import is_user_file
 from .tensor import Tensor
 
 #: Objects that a builtin reads without running code of the user's.
@@ -52,19 +53,39 @@ def is_pure(function: Any, owner: Any) -> bool:
     return isinstance(owner, types.ModuleType) and owner.__name__ in _PURE_MODULES
 
 
-_outside: dict[int, tuple[types.CodeType, str]] = {}
+_outside: dict[int, tuple[types.CodeType, str, int]] = {}
 
 
-def assigns_outside(code: types.CodeType) -> str:
-    """The first global or outer name that a function assigns, "" for none."""
+def assigns_outside(code: types.CodeType) -> tuple[str, int]:
+    """The first global or outer name that a function assigns, and the line; "" for none."""
     if id(code) not in _outside:
         free = set(code.co_freevars)
-        _outside[id(code)] = code, next(
-            (
-                str(step.argval)
-                for step in dis.get_instructions(code)
-                if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_DEREF" and step.argval in free)
-            ),
-            "",
-        )
-    return _outside[id(code)][1]
+        name, line = "", 0
+        for step in dis.get_instructions(code):
+            if step.starts_line is not None:
+                line = step.positions.lineno if step.positions is not None and step.positions.lineno else line
+            if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_DEREF" and step.argval in free):
+                name = str(step.argval)
+                break
+        _outside[id(code)] = code, name, line
+    return _outside[id(code)][1:]
+
+
+_OPERATORS = frozenset(
+    f"__{reflected}{name}__"
+    for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
+    for reflected in ("", "r", "i")
+) | {f"__{name}__" for name in "lt le gt ge neg pos abs invert bool".split()}
+_python_operators: dict[type, bool] = {}
+
+
+def has_python_operators(kind: type) -> bool:
+    """The user's own Python runs when objects of this class meet an operator."""
+    known = _python_operators.get(kind)
+    if known is None:
+        found = (vars(base)[name] for base in kind.__mro__ for name in _OPERATORS & vars(base).keys())
+        known = any(isinstance(f, types.FunctionType) and is_user_file(f.__code__.co_filename) for f in found)
+        while len(_python_operators) > 1000:
+            _python_operators.pop(next(iter(_python_operators)))
+        _python_operators[kind] = known
+    return known

@@ -8,7 +8,7 @@ from jitlab import errors
 from jitlab.ir import Source
 
 from .pieces import EndPiece
-from .positions import describe
+from .positions import describe, is_added, is_converted
 
 
 class Refusal(NamedTuple):
@@ -27,12 +27,16 @@ def reason_of(error: Exception) -> Refusal:
         return Refusal("no_loop_body", error.what)
     if isinstance(error, errors.JitlabError):
         return Refusal("value", error.what)
+    if isinstance(error, RecursionError):
+        return Refusal("value", "it calls itself until Python's limit", _recursive_call(error))
     return Refusal("error", f"{type(error).__name__}: {error}")
 
 
 def refusal_error(name: str, mode: str, refusal: Exception, definition: Source | None) -> Exception:
     """The error for a function that fullgraph=True cannot capture whole; `refusal` is what ended the recording."""
     prefix = f"Unsupported function {name}: " if mode == "bytecode" else ""
+    if isinstance(refusal, RecursionError):
+        refusal = EndPiece("recursion", "it calls itself until Python's limit", _recursive_call(refusal))
     if isinstance(refusal, EndPiece):
         source = refusal.source or definition
         kind = errors.StoreInGraphError if refusal.text.startswith("it stores into") else errors.UnsupportedError
@@ -52,7 +56,23 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
     return refusal
 
 
+def _recursive_call(error: RecursionError) -> Source | None:
+    """The user's line that called the function again, well inside the recursion."""
+    traceback = error.__traceback__
+    calls: list[Source] = []
+    last: Source | None = None
+    while traceback is not None and len(calls) < 4:
+        code = traceback.tb_frame.f_code
+        if is_converted(code):
+            if last is not None and not is_added(code):  # a function of the user's begins
+                calls.append(last)
+            last = Source(code.co_filename, traceback.tb_lineno, -1, traceback.tb_lineno, -1)
+        traceback = traceback.tb_next
+    return calls[-1] if calls else last
+
+
 _WHY = {
+    "recursion": "a function that calls itself until a value says stop has no end that could be recorded",
     "effect": "what it does to Python objects or to the world cannot be part of a graph of operations on arrays",
     "statement": "such a statement is not an operation on arrays",
     "foreign_type": "only plain arrays of numbers are captured",
@@ -62,6 +82,7 @@ _WHY = {
     "retraced": "each of its calls would be another program",
 }
 _TRY = {
+    "recursion": "a loop (`while`), which is recorded as one; or fullgraph=False",
     "effect": "do it outside the function, or fullgraph=False: it then runs as Python between captured pieces",
     "foreign_type": "np.asarray(x) outside the function, or fullgraph=False",
     "dtype": "x.astype(np.float64) outside the function, or fullgraph=False",
