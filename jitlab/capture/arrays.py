@@ -15,22 +15,17 @@ from jitlab import errors
 from jitlab.ir import (
     TRACED_DTYPES,
     ArrayType,
-    Bounds,
     Extent,
     Graph,
-    Moving,
     Node,
-    NotRolled,
     Source,
     Symbolic,
     is_one,
     plain,
-    poly,
     same_shape,
 )
-from jitlab.ir.bounds import State, sample
 from jitlab.ops.base import Unsupported, broadcast_shapes
-from jitlab.ops.build import apply, as_node, fitting, weak
+from jitlab.ops.build import apply, as_node, fitting
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.indexing import basic_index, is_basic, read_index, write_index
 from jitlab.ops.sources import Parameter
@@ -63,13 +58,11 @@ from .facts import (
 )
 from .host import NotReplayable, evaluate, host_operation
 from .masked import REDUCTIONS, Selection, reduced, select, with_whole, write_selection
-from .number import Number
 from .positions import describe, here, source_text
-from .symbolic import LoopIndex
+from .symbolic import Loops
 from .tensor import Cell, Tensor, kept_strides, no_value, out_of_scope
 
-#: Types of Python's own numbers, and its functions of numbers that give one of those.
-_PYTHON_NUMBERS = frozenset({bool, int, float, complex})
+#: Python's functions of numbers that give one of its own.
 PYTHON_FUNCTIONS = frozenset({abs, max, min, round, divmod})
 
 
@@ -108,7 +101,7 @@ class ValueGuard:
 current: ContextVar[Arrays | None] = ContextVar("jitlab_capture", default=None)
 
 
-class Arrays:
+class Arrays(Loops):
     """The arrays of a capture: the graph's inputs, and everything that is done with Tensors.
 
     `strict`: what has no operation is an error, not a host operation.
@@ -126,6 +119,7 @@ class Arrays:
         self.blocks: list[Block] = []  # the bodies that are being traced, innermost last
         self.effects = Effects()
         self.why_unrolled = ""  # the reason of the last loop that was not rolled
+        self.tracers: list[Any] = []  # the loops that are being traced, innermost last
         self.loose_shapes: set[str] = set()  # names whose shapes `set_loop_options` lets change
         self.half_defined: dict[str, Any] = {}  # names that one side of an `if` alone gives: their forms and types
         self.inputs: list[Input] = []
@@ -137,8 +131,7 @@ class Arrays:
         self.read_log: list[tuple[Cell, Any]] = []  # views that were made, for rollback
         self.used: dict[int, Source] = {}  # id of an input -> where it was used first
         self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
-        self.bounds = Bounds()  # of what moves with a loop, and the sizes of the inputs
-        self.loops: list[tuple[str, State]] = []  # the symbols of the loops whose bodies are traced, and what was known before
+        Loops.__init__(self)
         self.is_open = True
         self.refused: NotReplayable | None = None  # a foreign array met the program's (design D7)
         self._symbols = 0
@@ -190,49 +183,6 @@ class Arrays:
         self._symbols += 1
         self.bounds.sizes[f"n{self._symbols - 1}"] = int(n)
         return Extent.symbol(f"n{self._symbols - 1}", n)
-
-    # ---- loops that are rolled
-    def enter_loop(self, count: int | None) -> Moving:
-        """The symbol of a new innermost loop: the number of its iteration, below `count` (None: nothing is known).
-
-        Until `leave_loop` it counts as known that there is an iteration. Raises NotRolled where no sample can stand for all.
-        """
-        if count is not None and int(count) < 1:
-            raise NotRolled("extents", f"a loop of {poly(count)} iterations has too few to be told from none")
-        bounds = self.bounds
-        state = bounds.state()
-        symbol = bounds.unique("i")
-        self.loops.append((symbol, state))
-        bounds.add(symbol, 0, None if count is None else count - 1)
-        if count is not None:
-            bounds.assume(count - 1)
-        bounds.depth += 1
-        return Moving.symbol(symbol, sample(0, None if count is None else int(count) - 1, len(self.loops) - 1))
-
-    def leave_loop(self) -> None:
-        """The innermost loop's body ends: its symbol, and those that it defined, are forgotten."""
-        _, state = self.loops.pop()
-        self.bounds.restore(state, names=False)
-
-    def integer(self, n: int) -> Any:
-        """What an extent is in the program: itself, or a LoopIndex where it has no fixed value."""
-        return LoopIndex(self, n) if isinstance(n, Moving) else n
-
-    def python_number(self, node: Node) -> Tensor:
-        """A Python number whose value is a node of its own: it gives way in promotion (see `ops.build.weak`)."""
-        return self.fresh(weak(node), is_scalar=True)
-
-    def is_python_number(self, x: Any) -> bool:
-        """A Python number of the program, traced or not."""
-        return x.weak is not None if isinstance(x, Tensor) else isinstance(x, (Symbolic, Number)) or type(x) in _PYTHON_NUMBERS
-
-    def _as_python(self, result: Any, operands: Sequence[Any]) -> Any:
-        """What Python's operators and builtins give for Python numbers alone is one."""
-        if isinstance(result, tuple):
-            return tuple(self._as_python(part, operands) for part in result)
-        if isinstance(result, Tensor) and not result.ndim and all(map(self.is_python_number, operands)):
-            return self.python_number(result.node())
-        return result
 
     def value(self, x: Any, text: str = "", binding: Binding | None = None) -> Any:
         """What a loaded Python object is inside the capture: a Tensor for a plain array of a traced dtype, else itself."""
@@ -313,10 +263,6 @@ class Arrays:
         if isinstance(x, slice):
             return slice(*(self._slice_bound(bound) for bound in (x.start, x.stop, x.step)))
         return self.lower_other(x)
-
-    def _may_define(self, x: Tensor) -> bool:
-        """An integer found at run time that may become a symbol: inside a loop that is being rolled."""
-        return self.bounds.depth > 0 and not x.ndim and x.dtype.kind in "iu"
 
     def _slice_bound(self, bound: Any) -> Any:
         if isinstance(bound, Tensor) and self._may_define(bound):

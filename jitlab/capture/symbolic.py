@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Moving, NotRolled, Symbolic, at_least, poly
+from jitlab.ir import Bounds, Extent, Moving, Node, NotRolled, Symbolic, at_least, poly
+from jitlab.ir.bounds import State, sample
 from jitlab.ops.arithmetic import Pow
-from jitlab.ops.build import apply, as_node, is_python_number
+from jitlab.ops.build import apply, as_node, is_python_number, weak
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.moving import define, rounded_up
 
@@ -26,6 +27,67 @@ if TYPE_CHECKING:
     from .arrays import Arrays
 
 INT64 = np.dtype("i8")
+
+
+#: Types of Python's own numbers.
+_PYTHON_NUMBERS = frozenset({bool, int, float, complex})
+
+
+class Loops:
+    """What a capture knows of the loops that it rolls: their symbols and bounds, and the numbers that depend on them."""
+
+    def __init__(self) -> None:
+        self.bounds = Bounds()  # of what moves with a loop, and the sizes of the inputs
+        self.loops: list[tuple[str, State]] = []  # the symbols of the loops whose bodies are traced, and what was known before
+
+    def fresh(self, node: Node, *, is_scalar: bool = False) -> Tensor:
+        raise NotImplementedError
+
+    def enter_loop(self, count: int | None) -> Moving:
+        """The symbol of a new innermost loop: the number of its iteration, below `count` (None: nothing is known).
+
+        Until `leave_loop` it counts as known that there is an iteration. Raises NotRolled where no sample can stand for all.
+        """
+        if count is not None and int(count) < 1:
+            raise NotRolled("extents", f"a loop of {poly(count)} iterations has too few to be told from none")
+        bounds = self.bounds
+        state = bounds.state()
+        symbol = bounds.unique("i")
+        self.loops.append((symbol, state))
+        bounds.add(symbol, 0, None if count is None else count - 1)
+        if count is not None:
+            bounds.assume(count - 1)
+        bounds.depth += 1
+        return Moving.symbol(symbol, sample(0, None if count is None else int(count) - 1, len(self.loops) - 1))
+
+    def leave_loop(self) -> None:
+        """The innermost loop's body ends: its symbol, and those that it defined, are forgotten."""
+        _, state = self.loops.pop()
+        self.bounds.restore(state, names=False)
+
+    def integer(self, n: int) -> Any:
+        """What an extent is in the program: itself, or a LoopIndex where it has no fixed value."""
+        return LoopIndex(self, n) if isinstance(n, Moving) else n  # type: ignore[arg-type]  # every capture is Arrays
+
+    def python_number(self, node: Node) -> Tensor:
+        """A Python number whose value is a node of its own: it gives way in promotion (see `ops.build.weak`)."""
+        return self.fresh(weak(node), is_scalar=True)
+
+    def is_python_number(self, x: Any) -> bool:
+        """A Python number of the program, traced or not."""
+        return x.weak is not None if isinstance(x, Tensor) else isinstance(x, (Symbolic, Number)) or type(x) in _PYTHON_NUMBERS
+
+    def _as_python(self, result: Any, operands: Sequence[Any]) -> Any:
+        """What Python's operators and builtins give for Python numbers alone is one."""
+        if isinstance(result, tuple):
+            return tuple(self._as_python(part, operands) for part in result)
+        if isinstance(result, Tensor) and not result.ndim and all(map(self.is_python_number, operands)):
+            return self.python_number(result.node())
+        return result
+
+    def _may_define(self, x: Tensor) -> bool:
+        """An integer found at run time that may become a symbol: inside a loop that is being rolled."""
+        return self.bounds.depth > 0 and not x.ndim and x.dtype.kind in "iu"
 
 
 class LoopIndex(Symbolic):
