@@ -157,13 +157,16 @@ def fixes(misses: Sequence[Miss], kind: str = "function") -> list[Fix]:
 
 def _parts(miss: Miss) -> Parts:
     """The key of a call as it was, part by part; ("", False) is the function object, ("", True) what the leaves don't tell."""
+    if miss.parts is not None:
+        return dict(miss.parts)
     parts: Parts = {(leaf.path, leaf.kind == "aliasing"): _part(leaf) for leaf in miss.leaves}
     parts.update(((f"closure {leaf.path}", True), _part(leaf)) for leaf in miss.closure)
     parts["", False] = "function", miss.owner
     parts["options", True] = "options", miss.options, miss.definition.code
     if miss.misfit is not None:
         parts["", True] = miss.misfit.cause, miss.misfit.path, miss.misfit.after
-    return parts
+    miss.parts = parts
+    return dict(parts)
 
 
 def _part(leaf: Leaf) -> Any:

@@ -27,11 +27,13 @@ from .definitions import Definition, Site, calling_site
 from .fixes import Fix, fixes
 
 #: Of the traces that are as near, so many (the newest) are compared in full.
-NEAREST = 16
+NEAREST = 8
 #: Lines and proposals shown.
 MOST_LINES, MOST_FIXES = 40, 3
 #: Misses remembered beyond twice the traces that are kept: of traces that made room.
 EVICTED = 50
+#: Up to so many misses each is told with a replay of its own, then again when there are so many times as many.
+ALWAYS_REPLAYED, REPLAYED = 16, 1.25
 #: Definitions remembered.
 MOST_PLACES = 1000
 
@@ -56,6 +58,7 @@ class Miss:
         self.evicted_by: Miss | None = None
         self.paths = tuple((leaf.path, leaf.kind) for leaf in leaves)
         self.keys = tuple(leaf.identity for leaf in leaves)
+        self.parts: dict[Any, Any] | None = None  # of its key, for replays
         self.found: tuple[list[Change], Miss | None] | None = None
 
     @property
@@ -123,6 +126,7 @@ class Ledger:
         self.name, self.options, self.kind = name, options, kind
         self.misses: list[Miss] = []
         self.dropped, self.dropped_seconds = 0, 0.0  # of the oldest misses, of which only this is known
+        self._told: dict[Any, tuple[int, Fix | None]] = {}  # misses when a replay was made, and what it gave
         self._by_key: dict[Any, list[Miss]] = {}
         self.is_method = is_method  # of one instance: each has traces of its own, by the contract
         self._place = _place_of(self.definition)
@@ -152,7 +156,7 @@ class Ledger:
 
     def _tell(self, miss: Miss, started_ns: int) -> None:
         first = self.explained(miss).changes[0]
-        fix = self.fix_for(miss)
+        fix = self._recent_fix(miss)
         code, proof = (fix.code or fix.what, fix.count) if fix is not None else ("", "")
         events.send(
             events.Traced(
@@ -175,6 +179,8 @@ class Ledger:
         """Of the oldest misses counts stay, first of those whose traces are gone."""
         gone = next((miss for miss in self.misses if miss.evicted_by is not None), self.misses[0])
         self.misses.remove(gone)
+        if gone.found is not None:  # what refers to it does not keep all that came before it
+            gone.found = gone.found[0], None
         self.dropped += 1
         self.dropped_seconds += gone.seconds
         same = self._by_key[gone.paths, gone.keys]
@@ -280,6 +286,15 @@ class Ledger:
             elif paths & fix.paths:
                 return fix
         return None
+
+    def _recent_fix(self, miss: Miss) -> Fix | None:
+        """As `fix_for`; of many misses with the same causes not each is worth a replay of all before it."""
+        key = miss.causes, tuple(change.path for change in miss.changes)
+        count, fix = self._told.get(key, (0, None))
+        if len(self.misses) > REPLAYED * count or len(self.misses) <= ALWAYS_REPLAYED:
+            fix = self.fix_for(miss)
+            self._told[key] = len(self.misses), fix
+        return fix
 
     def warning_line(self) -> str:
         """The newest retrace in one line: the one cause that it had, where, and what would avoid it. "" when there is none."""

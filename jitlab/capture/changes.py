@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.events import Cause, VariantCause
+from jitlab.specs import TensorSpec
 
 from .signature import key_of
 
@@ -69,6 +70,11 @@ def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[s
     if getattr(type(value), "__jitlab_variable__", False):
         result.append(Leaf(path, "variable", f"Variable of {_typed(value.dtype, value.shape)}", key=(value.dtype, value.shape)))
         arrays.setdefault(id(value), []).append(path)
+    elif isinstance(value, TensorSpec):
+        dims = value.shape.dims
+        text = f"{value.dtype}[...]" if dims is None else _typed(value.dtype, dims)
+        key = (value.dtype, dims, value.name) if value.name else (value.dtype, dims)
+        result.append(Leaf(path, "array", text, value.dtype, dims or (), key=key))  # type: ignore[arg-type]
     elif isinstance(value, (np.ndarray, np.generic)):
         shape = tuple(value.shape)
         text = _typed(value.dtype, shape) if shape or isinstance(value, np.ndarray) else str(value.dtype)
@@ -93,7 +99,7 @@ def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[s
         result.append(Leaf(path, "object", f"{type(value).__name__} object", value=id(value), key=key_of([value], [])))
 
 
-def _typed(dtype: Any, shape: Sequence[int]) -> str:
+def _typed(dtype: Any, shape: Sequence[int | None]) -> str:
     return f"{dtype}[{', '.join(map(str, shape))}]"
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import linecache
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jitlab import events
 from jitlab.events import Cause, VariantCause
 from jitlab.runtime.peaks import Peaks, known_peaks
 
@@ -22,6 +24,8 @@ PATTERNS = ("solid", "diagonal", "horizontal", "dots", "vertical", "grid")
 #: Tell the measured peaks, or None while they are not known.
 peak_sources: list[Callable[[], Peaks | None]] = [known_peaks]
 
+#: Inner extents below this are part of the code.
+SMALL = 16
 #: A host operation that takes less of the run is no advice.
 SHARE_FELT = 0.05
 #: Python statements of a cell are told of in its facts from this share of its time on, or from this long.
@@ -266,8 +270,32 @@ def _variants(recording: Recording) -> list[Json]:
             "after": event.after, "lines": _spans(event.lines),
             "seconds": _seconds_lost(event, recording) if not cluster else event.duration_ns / 1e9,
         }
-        for event, cluster in [*captured, *made]
+        for event, cluster in [*captured, *made, *_small_extents(recording)]
     ]  # fmt: skip
+
+
+def _small_extents(recording: Recording) -> list[tuple[Any, str]]:
+    """Kernels made anew for a trace that differs from another in sizes alone: a small size is part of the code."""
+    found: list[tuple[Any, str]] = []
+    for event in recording.traces:
+        anew = {s.cluster: s for s in recording.compiled.get((event.function, event.trace), ()) if s.origin != "memory"}
+        small = next((c for c in event.changes if _has_small_extent(c[2], c[3])), None)
+        if anew and small is not None and set(event.causes) == {Cause.SHAPE}:
+            _, argument, before, after = small
+            for name, step in anew.items():
+                variant = events.VariantMade(
+                    cell=event.cell, function=event.function, trace=event.trace, cluster=name, cause=VariantCause.SMALL_EXTENT,
+                    argument=argument, before=before, after=after, lines=event.lines, start_ns=step.start_ns,
+                    duration_ns=step.duration_ns,
+                )  # fmt: skip
+                found.append((variant, name))
+    return found
+
+
+def _has_small_extent(before: str, after: str) -> bool:
+    """One of the sizes that differ is below the least that is read at run time (design D6)."""
+    old, new = ([int(n) for n in re.findall(r"\d+", text.partition("[")[2])] for text in (before, after))
+    return any(a != b and min(a, b) < SMALL for a, b in zip(old, new, strict=False))
 
 
 def _seconds_lost(event: Any, recording: Recording) -> float:

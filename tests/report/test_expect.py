@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 import report_samples as samples
 
+import jitlab as jl
 from jitlab import events
 from jitlab.errors import OptionError
 from jitlab.report import expect
@@ -39,3 +41,46 @@ def test_an_error_inside_stays_that_error():
 def test_what_cannot_be_expected_is_refused(wrong):
     with pytest.raises(OptionError), expect(**wrong):
         pass
+
+
+def test_retraces_are_told_with_cause_line_caller_and_the_replayed_fix():
+    @jl.function
+    def scale(x, k):
+        return np.tanh(x) * k
+
+    with pytest.raises(AssertionError) as error, expect(retraces=0):
+        for k in (2.0, 3.0, 4.0):
+            scale(np.ones(4), k)
+    first, count, one, two, fix, code = str(error.value).splitlines()
+    line = scale.python_function.__code__.co_firstlineno + 1
+    assert count == "  retraces: 2, expected 0"
+    assert one.startswith(f"    scale, test_expect.py, line {line}: k was 2.0, then 3.0: a Python number is part of a trace")
+    assert one.endswith(f"called from test_expect.py, line {line + 5}")
+    assert "k was 3.0, then 4.0" in two
+    assert fix.startswith("    try: pass `k` as an array: 3 traces become 1, saves ")
+    assert code.strip() == "k = np.asarray(k, np.float64)"
+
+
+def test_what_numpy_ran_is_told():
+    f = jl.function(lambda x: np.argpartition(x, 1))
+    with pytest.raises(AssertionError, match=r"fallbacks: 1, expected 0\n *Argpartition, line \d+: "), expect(fallbacks=0):
+        f(np.ones(4))
+
+
+def test_a_variant_is_counted_apart():
+    f = jl.function(lambda x: np.tanh(x) + 1)
+    with expect(retraces=0, variants=1):
+        f(np.ones((40, 30))), f(np.ones((80, 60))[::2, ::2])
+
+
+def test_blocks_nest_and_count_what_other_threads_do():
+    import threading
+
+    f = jl.function(lambda x, k: x * k)
+    with expect(traces=3):
+        f(np.ones(2), 1)
+        with expect(traces=1, retraces=1):
+            f(np.ones(2), 2)
+        thread = threading.Thread(target=f, args=(np.ones(2), 3))
+        thread.start()
+        thread.join()

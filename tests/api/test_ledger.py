@@ -1,0 +1,512 @@
+"""Every miss has causes of a closed list, undoing them makes a hit, and what is proposed was replayed (issue 3, point 6)."""
+
+import logging
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import jitlab as jl
+from jitlab import events
+from jitlab.api.ledger import totals
+from jitlab.events import Cause, VariantCause
+
+f32, f64 = np.float32, np.float64
+CLOSED = {*Cause, VariantCause.LAYOUT}
+
+
+def causes(function):
+    return [miss.causes for miss in function.ledger]
+
+
+# ---- the property: causes are complete
+
+SHAPES = st.sampled_from([(), (1,), (2,), (3,), (2, 3), (3, 2), (2, 1, 2)])
+DTYPES = st.sampled_from([np.dtype(t) for t in ("f4", "f8", "i8", "?", "c16")])
+ARRAYS = st.builds(np.zeros, SHAPES, DTYPES)
+NUMBERS = st.sampled_from([0, 1, 2, True, False, 0.0, -0.0, 1.0, 2.5, float("nan"), 1j, None, "a", "b", b"a"])
+LEAVES = st.one_of(ARRAYS, NUMBERS)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.lists(inner, max_size=2).map(tuple),
+        st.dictionaries(st.sampled_from(["w", "b", 0]), inner, max_size=2),
+    ),
+    max_leaves=4,
+)  # fmt: skip
+
+
+@st.composite
+def signatures(draw):
+    """Calls of a function of two parameters; some give an array twice."""
+    calls = []
+    for _ in range(draw(st.integers(2, 5))):
+        one, two = draw(TREES), draw(TREES)
+        if draw(st.integers(0, 3)) == 0:
+            shared = draw(ARRAYS)
+            one, two = draw(st.sampled_from([(shared, shared), ([shared, shared], two), ({"w": shared}, shared)]))
+        elif draw(st.booleans()) and calls:
+            one = calls[-1][0]
+        calls.append((one, two))
+    return calls
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(signatures(), st.sampled_from([{}, {"jit_compile": True}, {"autograph": False}, {"reduce_retracing": True}]))
+def test_each_miss_has_causes_and_undoing_them_makes_a_hit(calls, options):
+    f = jl.function(lambda one, two: None, **options)
+    made = {}
+    for args in calls:
+        explained, would = f.explain_key(*args), f.would_hit(*args)
+        before = len(f.ledger)
+        f(*args)
+        assert would == explained.hit == (len(f.ledger) == before)
+        assert f.would_hit(*args) and f.explain_key(*args).hit
+        if would:
+            continue
+        miss = list(f.ledger)[-1]
+        made[miss.number] = args
+        assert miss.causes and set(miss.causes) <= CLOSED
+        assert miss.nearest is None or explained.causes == miss.causes
+        if miss.nearest is None or miss.nearest.owner != miss.owner:
+            continue
+        nearest = made[miss.nearest.number]
+        assert f.would_hit(*undone(miss, args, nearest))
+
+
+def undone(miss, args, nearest):
+    """The arguments with each changed leaf as the nearest trace had it."""
+    names = dict(zip(("one", "two"), nearest, strict=True))
+    changed = {change.path for change in miss.changes if change.cause != Cause.ALIASING}
+
+    def rebuilt(path, value):
+        if path in changed:
+            return eval(path, dict(names))
+        if isinstance(value, (list, tuple)):
+            return type(value)(rebuilt(f"{path}[{n}]", item) for n, item in enumerate(value))
+        if isinstance(value, dict):
+            quoted = {key: f'"{key}"' if isinstance(key, str) else repr(key) for key in value}
+            return {key: rebuilt(f"{path}[{quoted[key]}]", item) for key, item in value.items()}
+        return value
+
+    result = {name: rebuilt(name, value) for name, value in zip(("one", "two"), args, strict=True)}
+    aliased = {change.path for change in miss.changes if change.cause == Cause.ALIASING}
+    if aliased:  # arrays are one where they were one: the aliasing of the nearest, with arrays of these types
+        result = realiased(result, names)
+    return result["one"], result["two"]
+
+
+def realiased(values, nearest):
+    by_path = dict(arrays_in(nearest))
+    fresh = {}
+
+    def replace(path, value):
+        if isinstance(value, np.ndarray):
+            return fresh.setdefault(id(by_path[path]), value.copy())
+        if isinstance(value, (list, tuple)):
+            return type(value)(replace((*path, n), item) for n, item in enumerate(value))
+        if isinstance(value, dict):
+            return {key: replace((*path, key), item) for key, item in value.items()}
+        return value
+
+    return {name: replace((name,), value) for name, value in values.items()}
+
+
+def arrays_in(value, path=()):
+    if isinstance(value, np.ndarray):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from arrays_in(item, (*path, key))
+    elif isinstance(value, (list, tuple)):
+        for n, item in enumerate(value):
+            yield from arrays_in(item, (*path, n))
+
+
+# ---- each cause
+
+
+@jl.function
+def leaf(params, k):
+    return params["w"][0] * 2
+
+
+def test_the_leaf_and_the_line_that_used_it():
+    leaf({"w": [np.ones(3)]}, 1)
+    leaf({"w": [np.ones(3, f32)]}, 1)
+    miss = list(leaf.ledger)[-1]
+    (change,) = miss.changes
+    assert (change.cause, change.path, change.before, change.after) == ("dtype", 'params["w"][0]', "float64[3]", "float32[3]")
+    assert miss.source.line == leaf.python_function.__code__.co_firstlineno + 2
+    assert miss.site.line == test_the_leaf_and_the_line_that_used_it.__code__.co_firstlineno + 2
+
+
+def test_arrays_that_are_one():
+    f = jl.function(lambda a, b: a + b)
+    x = np.ones(3)
+    f(x, x.copy()), f(x, x)
+    change = list(f.ledger)[-1].changes[0]
+    assert (change.cause, change.path, change.before) == ("aliasing", "b", "an array of its own")
+    assert change.after == "the array that `a` is, too"
+
+
+def test_layout_is_a_variant_and_no_retrace():
+    @jl.function
+    def f(a):
+        a.reshape(-1)[0] = 1
+        return a
+
+    x = np.ones((2, 3))
+    with jl.record() as recording:
+        f(x), f(np.asfortranarray(x))
+    report = recording.report()
+    assert causes(f)[-1] == ("layout",) and not list(f.ledger)[-1].is_retrace
+    assert not report.retraces and [(v.cause, v.argument) for v in report.variants] == [("layout", "a")]
+
+
+def test_another_layout_of_an_input_is_another_form_of_the_kernel(compiled):
+    f = jl.function(lambda a: np.tanh(a) + 1)
+    x = np.ones((40, 30))
+    with jl.record() as recording:
+        f(x), f(np.ones((80, 60))[::2, ::2])
+    (variant,) = recording.report().variants
+    assert (variant.cause, variant.argument, variant.before, variant.after) == ("layout", "a", "row by row", "strided")
+    assert variant.cluster and variant.lines and not recording.report().retraces
+    (miss,) = f.ledger
+    assert [v.cause for v in miss.costs.variants] == [VariantCause.LAYOUT] and len(miss.costs.kernels) >= 1
+    assert "another form of" in str(f.ledger)
+
+
+def test_a_trace_that_made_room(monkeypatch):
+    monkeypatch.setattr(jl.config, "max_traces", 2)
+    f = jl.function(lambda x: x + 1)
+    for n in (1, 2, 3, 4, 1):
+        f(np.ones(n))
+    assert causes(f)[-1] == ("cache_evicted",)
+    assert [miss.evicted_by is not None for miss in f.ledger] == [True, True, True, False, False]
+    assert f.experimental_get_tracing_count() == 5
+    assert not f.would_hit(np.ones(3)) and f.explain_key(np.ones(3)).causes == ("cache_evicted",)
+
+
+def test_what_was_evicted_leaves_counts_and_no_graphs(monkeypatch):
+    monkeypatch.setattr(jl.config, "max_traces", 3)
+    monkeypatch.setattr("jitlab.api.ledger.EVICTED", 0)
+    f = jl.function(lambda x: x + 1)
+    for n in range(1, 20):
+        f(np.ones(n)), f(np.ones(n))
+    assert len(f.ledger) == 6 and f.ledger.dropped == 13
+    assert all(miss.costs.all_calls == 2 for miss in f.ledger)
+    assert f.ledger.seconds > sum(miss.seconds for miss in f.ledger)
+    assert "19 traces" in str(f.ledger)
+
+
+def made(k, **options):
+    return jl.function(lambda x: x * k, **options)
+
+
+def test_a_function_made_in_a_loop():
+    x = np.ones(3)
+    for _ in range(4):
+        f = jl.function(lambda x: x * 2)
+        f(x)
+    assert causes(f) == [("redefined_function",)]
+    fix = f.ledger.fix_for(list(f.ledger)[-1])
+    assert (fix.before, fix.after) == (4, 1) and fix.what == "define `<lambda>` once, before the loop"
+
+
+def test_a_closure_of_another_value():
+    for k in (2.0, 3.0, 4.0):
+        f = made(k)
+        f(np.ones(3))
+    (miss,) = f.ledger
+    assert miss.causes == ("closure",) and miss.changes[0].path == "k" and miss.changes[0].before == "3.0"
+    fix = f.ledger.fix_for(miss)
+    assert "pass `k` to it as an argument" in fix.what and (fix.before, fix.after) == (3, 1)
+
+
+def test_other_options():
+    first, second = made(7.0), made(7.0, jit_compile=True)
+    first(np.ones(3)), second(np.ones(3))
+    assert causes(second) == [("options",)]
+
+
+def test_a_cell_that_is_run_again_with_other_code():
+    namespace = {"jl": jl, "np": np, "__name__": "__main__"}
+    for number, constant in enumerate((2, 3)):
+        text = f"@jl.function\ndef f(x):\n    return x + {constant}\n"
+        exec(compile(text, f"<cell {number}>", "exec"), namespace)
+        namespace["f"](np.ones(3))
+    (miss,) = namespace["f"].ledger
+    assert miss.causes == ("redefined_function",) and "other code" in miss.changes[0].after
+
+
+def test_methods_of_instances_begin_anew():
+    class Layer:
+        @jl.function
+        def call(self, x):
+            return x + 1
+
+    one, two = Layer(), Layer()
+    one.call(np.ones(2)), two.call(np.ones(2))
+    assert causes(one.call) == causes(two.call) == [("first_call",)]
+
+
+FACTOR = 2.0
+OTHER = np.ones(3)
+
+
+def test_jit_guards_what_names_give():
+    global OTHER
+    offset = [1]
+
+    @jl.jit
+    def f(x):
+        return x * FACTOR + OTHER + offset[0]
+
+    f(np.ones(3))
+    OTHER = np.ones(3, f32)
+    f(np.ones(3))
+    OTHER = np.ones(3)
+    assert causes(f) == [("first_call",), ("global",)]
+    assert list(f.ledger)[-1].changes[0].path == "OTHER" and f.would_hit(np.ones(3))
+
+
+# ---- what helps
+
+
+def replayed(function, calls, remade):
+    """The cheapest fix of a function that was called so, and how many traces are really left when it is applied."""
+    for args in calls:
+        function(*args)
+    fix = function.ledger.fixes()[0]
+    assert fix.before == function.experimental_get_tracing_count()
+    assert remade(fix) == fix.after < fix.before
+    return fix
+
+
+def traces(function, calls):
+    for args in calls:
+        function(*args)
+    return function.experimental_get_tracing_count()
+
+
+def body(x, k):
+    return np.tanh(x) * k
+
+
+def test_a_number_becomes_an_array():
+    calls = [(np.ones(4, f32), 0.1 * n) for n in range(9)]
+    fix = replayed(jl.function(body), calls, lambda fix: traces(jl.function(body), [(x, np.asarray(k, f32)) for x, k in calls]))
+    assert fix.what == "pass `k` as an array" and fix.code == "k = np.asarray(k, np.float32)" and fix.seconds > 0
+    assert str(fix).startswith("pass `k` as an array: 9 traces become 1, saves ")
+
+
+def test_a_number_that_decides_the_program_does_not():
+    f = jl.function(lambda x, axis: np.sum(x, axis=axis))
+    f(np.ones((2, 3)), 0), f(np.ones((2, 3)), 1)
+    assert not f.ledger.fixes()
+
+
+def test_a_cast():
+    calls = [(np.ones(4, t), 1.0) for t in (f64, f32, np.int64)]
+    fix = replayed(jl.function(body), calls, lambda fix: traces(jl.function(body), [(x.astype(f64), k) for x, k in calls]))
+    assert fix.code == "x = x.astype(np.float64)" and (fix.before, fix.after) == (3, 1)
+
+
+def test_axes_become_dynamic_by_a_signature():
+    def added(x, y):
+        return x + y
+
+    calls = [(np.ones((n, 3)), np.ones((n, 3))) for n in range(2, 11)]
+
+    def remade(fix):
+        signature = eval(fix.code.removeprefix("input_signature="), {"jl": jl, "np": np})
+        return traces(jl.function(added, input_signature=signature), calls)
+
+    fix = replayed(jl.function(added), calls, remade)
+    assert str(fix) == "make axis 0 of `x` and axis 0 of `y` dynamic: 9 traces become 1"
+
+
+def test_an_axis_becomes_dynamic_by_generalising():
+    calls = [(np.ones((n, 3)), 1.0) for n in range(2, 11)]
+    fix = replayed(jl.function(body), calls, lambda fix: traces(jl.function(body, reduce_retracing=True), calls))
+    assert fix.code == "reduce_retracing=True" and str(fix) == "make axis 0 of `x` dynamic: 9 traces become 2"
+
+
+def test_contiguous_copies():
+    def write(a):
+        a.reshape(-1)[0] = 1
+        return a
+
+    x = np.ones((2, 3))
+    f = jl.function(write)
+    f(x.copy()), f(np.asfortranarray(x))
+    (fix,) = f.ledger.fixes()
+    assert fix.code == "a = np.ascontiguousarray(a)" and (fix.before, fix.after) == (2, 1)
+
+
+def test_nothing_is_proposed_that_leaves_as_many_traces():
+    f = jl.function(lambda x, name: x)
+    f(np.ones(2), "a"), f(np.ones(2), "b"), f([np.ones(2)], "b")
+    assert not f.ledger.fixes()
+
+
+# ---- the three classic mistakes, each in its one line
+
+
+def warning_of(caplog, run):
+    with caplog.at_level(logging.WARNING):
+        run()
+    return caplog.records[0].getMessage()
+
+
+def in_a_loop():
+    for _ in range(6):
+        jl.function(lambda x: x + 1)(np.ones(2))
+
+
+def by_shape():
+    f = jl.function(lambda x: x + 1)
+    for n in range(6):
+        f(np.ones(n + 1))
+
+
+def by_value():
+    f = jl.function(lambda x, k: x + k)
+    for n in range(6):
+        f(np.ones(2), n)
+
+
+@pytest.mark.parametrize(
+    "run, says, others",
+    [
+        (in_a_loop, "once, before the loop: 5 traces become 1", ["dynamic", "as an array"]),
+        (by_shape, "Make axis 0 of `x` dynamic: 5 traces become 1", ["loop", "as an array"]),
+        (by_value, "Pass `k` as an array: 5 traces become 1", ["loop", "dynamic"]),
+    ],
+)
+def test_a_warning_says_the_one_cause(caplog, run, says, others):
+    text = warning_of(caplog, run)
+    assert "triggered tf.function retracing" in text and says in text and "\n" not in text
+    assert not any(other in text for other in others)
+
+
+# ---- what it costs
+
+
+def test_the_ledger_s_total_is_the_time_that_was_waited_for(compiled):
+    f = jl.function(lambda x, k: np.tanh(x) * k)
+    x = np.ones(8)
+    shares = []
+    for k in range(4):
+        started = time.perf_counter()
+        f(x, k)
+        shares.append(list(f.ledger)[-1].seconds / (time.perf_counter() - started))
+    assert max(shares) <= 1
+    assert max(shares) >= 0.8  # a call that nobody else's work interrupts
+
+
+def test_nested_work_counts_once(compiled):
+    inner = jl.function(lambda x: np.tanh(x) + 1)
+
+    def outer_body(x):
+        inner(np.ones(7))
+        return x + 1
+
+    outer = jl.function(outer_body, autograph=False)
+    started = time.perf_counter()
+    with events.listen(lambda event: None):
+        outer(np.ones(3))
+    took = time.perf_counter() - started
+    assert outer.ledger.seconds + inner.ledger.seconds <= took
+
+
+def test_sites_are_summed():
+    f = jl.function(lambda x: x + 1)
+    for n in range(3):
+        f(np.ones(n + 1))
+    here = test_sites_are_summed.__code__.co_firstlineno + 3
+    (total,) = [t for t in totals() if t.site.line == here and t.site.file == __file__]
+    assert (total.misses, total.retraces) == (3, 2) and total.seconds == pytest.approx(f.ledger.seconds)
+    assert "test_ledger.py" in str(jl.ledger())
+
+
+def test_calls_through_c_are_counted(compiled):
+    f = jl.function(lambda x: x + 1)
+    for _ in range(50):
+        f(np.ones(4))
+    (miss,) = f.ledger
+    assert miss.costs.all_calls == 50
+    with jl.record():
+        f(np.ones(4))
+    assert miss.costs.all_calls == 51 and miss.costs.timed_calls == 1 and miss.costs.run_ns > 0
+
+
+def test_eight_threads_make_one_miss(compiled):
+    f = jl.function(lambda x: np.tanh(x) * 2)
+    start = threading.Barrier(8)
+
+    def call():
+        start.wait()
+        for _ in range(20):
+            f(np.ones(16))
+
+    threads = [threading.Thread(target=call) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (miss,) = f.ledger
+    assert miss.causes == ("first_call",) and miss.costs.all_calls == 160
+
+
+# ---- asking beforehand
+
+
+def test_asking_changes_nothing():
+    counted = []
+
+    def noted(x):
+        counted.append(1)
+        return x + 1
+
+    f = jl.function(noted)
+    assert not f.would_hit(np.ones(2)) and f.explain_key(np.ones(2)).causes == ("first_call",)
+    assert not counted and f.experimental_get_tracing_count() == 0 and not len(f.ledger)
+    f(np.ones(2))
+    assert f.would_hit(np.ones(2)) and not f.would_hit(np.ones(3))
+    assert len(counted) == 1 and f.experimental_get_tracing_count() == 1 and len(f.ledger) == 1
+
+
+def test_a_key_is_explained_leaf_by_leaf():
+    f = jl.function(lambda x, k: x * k)
+    f(np.ones(3), 2)
+    found = f.explain_key(np.ones(3), 2)
+    assert found.hit and found.trace == 1 and str(found).splitlines()[0] == "<lambda>: a hit, trace 1"
+    found = f.explain_key(np.ones(3, f32), 3)
+    assert not found.hit and found.causes == ("dtype", "python_value")
+    assert [(leaf.path, leaf.text, leaf.traced, leaf.is_same) for leaf in found.leaves] == [
+        ("x", "float32[3]", "float64[3]", False), ("k", "3", "2", False),
+    ]  # fmt: skip
+    assert found.where.line == f.python_function.__code__.co_firstlineno
+    assert "dtype: `x` was float64[3] and would be float32[3]" in str(found)
+
+
+def test_a_key_of_a_foreign_array_is_said_to_run_as_python():
+    f = jl.function(lambda x: x + 1)
+    found = f.explain_key(np.ma.masked_array([1], [0]))
+    assert not found.hit and "MaskedArray" in found.refusal and not f.would_hit(np.ma.masked_array([1], [0]))
+
+
+def test_jit_is_asked_in_the_same_words():
+    @jl.jit
+    def f(x, n):
+        return np.sum(x[:n]) * FACTOR
+
+    f(np.ones(5), 2)
+    assert f.would_hit(np.ones(5), 2) and not f.would_hit(np.ones(5), 3)
+    found = f.explain_key(np.ones(5), 3)
+    assert found.causes == ("python_value",) and found.changes[0].path == "n"
