@@ -285,12 +285,13 @@ def _spec_of(type: TraceType) -> Any:
 
 
 def _hinted(function: Callable[..., Any], signature: inspect.Signature) -> frozenset[str]:
-    """Parameters whose annotation is exactly Tensor."""
+    """Parameters whose annotation is exactly Tensor (or a compat module's class of that name)."""
     try:
         signature = inspect.signature(function, eval_str=True)
     except Exception:  # an annotation that means nothing here is no hint
         pass
-    return frozenset(name for name, p in signature.parameters.items() if p.annotation is Tensor)
+    annotations = {name: p.annotation for name, p in signature.parameters.items()}
+    return frozenset(name for name, a in annotations.items() if a is Tensor or getattr(a, "__jitlab_hint__", False) is True)
 
 
 def _text(value: Any) -> str:

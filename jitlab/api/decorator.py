@@ -39,6 +39,7 @@ def function(
     jl.Tensor become arrays. `experimental_relax_shapes` and `experimental_compile` are old names of `reduce_retracing` and
     `jit_compile`.
     """
+    kind: type[Function] = unknown.pop("_kind", Function)  # a compat module's own
     if unknown:
         raise _unexpected(next(iter(unknown)))
     for name, value, new in (
@@ -67,8 +68,8 @@ def function(
         "autograph_options": experimental_autograph_options,
     }
     if func is None:
-        return lambda decorated: Function(decorated, **options)
-    return Function(func, **options)
+        return lambda decorated: kind(decorated, **options)
+    return kind(func, **options)
 
 
 def _unexpected(name: str) -> UnexpectedOptionError:
