@@ -115,6 +115,11 @@ class Expr:
     def depends(self) -> frozenset[str]:
         return frozenset(name for part in self.parts for name in part.depends)
 
+    @cached_property
+    def is_checked(self) -> bool:
+        """May evaluating it end the run, because an index is out of range?"""
+        return any(part.is_checked for part in self.parts)
+
     @property
     def parts(self) -> tuple[Expr, ...]:
         return ()
@@ -206,6 +211,10 @@ class CheckedIndex(Expr):
     @cached_property
     def depends(self) -> frozenset[str]:
         return self.value.depends.union(self.extent.symbols)
+
+    @cached_property
+    def is_checked(self) -> bool:
+        return True
 
     @property
     def parts(self) -> tuple[Expr, ...]:

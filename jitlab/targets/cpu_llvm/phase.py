@@ -10,7 +10,6 @@ from jitlab.ir import Poly
 from jitlab.ir.program import (
     Apply,
     Assign,
-    CheckedIndex,
     Define,
     Expr,
     Finish,
@@ -338,7 +337,7 @@ class _Writer(Reductions):
         if id(e) in seen or isinstance(e, (Scalar, Local)):
             return
         seen.add(id(e))
-        if isinstance(e, (Load, Apply)) and not e.depends & bound and not _has_check(e):
+        if isinstance(e, (Load, Apply)) and not e.depends & bound and not e.is_checked:
             self._eval(e)
             return
         for part in e.parts:
@@ -396,7 +395,3 @@ def _widest(e: Expr, seen: set[int]) -> int:
     seen.add(id(e))
     own = _part_size(e.dtype) if isinstance(e, (Load, Apply)) else 1
     return max([own, *(_widest(part, seen) for part in e.parts)])
-
-
-def _has_check(e: Expr) -> bool:
-    return isinstance(e, CheckedIndex) or any(_has_check(part) for part in e.parts)
