@@ -18,6 +18,7 @@ from jitlab.ir import Cluster, Clustering, Node, Plan, Sources, plain
 from jitlab.ir.program import Buffer, For, Gemm, If, Repeat, Statement, expressions, work
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
+from jitlab.targets.cpu_llvm.context import Phase
 from jitlab.targets.cpu_llvm.entry import DATA, Argument, Launch, Result, Warm, layout_is_known
 
 from .blas import gemm_address
@@ -389,7 +390,7 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
             fixed.append(array)
             template[layout.FIRST + position] = array.ctypes.data
     for number, phase in enumerate(layout.phases):
-        template[layout.chunks + number] = _chunk(lowered, phase.outer)
+        template[layout.chunks + number] = _chunk(lowered, phase)
     position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
     first = layout.FIRST
     arguments = [(first + i, position_of[n]) for i, n in enumerate(lowered.inputs) if n in position_of]
@@ -407,10 +408,11 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
     return Variant(lowered, code, template, fixed, arguments, results, scratch, used, strides)
 
 
-def _chunk(lowered: Lowered, outer: For | None) -> int:
+def _chunk(lowered: Lowered, phase: Phase) -> int:
     """Iterations of an outer loop between two looks at the clock: some 100 µs of work; for vectors a multiple of 256."""
-    if outer is None:
-        return 1
+    outer = phase.outer
+    if phase.is_whole or outer is None:
+        return 1 << 62
     each = max(_steps(outer.body, lowered.symbol_values), 1)
     wanted = max(CHUNK_STEPS // each, 1)
     return int(-(-wanted // 256) * 256) if outer.vector or wanted >= 256 else int(wanted)

@@ -103,9 +103,9 @@ def _entry(layout: ContextLayout) -> FunctionText:
         lo = fn.phi("i64", [(at, before)])
         fn.branch_if(fn.instr(f"icmp slt i64 {lo}, {extent}"), body, end)
         fn.block(body)
-        next_ = fn.instr(f"add i64 {lo}, {size}")
-        beyond = fn.instr(f"icmp sgt i64 {next_}, {extent}")
-        hi = fn.instr(f"select i1 {beyond}, i64 {extent}, i64 {next_}")
+        left = fn.instr(f"sub i64 {extent}, {lo}")
+        smaller = fn.instr(f"icmp slt i64 {size}, {left}")
+        hi = fn.instr(f"add i64 {lo}, {fn.instr(f'select i1 {smaller}, i64 {size}, i64 {left}')}")
         status = fn.instr(f"call i64 @phase{number}(ptr %ctx, i64 {lo}, i64 {hi}{buffers})")
         fn.branch_if(fn.instr(f"icmp eq i64 {status}, {DONE}"), on, failed, likely=True)
         fn.block(failed)
@@ -115,8 +115,6 @@ def _entry(layout: ContextLayout) -> FunctionText:
         spent = fn.instr(f"sub i64 {now}, {started}")
         over = fn.instr(f"icmp ugt i64 {spent}, {budget}")
         lo.add_incoming(hi, fn.current)
-        if any(f"={b.name}" in phase.changes for b in phase.buffers if b.kind == "input"):
-            over = fn.instr(f"and i1 {over}, {fn.instr(f'icmp eq i64 {hi}, {extent}')}")  # an argument: whole statements
         fn.branch_if(over, paused, loop, likely=False)
         fn.block(paused)
         fn.emit(f"store i64 {number}, ptr {slot.pointer(layout.RESUME_PHASE)}")

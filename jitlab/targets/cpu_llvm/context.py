@@ -48,6 +48,11 @@ class Phase:
         return changes(self.statements)
 
     @cached_property
+    def is_whole(self) -> bool:
+        """Is it one chunk? What changes an argument is not left half done when a signal ends the call."""
+        return self.outer is None or any(f"={b.name}" in self.changes for b in self.buffers if b.kind == "input")
+
+    @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
         """What it reads and writes, each once."""
         found: dict[str, Buffer] = {}

@@ -290,14 +290,15 @@ class _Writer(Reductions):
         self._tail(end, hi, emitter, one)
 
     def _width(self, s: For) -> int:
-        """Two native vectors of the widest element in the loop."""
+        """Lanes for the widest element in the loop: two native vectors; one in loops of the user's, which may be short."""
         widest = 1
         for inner in walk([s]):
             if isinstance(inner, Store):
                 widest = max(widest, _part_size(inner.buffer.dtype))
             for root in expressions(inner):
                 widest = max(widest, _widest(root, set()))
-        return max(2 * machine.vector_bytes() // widest, 2) * s.tile
+        registers = 1 if self.turns and self.phase.outer is None else 2
+        return max(registers * machine.vector_bytes() // widest, 2) * s.tile
 
     def _hoist(self, s: For) -> None:
         """Compute before the loop what does not change in it; prepare running values for the loops inside."""

@@ -84,6 +84,23 @@ class Reductions(Body):
 
         self._if(self.fn.instr(f"icmp slt i64 {at}, {hi}"), masked)
 
+    def _rest(self, at: str, hi: str, emitter: VectorEmitter, one: Callable[[str, Val], None]) -> None:
+        """The last few vectors, each under a mask of what is left."""
+        fn = self.fn
+        head, inside, after = fn.label("rest"), fn.label("rest.body"), fn.label("rest.done")
+        before = fn.current
+        fn.branch(head)
+        fn.block(head)
+        i = fn.phi("i64", [(at, before)])
+        left = fn.instr(f"sub i64 {hi}, {i}")
+        fn.branch_if(fn.instr(f"icmp sgt i64 {left}, 0"), inside, after)
+        fn.block(inside)
+        with self.scope():
+            one(str(i), emitter.mask_first(left))
+        i.add_incoming(fn.instr(f"add i64 {i}, {emitter.width}"), fn.current)
+        fn.branch(head)
+        fn.block(after)
+
     # -- running values
 
     def _start(self, accumulator: Accumulator) -> None:
@@ -150,9 +167,10 @@ class Reductions(Body):
         def rest() -> None:
             reset()
             end = self._serial_loop(at, hi, several, str(chains * width))
-            end = self._serial_loop(end, hi, lambda i: one(i, None, 0), str(width)) if width > 1 or chains > 1 else end
             if emitter is not None:
-                self._tail(end, hi, emitter, lambda i, mask: one(i, mask, 1))
+                self._rest(end, hi, emitter, lambda i, mask: one(i, mask, 0))
+            elif chains > 1:
+                self._serial_loop(end, hi, lambda i: one(i, None, 0))
             join()
 
         self._if(fn.instr(f"icmp slt i64 {at}, {hi}"), rest)
