@@ -49,6 +49,8 @@ def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], l
                 ("after inline, before fuse", made.nodes),
             ],
         )
-    executable = Executable(clustering, function=trace.name, trace=trace.number, level=options.level)
+    executable = Executable(
+        clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes
+    )  # fmt: skip
     trace.executable = executable
-    return executable.run
+    return executable.run_in_place if trace.writes else executable.run

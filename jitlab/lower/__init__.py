@@ -1,6 +1,7 @@
 """Clusters become Programs: fusion, schedule, memory."""
 
+from .block import overwritten
 from .lower import Lowered, lower
 from .shared import Layout
 
-__all__ = ["Layout", "Lowered", "lower"]
+__all__ = ["Layout", "Lowered", "lower", "overwritten"]

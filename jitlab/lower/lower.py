@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from jitlab.ir import Cluster, Copy, Edge, KernelInfo, Node, is_operation
 from jitlab.ir.program import Kernel, Program
@@ -40,11 +41,12 @@ class Lowered:
 
 def lower(
     cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True,
-    donated: AbstractSet[Node] = frozenset(),
+    donated: AbstractSet[Node] = frozenset(), ends: Mapping[Node, Node] = MappingProxyType({}),
 ) -> Lowered:  # fmt: skip
     """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster; `blas`: may it be called?
 
-    `donated`: inputs that nobody wants after the call: each is memory of its own, which no other input shares.
+    `donated`: inputs that nobody wants after the call: each is memory of its own, which no other input shares. `ends`:
+    outputs that are the last version of such an input, and end in its place wherever they are made.
     """
     given = dict(zip(cluster.inputs, layouts, strict=True))
     wanted: set[Node] = set()
@@ -52,7 +54,7 @@ def lower(
     while True:
         shared = Shared(Sizes(cluster.nodes, values, blas=blas), given, level, wanted)
         try:
-            lowered = _lower(cluster, shared, donated - set(copies))
+            lowered = _lower(cluster, shared, donated - set(copies), {w: x for w, x in ends.items() if x not in copies})
         except Unreadable as unreadable:  # it has to lie in memory, row after row
             node = unreadable.node
             while node in shared.captured:
@@ -69,9 +71,14 @@ def lower(
         return lowered
 
 
-def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node]) -> Lowered:
+def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: Mapping[Node, Node]) -> Lowered:
     wanted = list(dict.fromkeys(cluster.outputs))
-    writer = BlockWriter(shared, Block(with_items(cluster.nodes), wanted, list(cluster.inputs), set(donated)))
+    results = [node for node in wanted if node in ends]
+    block = Block(
+        with_items(cluster.nodes), [node for node in wanted if node not in ends], list(cluster.inputs),
+        set(donated).union(ends.values()), results=results, targets={k: ends[node] for k, node in enumerate(results)},
+    )  # fmt: skip
+    writer = BlockWriter(shared, block)
     own = set(cluster.nodes)
     kernels: list[Kernel] = []
     infos: list[KernelInfo] = []
@@ -81,13 +88,15 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node]) -> Lowe
         groups.append(group)
         kernels.append(kernel)
         infos.append(_info(kernel, cluster, [node for node in nodes if node in own], shared.sizes))
-    places = {shared.inputs[node]: node for node in donated if node in shared.inputs}
-    in_place = {node: places[writer.buffers[node]] for node in wanted if writer.buffers[node] in places}
+    places = {shared.inputs[node]: node for node in {*donated, *ends.values()} if node in shared.inputs}
+    last = {node: block.finals[k][1] if k in block.finals else node for k, node in enumerate(results)}
+    lies = {node: writer.buffers[last.get(node, node)] for node in wanted}
+    in_place = {node: places[buffer] for node, buffer in lies.items() if buffer in places}
     outputs = [node for node in wanted if node not in in_place]
     kernels, temps = without_unread(kernels, shared.temps)
     program = Program(
         list(shared.inputs.values()),
-        [writer.buffers[node] for node in outputs],
+        [lies[node] for node in outputs],
         temps,
         shared.rows,
         [(s.name, s.dtype) for s in shared.scalars.values()],

@@ -24,6 +24,7 @@ from jitlab.targets.cpu_llvm.entry import DATA, Argument, Launch, Result, Warm, 
 from .blas import gemm_address
 from .buffers import ALIGNMENT, POOLED_BYTES, pool
 from .compiled import Compiled, Origin, compiled
+from .donation import endings, leave, may_store_into
 from .signals import prepare, run_to_end
 
 #: Cycles after which a native function comes up for air: some 50 ms.
@@ -40,6 +41,11 @@ LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "
 
 #: Scratch that a warm call may have on the stack.
 SCRATCH_BYTES = 1 << 14
+
+
+#: A cluster's name, its inputs' layouts, and the outputs that lie in arguments' places.
+Key = tuple[str, tuple[str, ...], frozenset[Node]]
+NONE: frozenset[Node] = frozenset()
 
 
 @dataclass
@@ -60,16 +66,21 @@ class Variant:
 class Executable:
     """Runs one trace. `run` takes arrays (or NumPy scalars) for the graph's parameters and gives its outputs.
 
+    `writes`: (parameter, output) where an output is a parameter's new version; only `run_in_place` may store it there.
     Thread-safe: a call owns its context and its scratch memory.
     """
 
-    def __init__(self, clustering: Clustering, *, function: str = "", trace: int = 1, level: str = "O1") -> None:
+    def __init__(
+        self, clustering: Clustering, *, function: str = "", trace: int = 1, level: str = "O1",
+        writes: Sequence[tuple[int, int]] = (),
+    ) -> None:  # fmt: skip
         self.clustering, self.function, self.trace, self.level = clustering, function, trace, level
         self.graph = clustering.graph
         self.plan = Plan(function, trace, clustering)
         self._values = self.graph.symbol_values()
-        self._variants: dict[tuple[str, tuple[str, ...]], Variant] = {}
-        self._lowerings: dict[tuple[str, tuple[str, ...]], Lowered] = {}
+        self._writes, self._endings = writes, endings(clustering, writes)
+        self._variants: dict[Key, Variant] = {}
+        self._lowerings: dict[Key, Lowered] = {}
         self._planned = False
         self._lock = threading.Lock()
         self._last_use = _last_uses(clustering)
@@ -81,18 +92,20 @@ class Executable:
         for variant in list(self._variants.values()):
             variant.code.wait()
 
-    def prepare(self, arguments: Sequence[Any]) -> None:
+    def prepare(self, arguments: Sequence[Any], in_place: bool = False) -> None:
         """Lower every cluster (for these arguments' layouts), so that the plan is whole before the first run."""
         with self.costs.spending(), self._lock:
             if not self._planned:
-                self._plan(arguments)
+                self._plan(arguments, in_place)
 
-    def _plan(self, arguments: Sequence[Any]) -> None:
+    def _plan(self, arguments: Sequence[Any], in_place: bool) -> None:
         started = time.perf_counter_ns()
+        values = dict(zip(self.graph.parameters, arguments, strict=True))
         given = {node: layout_of(np.asarray(a)) or "C" for node, a in zip(self.graph.parameters, arguments, strict=True)}
         for cluster in self.clustering.clusters:
             layouts = tuple(given.get(node, "C") for node in cluster.inputs)
-            variant = self._lowered(cluster, layouts)
+            ends = self._storable(cluster, values) if in_place else NONE
+            variant = self._lowered(cluster, layouts, ends)
             self.plan.kernels.extend(variant.kernels)
             self.plan.boundaries.extend(variant.boundaries)
             self.plan.texts[cluster.name, "program"] = variant.program.text
@@ -109,23 +122,38 @@ class Executable:
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:
         """The graph's outputs; 0-d results are NumPy scalars. Raises what NumPy raises for data it refuses."""
+        return self._run(arguments, False)
+
+    def run_in_place(self, arguments: Sequence[Any]) -> list[Any]:
+        """The same, but an output that is an argument's new version may be stored into the argument, and is then that array.
+
+        The written arguments can be written and share no memory with other arguments: the caller has seen to that.
+        """
+        return self._run(arguments, True)
+
+    def _run(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
         if not self._planned:
-            self.prepare(arguments)
+            self.prepare(arguments, in_place)
         for watcher in tuple(_watchers):
             watcher(self, arguments)
         values: dict[Node, Any] = dict(zip(self.graph.parameters, arguments, strict=True))
         for step in self.clustering.steps:
             if isinstance(step, Cluster):
-                self._run_cluster(step, values)
+                self._run_cluster(step, values, in_place)
             else:
-                self._run_host(step, values)
+                try:
+                    self._run_host(step, values)
+                except Exception:
+                    if in_place:
+                        leave(self.graph, self._writes, values, values, step)
+                    raise
             for node in self._last_use.get(id(step), ()):
                 del values[node]
         return [values[node] for node in self.graph.outputs]
 
     # -- clusters
 
-    def _run_cluster(self, cluster: Cluster, values: dict[Node, Any]) -> None:
+    def _run_cluster(self, cluster: Cluster, values: dict[Node, Any], in_place: bool) -> None:
         arrays = []
         layouts = []
         for node in cluster.inputs:
@@ -137,7 +165,8 @@ class Executable:
                 array, layout = np.ascontiguousarray(array).reshape(array.shape), "C"
             arrays.append(array)
             layouts.append(layout)
-        variant = self._variant(cluster, tuple(layouts))
+        ends = self._storable(cluster, values) if in_place and self._endings else NONE
+        variant = self._variant(cluster, tuple(layouts), ends)
         lowered = variant.lowered
         for node in lowered.copies:
             position = cluster.inputs.index(node)
@@ -165,9 +194,25 @@ class Executable:
             if scratch is not None:
                 pool.give(scratch)
         if failed is not None:
-            self._fail(cluster, lowered.program.errors[failed], values)
+            self._fail(cluster, lowered.program.errors[failed], values, in_place)
         for node, out in zip(lowered.outputs, outputs, strict=True):
             values[node] = out if out.ndim else out[()]
+        for node, argument in lowered.in_place.items():
+            values[node] = values[argument]
+
+    def _storable(self, cluster: Cluster, values: Mapping[Node, Any]) -> frozenset[Node]:
+        """The outputs that this run of a cluster may store into arguments."""
+        wanted = self._endings.get(cluster.name)
+        if not wanted:
+            return NONE
+        arrays = {node: values[node] for node in cluster.inputs if type(values.get(node)) is np.ndarray}
+        return frozenset(
+            new
+            for new, old in wanted.items()
+            if old in arrays
+            and layout_of(arrays[old])
+            and may_store_into(arrays[old], [array for node, array in arrays.items() if node is not old])
+        )
 
     def _launch(self, cluster: Cluster, variant: Variant, context: np.ndarray) -> int | None:
         """Run it to the end; the number of the check that failed, if one did."""
@@ -188,7 +233,7 @@ class Executable:
         )  # fmt: skip
         return None
 
-    def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any]) -> None:
+    def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any], in_place: bool) -> None:
         """Raise what NumPy raises for the data: the cluster's operations run on it once more, one by one."""
         where = "".join(f" ({source.file}, line {source.line})" for source in sorted(sources)[:1])
         own = {node: values[node] for node in cluster.inputs}
@@ -197,17 +242,19 @@ class Executable:
                 try:
                     own[node] = self._value(node, own)
                 except IndexError as error:
+                    if in_place:
+                        leave(self.graph, self._writes, values, {**values, **own}, node)
                     raise IndexError(f"{error}{where}") from None
         raise AssertionError(f"a check failed that NumPy passes{where}")
 
-    def _variant(self, cluster: Cluster, layouts: tuple[str, ...]) -> Variant:
-        key = (cluster.name, layouts)
+    def _variant(self, cluster: Cluster, layouts: tuple[str, ...], ends: frozenset[Node]) -> Variant:
+        key = (cluster.name, layouts, ends)
         variant = self._variants.get(key)
         if variant is None:
-            others = [known for name, known in self._variants if name == cluster.name]
+            others = [known for name, known, same in self._variants if name == cluster.name and same == ends]
             started, before = time.perf_counter_ns(), self.costs.spent_ns
             with self.costs.spending():
-                lowered = self._lowered(cluster, layouts)
+                lowered = self._lowered(cluster, layouts, ends)
                 code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
                 variant = self._variants[key] = _variant(lowered, code)
                 self.plan.texts.setdefault((cluster.name, "llvm"), code.llvm)
@@ -238,11 +285,27 @@ class Executable:
                 )
             )  # fmt: skip
 
-    def _lowered(self, cluster: Cluster, layouts: tuple[str, ...]) -> Lowered:
-        key = (cluster.name, layouts)
+    def _lowered(self, cluster: Cluster, layouts: tuple[str, ...], ends: frozenset[Node]) -> Lowered:
+        key = (cluster.name, layouts, ends)
         if key not in self._lowerings:
-            self._lowerings[key] = lower(cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")))
+            self._lowerings[key] = self._lower(cluster, layouts, ends)
         return self._lowerings[key]
+
+    def _lower(self, cluster: Cluster, layouts: tuple[str, ...], ends: frozenset[Node]) -> Lowered:
+        """With outputs in arguments' places, unless a check could then leave an argument half changed."""
+        wanted = self._endings.get(cluster.name, {})
+        lowered = lower(
+            cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")),
+            ends={node: wanted[node] for node in ends},
+        )  # fmt: skip
+        if ends and (lowered.program.errors or self._may_fail_after(cluster)):
+            return self._lowered(cluster, layouts, NONE)
+        return lowered
+
+    def _may_fail_after(self, cluster: Cluster) -> bool:
+        clusters = self.clustering.clusters
+        later = clusters[clusters.index(cluster) + 1 :]
+        return any(self._lowered(c, tuple("C" for _ in c.inputs), NONE).program.errors for c in later)
 
     def _number_kernels(self) -> None:
         """Kernels are numbered through the whole plan: k0, k1, ..."""
@@ -263,7 +326,7 @@ class Executable:
         place |= {n: ("result", i) for i, n in enumerate(graph.outputs)}
         launches, codes, used = [], [], 0
         for cluster in clusters:
-            variant = self._variants.get((cluster.name, tuple("C" for _ in cluster.inputs)))
+            variant = self._variants.get((cluster.name, tuple("C" for _ in cluster.inputs), NONE))
             if variant is None or variant.lowered.copies:
                 return None
             lowered, pointers = variant.lowered, []

@@ -1,0 +1,211 @@
+"""Arguments that a function changes are changed where they lie: no second copy, whatever way they lie in memory."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+
+
+def shift(x):
+    x[1:-1] = x[:-2] + x[2:]
+
+
+def scale(x):
+    x *= 2
+    x += 1
+
+
+def replace(x):
+    x[:] = np.sin(x) * np.arange(x.shape[-1])
+
+
+def twice(x):
+    x[0] = x[-1]
+    x[1:] = x[:-1] * 3
+    return x.sum()
+
+
+def returned(x):
+    x -= x.mean()
+    return x
+
+
+def two(x):
+    half = x / 2
+    x[::-1] = half
+    return half
+
+
+FUNCTIONS = [shift, scale, replace, twice, returned, two]
+
+
+def layouts():
+    rng = np.random.default_rng(0)
+    big = rng.normal(size=(40, 60))
+    return {
+        "C": lambda: rng.normal(size=(7, 33)),
+        "F": lambda: np.asfortranarray(rng.normal(size=(7, 33))),
+        "rows apart": lambda: big[3:10, :33],
+        "strided": lambda: big[::3, ::2],
+        "backwards": lambda: big[::-1, ::-1],
+        "a line": lambda: rng.normal(size=1000),
+        "every other": lambda: rng.normal(size=301)[::2],
+        "float32": lambda: rng.normal(size=(5, 9)).astype("f4"),
+    }
+
+
+@pytest.mark.parametrize("layout", layouts())
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_the_caller_sees_the_change(function, layout):
+    x = layouts()[layout]()
+    base = x if x.base is None else x.base
+    before = base.copy()
+    wanted = x.copy()
+    result = function(wanted)
+    untouched = np.ones(base.shape, bool)
+    untouched_view = np.lib.stride_tricks.as_strided(
+        untouched.reshape(-1)[(x.ctypes.data - base.ctypes.data) // x.itemsize :],
+        x.shape, tuple(s // x.itemsize for s in x.strides), writeable=True,
+    ) if all(s > 0 for s in x.strides) else untouched[::-1, ::-1]  # fmt: skip
+    untouched_view[...] = False
+    got = jl.function(function)(x)
+    np.testing.assert_allclose(x, wanted, rtol=1e-5 if x.dtype == np.float32 else 1e-12)
+    np.testing.assert_array_equal(base[untouched], before[untouched])
+    if function is returned:
+        assert got is x
+    elif result is not None:
+        np.testing.assert_allclose(got, result, rtol=1e-5 if x.dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_no_memory_is_taken_for_the_new_version(function, monkeypatch):
+    from jitlab.runtime.buffers import Pool
+
+    taken = []
+    real = Pool.empty
+
+    def empty(self, shape, dtype):
+        taken.append(shape)
+        return real(self, shape, dtype)
+
+    monkeypatch.setattr(Pool, "empty", empty)
+    x = np.random.default_rng(0).normal(size=500)
+    wanted = x.copy()
+    function(wanted)
+    jl.function(function)(x)
+    np.testing.assert_allclose(x, wanted, rtol=1e-12)
+    assert [shape for shape in taken if shape == x.shape] == ([(500,)] if function is two else [])
+
+
+def test_a_read_only_argument_is_numpys_error_and_nothing_runs():
+    x = np.arange(5.0)
+    y = np.zeros(5)
+
+    def f(y, x):
+        y[:] = 1
+        x[:] = 2
+
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        jl.function(f)(y, x)
+    np.testing.assert_array_equal(x, np.arange(5.0))
+    np.testing.assert_array_equal(y, 0)
+
+
+def test_arguments_that_overlap_are_changed_as_python_changes_them():
+    def f(x, y):
+        x += y
+        y *= 2
+
+    base, wanted = np.arange(10.0), np.arange(10.0)
+    traced = jl.function(f)
+    f(wanted[:8], wanted[2:])
+    traced(base[:8], base[2:])
+    np.testing.assert_array_equal(base, wanted)
+    apart, other = np.arange(8.0), np.arange(8.0)
+    traced(apart, other)
+    np.testing.assert_array_equal(apart, np.arange(8.0) * 2)
+
+
+def test_an_argument_with_elements_on_top_of_one_another():
+    x = np.lib.stride_tricks.as_strided(np.arange(6.0), (5, 2), (8, 8))
+    y = np.lib.stride_tricks.as_strided(np.arange(6.0), (5, 2), (8, 8))
+
+    def f(x):
+        x += 1
+
+    jl.function(f)(x)
+    y[...] = y + 1
+    np.testing.assert_array_equal(x, y)
+
+
+def test_two_results_never_share_the_arguments_memory():
+    def f(x):
+        old = x.copy()
+        x[0] = 9
+        old[1] = 7
+        return old, x.copy()
+
+    x, wanted = np.arange(4.0), np.arange(4.0)
+    old, new = jl.function(f)(x)
+    w_old, w_new = f(wanted)
+    np.testing.assert_array_equal(x, wanted)
+    np.testing.assert_array_equal(old, w_old)
+    np.testing.assert_array_equal(new, w_new)
+    x[:] = -1
+    np.testing.assert_array_equal(old, w_old)
+    np.testing.assert_array_equal(new, w_new)
+
+
+@pytest.mark.parametrize("indices, value", [([1, 9], 5), ([-1, -7], 5)])
+def test_a_check_that_fails_leaves_what_python_leaves(indices, value):
+    def f(x, y, k):
+        x += 1
+        x[k] = value
+        y += x
+
+    wanted, wanted_y = np.arange(4.0), np.zeros(4)
+    x, y, k = wanted.copy(), wanted_y.copy(), np.array(indices)
+    traced = jl.function(f)
+    traced(x.copy(), y.copy(), np.array([1, 2]))
+    with pytest.raises(IndexError):
+        f(wanted, wanted_y, k)
+    with pytest.raises(IndexError, match="out of bounds"):
+        traced(x, y, k)
+    np.testing.assert_array_equal(x, wanted)
+    np.testing.assert_array_equal(y, wanted_y)
+
+
+def test_a_host_operation_that_fails_leaves_what_python_leaves():
+    def f(x, y, a):
+        x += 1
+        inverse = np.linalg.inv(a)
+        y += inverse[0]
+        return inverse
+
+    wanted, wanted_y, singular = np.arange(4.0), np.zeros(4), np.zeros((4, 4))
+    x, y = wanted.copy(), wanted_y.copy()
+    traced = jl.function(f)
+    traced(x.copy(), y.copy(), np.eye(4))
+    with pytest.raises(np.linalg.LinAlgError):
+        f(wanted, wanted_y, singular)
+    with pytest.raises(np.linalg.LinAlgError):
+        traced(x, y, singular)
+    np.testing.assert_array_equal(x, wanted)
+    np.testing.assert_array_equal(y, wanted_y)
+
+
+def test_running_again_for_a_report_changes_no_argument():
+    x = np.arange(6.0)
+    traced = jl.function(scale)
+    traced(x)
+    after = x.copy()
+    from jitlab.runtime import watching
+
+    seen = []
+    with watching(lambda executable, arguments: seen.append((executable, [a.copy() for a in arguments]))):
+        traced(x)
+    ((executable, arguments),) = seen
+    again = executable.run(arguments)
+    np.testing.assert_array_equal(arguments[0], after)
+    np.testing.assert_array_equal(again[0], after * 2 + 1)
