@@ -160,7 +160,7 @@ class Plan:
         return f"{self.function} #{self.trace}"
 
     def to_json(self) -> dict[str, Any]:
-        """The `plans`, `ops`, `clusters`, `kernels` and `boundaries` of docs/report-format.md, without times."""
+        """The `plans`, `ops`, `clusters`, `kernels` and `boundaries` of docs/report-format.md, without times, and `copies`."""
         clustering = self.clustering
         cluster_of = {node: c for c in clustering.clusters for node in c.nodes}
         kernel_of: dict[Node, KernelInfo] = {}
@@ -210,8 +210,11 @@ class Plan:
             }
             for edge in (*self.boundaries, *clustering.apart)
         ]  # fmt: skip
+        copies = [{"node": c.node.name, "reason": c.reason.to_json(), "bytes": c.bytes} for c in self.copies]
         plans = [{"name": self.title, "function": self.function, "trace": self.trace}]
-        return {"plans": plans, "ops": ops, "clusters": clusters, "kernels": kernels, "boundaries": boundaries}
+        return {
+            "plans": plans, "ops": ops, "clusters": clusters, "kernels": kernels, "boundaries": boundaries, "copies": copies,
+        }  # fmt: skip
 
 
 def is_operation(node: Node) -> bool:

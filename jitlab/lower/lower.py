@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from jitlab.ir import Cluster, Copy, Edge, KernelInfo, Node, is_operation
-from jitlab.ir.program import Kernel, Program
+from jitlab.ir.program import Buffer, Kernel, Program
 from jitlab.ops.sources import Constant
+from jitlab.ops.views import Update, View
 
 from .block import Block, with_items
 from .fusion import boundaries
@@ -108,8 +109,21 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     sizes = shared.sizes
     return Lowered(
         cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
-        infos, boundaries(groups, shared.level), kept=shared.copies, in_place=in_place,
+        infos, boundaries(groups, shared.level), kept=_still(shared, temps), in_place=in_place,
     )  # fmt: skip
+
+
+def _still(shared: Shared, temps: Sequence[Buffer]) -> list[Copy]:
+    """The copies that are left now that temporaries whose reads were forwarded are gone."""
+    gone = {b.name for b in shared.temps} - {b.name for b in temps}
+
+    def place(node: Node) -> Node:
+        while node not in shared.places and isinstance(node.op, (View, Update)):
+            node = node.inputs[-1]
+        return node
+
+    places = [(copy, shared.places.get(place(copy.node))) for copy in shared.copies]
+    return [copy for copy, buffer in places if buffer is None or buffer.name not in gone]
 
 
 def _info(kernel: Kernel, cluster: Cluster, nodes: list[Node], sizes: Sizes) -> KernelInfo:

@@ -167,8 +167,10 @@ def _copied_bases(
                     yield new, apart.get(new, Copied.INPUT_KEPT if source not in inside else Copied.OLD_VERSION_READ)
 
 
-def copied(node: Node, code: Copied) -> Copy:
-    size = bytes_text(node.type.nbytes)
+def copied(node: Node, code: Copied, nbytes: int | None = None) -> Copy:
+    """The record of a copy; `nbytes` where it is not of the whole array."""
+    nbytes = node.type.nbytes if nbytes is None else nbytes
+    size = bytes_text(nbytes)
     lines = ", ".join(str(n) for n in sorted({s.line for s in node.sources})) or "?"
     text = {
         Copied.INPUT_KEPT: f"Copied: {node.name} is a new version of an argument, which stays as it is; {size} (line {lines})",
@@ -178,4 +180,4 @@ def copied(node: Node, code: Copied) -> Copy:
         Copied.SNAPSHOT: f"Stored: a part that {node.name} overwrites while it is still read; {size} (line {lines})",
         Copied.OVERLAP: f"Stored: the right side of {node.name} reads what it overwrites; {size} (line {lines})",
     }
-    return Copy(node, Reason(code, text[code]), node.type.nbytes)
+    return Copy(node, Reason(code, text[code]), nbytes)

@@ -39,6 +39,7 @@ class Shared:
         self.strides: dict[str, tuple[int, int]] = {}
         self.errors: list[Sources] = []
         self.copies: list[Copy] = []
+        self.places: dict[Node, Buffer] = {}  # of values with memory of their own, in any block
         self.captured: dict[Node, Node] = {}  # input of any body -> the value around it that it stands for
         self._checks: dict[Node, int] = {}
         self._counters: dict[str, int] = {}

@@ -82,7 +82,7 @@ class BlockWriter:
                 base = arranged.in_place[node]
                 self.buffers[node] = self.buffers[base] if base in self.buffers else self.shared.input(base)
             elif node in arranged.stored or node in elsewhere or not isinstance(node.op, Reduction):
-                self.buffers[node] = self.shared.allocate(node, node in outputs)
+                self.buffers[node] = self.shared.places[node] = self.shared.allocate(node, node in outputs)
 
     def place(self, node: Node) -> Buffer | None:
         """The memory a value has."""
@@ -174,16 +174,22 @@ class BlockWriter:
         parts = [[(v, n) for v, n in loops if load.offset.coefficient(v).terms] for load in spoiled]
         whole = any(load.gathered or len(part) == len(loops) for load, part in zip(spoiled, parts, strict=True))
         if whole:
-            self.shared.copies.append(copied(node, Copied.OVERLAP))
+            self.shared.copies.append(copied(node, Copied.OVERLAP, self._bytes(loops, out)))
             kept, statements = self._keep(value, loops, node)
             return kept, statements
-        self.shared.copies.append(copied(node, Copied.SNAPSHOT))
+        self.shared.copies.append(copied(node, Copied.SNAPSHOT, sum(self._bytes(part, out) for part in parts)))
         statements = []
         instead: dict[int, Expr] = {}
         for load, part in zip(spoiled, parts, strict=True):
             instead[id(load)], stores = self._keep(load, part, node)
             statements += stores
         return replaced(value, instead), statements
+
+    def _bytes(self, loops: Loops, buffer: Buffer) -> int:
+        size = buffer.dtype.itemsize
+        for _, n in loops:
+            size *= self.sizes.value(n)
+        return size
 
     def _keep(self, value: Expr, loops: Loops, node: Node) -> tuple[Expr, list[Statement]]:
         """The value of each iteration in a temporary."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitlab.ir.program import Buffer, Expr, For, Gemm, Index, Kernel, Load, Store, expressions, walk
+from jitlab.ir.program import Buffer, Expr, For, Gemm, Index, Kernel, Load, Repeat, Store, expressions, walk
 
 from .sizes import Sizes
 
@@ -22,7 +22,7 @@ def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
             size *= sizes.value(n)
         whole[buffer.name] = size
         touched = buffer.dtype.itemsize
-        for v in offset.vars:
+        for v in (*offset.vars, *offset.const.symbols):
             touched *= loops.get(v, 1)
         table.setdefault(buffer.name, {})[offset] = size if gathered else touched
 
@@ -41,6 +41,8 @@ def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
             if s.var == "j" and "b" in loops:  # a block of a whole reduction: together the blocks cover everything
                 left = next(i for i in s.extent if i.vars)
                 loops["j"], loops["b"] = sizes.value(left.const), 1
+        elif isinstance(s, Repeat):
+            loops[s.symbol] = 1 if s.count is None else max(sizes.value(s.count), 0)
         elif isinstance(s, Store):
             note(written, s.buffer, s.offset, bool(s.gathered))
         elif isinstance(s, Gemm):

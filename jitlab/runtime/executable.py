@@ -108,6 +108,7 @@ class Executable:
             variant = self._lowered(cluster, layouts, ends)
             self.plan.kernels.extend(variant.kernels)
             self.plan.boundaries.extend(variant.boundaries)
+            self.plan.copies.extend(variant.kept)
             self.plan.texts[cluster.name, "program"] = variant.program.text
         self._number_kernels()
         self.plan.texts["", "graph"] = str(self.graph)

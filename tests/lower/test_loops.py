@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab import events
 
 RNG = np.random.default_rng(0)
 
@@ -116,8 +117,12 @@ def test_loop(function, arguments, golden):
         assert want is None or np.allclose(got, want, rtol=1e-12)
     for got, want in zip(mine, theirs, strict=True):
         assert np.allclose(got, want, rtol=1e-12)
-    report = jl.explain(traced, *third)
-    assert "\n\n".join(report.ir(cluster.name, stage="program") for cluster in report.clusters) == golden
+    plans = []
+    with events.listen(lambda event: plans.append(event.plan) if isinstance(event, events.PlanMade) else None):
+        report = jl.explain(jl.jit(function), *third)
+    texts = [report.ir(cluster.name, stage="program") for cluster in report.clusters]
+    copies = [f"{copy['node']}: {copy['reason']['code']}, {copy['bytes']} B" for plan in plans for copy in plan["copies"]]
+    assert "\n\n".join([*texts, *copies]) == golden
 
 
 def _parts(result):
