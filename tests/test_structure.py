@@ -19,7 +19,7 @@ LINES = (
     ("report",),
     ("differentiation",),
     ("api",),
-    ("variable", "datasets"),
+    ("autograph", "variable", "datasets"),
     ("runtime",),
     ("targets",),
     ("capture", "passes", "cluster", "lower"),

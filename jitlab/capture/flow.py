@@ -19,6 +19,7 @@ import sys
 import types
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from .liveness import Life, lives
 
@@ -48,6 +49,8 @@ class FlowConverter(ast.NodeTransformer):
     """The part of the Converter that rewrites control flow. The last of `flows` is None where it stays as it stands."""
 
     flows: list[Flow | None]
+    #: What is read after the function has ended; None: the names around it that it binds.
+    wanted: frozenset[str] | None = None
     scopes: list[frozenset[str]]
 
     def hook(self, name: str, at: ast.AST, *args: ast.expr, keywords: Sequence[ast.keyword] = ()) -> ast.Call:
@@ -68,7 +71,8 @@ class FlowConverter(ast.NodeTransformer):
         """Rewrite the body of a function that looks at no frames."""
         every = (*node.args.posonlyargs, *node.args.args)
         first = every[0].arg if every else None
-        flow = Flow(node.name, self._all(bound), self._all(free), self._all(outer), lives(node.body), first)
+        wanted = self._all(free | outer) if self.wanted is None or self.flows else self.wanted
+        flow = Flow(node.name, self._all(bound), self._all(free), self._all(outer), lives(node.body, wanted), first)
         self.flows.append(flow)
         body = self.tail(node.body)
         self.flows.pop()
@@ -81,7 +85,7 @@ class FlowConverter(ast.NodeTransformer):
             targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in sorted(flow.hidden)]
             body.append(ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], []))
         for new in (*head, *body[-1:]):
-            _place(new, node)
+            _placed(new, node)
         node.body = head + body
 
     def _all(self, names: Iterable[str]) -> frozenset[str]:
@@ -125,7 +129,7 @@ class FlowConverter(ast.NodeTransformer):
             new.type_params = []
         for part in (*declared, *args, *new.body[:1]):
             if not hasattr(part, "lineno"):
-                _place(part, at)
+                _placed(part, at)
         return ast.copy_location(new, at)
 
     # ---- statements
@@ -140,7 +144,10 @@ class FlowConverter(ast.NodeTransformer):
         if isinstance(node, ast.While):
             parts.append(ast.Expr(node.test))
         assigned = self._all(bound_names(parts)[0]) - flow.outer
-        names = lambda wanted: _constant(sorted(assigned & self._all(wanted)))  # noqa: E731
+
+        def names(wanted: frozenset[str]) -> ast.expr:
+            return _constant(sorted(assigned & self._all(wanted)))
+
         left = self._all(bound_names(rest)[0]) - flow.outer
         leave = _constant(sorted((assigned | left) & self._all(life.leave)))
         defined: list[ast.stmt] = []
@@ -247,7 +254,7 @@ class FlowConverter(ast.NodeTransformer):
 
     def _jump(self, node: ast.stmt, name: str) -> ast.stmt:
         value = ast.Attribute(ast.Name(HOOK, ast.Load()), name, ast.Load())
-        return _place(ast.Return(value), node)
+        return _placed(ast.Return(value), node)
 
     def visit_Global(self, node: ast.Global) -> ast.AST:
         if self.flow is not None:  # declared at the head of the function
@@ -280,7 +287,7 @@ class FlowConverter(ast.NodeTransformer):
             return node
         later = ast.Constant(None) if message is None else _lambda(message)
         checked = self.hook("checked", node, test, later)
-        error = _place(ast.Call(ast.Name("AssertionError", ast.Load()), [], []), node)
+        error = _placed(ast.Call(ast.Name("AssertionError", ast.Load()), [], []), node)
         if message is not None:
             error.args = [message]
         negated = ast.copy_location(ast.UnaryOp(ast.Not(), checked), node)
@@ -321,7 +328,7 @@ class FlowConverter(ast.NodeTransformer):
         if len(others) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
             return ast.copy_location(ast.Compare(left, node.ops, others), node)
         signs = ast.Tuple([ast.Constant(type(op).__name__) for op in node.ops], ast.Load())
-        return self.hook("compare", node, left, _place(signs, node), *map(_lambda, others))
+        return self.hook("compare", node, left, _placed(signs, node), *map(_lambda, others))
 
 
 class _Answer(ast.Return):
@@ -431,8 +438,11 @@ def _statement(call: ast.expr, at: ast.AST) -> ast.stmt:
     return ast.copy_location(ast.Expr(call), at)
 
 
-def _place(node: ast.AST, at: ast.AST) -> ast.AST:
-    """Everything in a new node stands at `at`."""
+_Node = TypeVar("_Node", bound=ast.AST)
+
+
+def _placed(node: _Node, at: ast.AST) -> _Node:
+    """The node, everything in it at `at`."""
     for part in ast.walk(node):
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
             ast.copy_location(part, at)

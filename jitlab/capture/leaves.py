@@ -13,6 +13,7 @@ from jitlab.ops.build import as_node, cast, constant, weak
 from jitlab.ops.views import Reshape
 
 from .tensor import Cell, Tensor
+from .tensor_array import TensorArray
 
 if TYPE_CHECKING:
     from .arrays import Arrays
@@ -29,7 +30,7 @@ class LeafType:
     """The type of a value, and what it is in the program: `weak` the kind of a Python number, else an array or a scalar."""
 
     type: ArrayType
-    weak: type | None
+    weak: Any  # int, float, complex, bool; None
     is_scalar: bool
 
     @property
@@ -145,6 +146,12 @@ def taken_apart(value: Any, leaves: list[Any]) -> Form:
         named = {key: taken_apart(item, leaves) for key, item in value.items()}
         form_key = (kind, tuple((key, part.key) for key, part in named.items()))
         return Form(form_key, lambda found: {key: part.make(found) for key, part in named.items()})
+    if isinstance(value, TensorArray):
+        rows = value.rows()
+        if rows is not None:
+            part = taken_apart(rows, leaves)
+            return Form((kind, part.key), lambda found: value.with_rows(part.make(found)))
+        return Form((kind, None), lambda found: value)
     return Form(("object", Same(value)), lambda found: value)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from jitlab.ops.host import Item
 from jitlab.ops.sources import Parameter
 
 from .blocks import Block, again, block, close
+from .conditions import condition, left, run
 from .host import NotReplayable
 from .leaves import (
     UNDEFINED,
@@ -40,9 +42,10 @@ from .leaves import (
 )
 from .outcomes import Mixed, Outcome, Returned
 from .positions import describe, here
-from .staging import Side, both, condition, either, flags, run
+from .staging import Side, both, either, flags
 from .symbolic import LoopIndex
 from .tensor import Tensor
+from .tensor_array import TensorArray, Unprepared
 
 if TYPE_CHECKING:
     from .state import Capture
@@ -108,7 +111,7 @@ class LoopTracer:
     """One loop while it becomes a node. `must`: it has no other form, so what does not fit together is the user's error."""
 
     def __init__(
-        self, capture: Capture, names: Names, variables: Variables, body: Callable[[Any], Outcome], *,
+        self, capture: Capture, names: Names, variables: Variables, body: Callable[..., Outcome], *,
         count: int | None = None, element: Callable[[int], Any] | None = None, test: Callable[[], Any] | None = None,
         goes_on: Callable[[Any], Any] | None = None, start: Any = None, must: bool = True,
     ) -> None:  # fmt: skip
@@ -123,6 +126,8 @@ class LoopTracer:
         self.kept: set[str] = set()  # names whose arrays are written in place: they stay bound to them
         self.symbol = ""
         self.index: Any = 0
+        self.bound: Bound = {}
+        self.most: int | None = None  # iterations, by `set_loop_options`
 
     # ---- tracing
     def trace(self) -> tuple[Outcome, Any]:
@@ -137,7 +142,8 @@ class LoopTracer:
                 try:
                     with capture.effects.once_more() if number else nullcontext():
                         found = self.once()
-                except Again:
+                except (Again, Unprepared):
+                    self.prepare()
                     capture.effects.back_to(done)
                     continue
                 finally:
@@ -147,6 +153,13 @@ class LoopTracer:
             half_defined.update(capture.half_defined)
             capture.half_defined = half_defined
         raise self.refusal("type", f"the types of what the loop carries did not settle in {MOST_RUNS} tracings of its body")
+
+    def prepare(self) -> None:
+        """TensorArrays of which more is known now begin with their elements as one array."""
+        for name in self.names.reads:
+            value = self.before.get(name)
+            if isinstance(value, TensorArray):
+                self.carry(name, value)
 
     def carry(self, name: str, value: Any) -> None:
         """A name that an iteration may read: its value before the loop is the first."""
@@ -165,7 +178,9 @@ class LoopTracer:
         try:
             with block(capture, "body", attempt=not self.must) as made:
                 self.bind(made, bound)
-                outcome = run(self.body) if self.element is None else run(self.body, self.element(index))
+                self.bound = bound
+                capture.tracers.append(self)
+                outcome = left(self.body) if self.element is None else left(self.body, self.element(index))
                 side = Side(made, outcome, self.variables.values(self.names.assigned))
                 self.check_aliases(made, side, bound)
                 changed = self.changed(side, bound)
@@ -178,6 +193,8 @@ class LoopTracer:
                 self.settle(name, side)
             test = self.trace_test(stop is not None) if self.test is not None or stop is not None else None
         finally:
+            while self in capture.tracers:
+                capture.tracers.pop()
             capture.leave_loop()
         return side, changed, bound, stop, test
 
@@ -364,7 +381,7 @@ class LoopTracer:
             if self.endless:
                 asked = go
             elif go is not True and self.test is not None:  # the user's test is asked only where the loop goes on
-                asked = both(go, lambda: run(self.test))
+                asked = both(go, partial(run, self.test))
             node = condition(asked, "while loop")
             node = made.graph.own(constant(np.bool_(node)) if isinstance(node, bool) else node)
             now = self.variables.values(self.names.assigned)
@@ -422,8 +439,8 @@ class LoopTracer:
                 cell.write((), item)
 
             entries.append(Entry(cell.node, kind, following, parameters, write))
-        left: dict[str, Any] = {}
-        outcome = self.outcome_entries(side, stop, test, entries, left)
+        gone: dict[str, Any] = {}
+        outcome = self.outcome_entries(side, stop, test, entries, gone)
         for name in bound:  # what did not change is passed in
             if name not in changed:
                 self.pass_in(name, bound, body)
@@ -508,7 +525,7 @@ class LoopTracer:
             made.passed[parameter] = fitted(leaf_node(leaf), kind)
 
     def outcome_entries(
-        self, side: Side, stop: Any, test: Test | None, entries: list[Entry], left: dict[str, Any]
+        self, side: Side, stop: Any, test: Test | None, entries: list[Entry], gone: dict[str, Any]
     ) -> Callable[[], tuple[Outcome, Any]]:  # fmt: skip
         """Carry how the loop was left. Gives what tells it once the node stands."""
         if stop is None:
@@ -524,7 +541,7 @@ class LoopTracer:
                 node = graph.own(node)
 
             def take(item: Node) -> None:
-                left[key] = capture.fresh(item, is_scalar=True)
+                gone[key] = capture.fresh(item, is_scalar=True)
 
             entries.append(Entry(constant(np.False_), _FLAG, node, parameters, take))
 
@@ -534,7 +551,7 @@ class LoopTracer:
         flag(stop, "stop", {test.block: test.stopped})
         returned = ways["<returned>"]
         if returned is False:
-            return lambda: (None, left["stop"])
+            return lambda: (None, gone["stop"])
         if ways["<broke>"] is not False:
             flag(returned, "returned", {})
         form, kinds = side.forms["return"], [leaf_type(leaf) for leaf in side.leaves["return"]]
@@ -542,17 +559,18 @@ class LoopTracer:
         for k, kind in enumerate(kinds):
             with again(capture, body) as graph:
                 node = fitted(graph.own(side.nodes["return"][k]), kind)
-            entries.append(
-                Entry(self.zeros(kind), kind, node, {}, lambda item, kind=kind: found.append(fresh(capture, item, kind)))
-            )
+            entries.append(Entry(self.zeros(kind), kind, node, {}, partial(self._found, found, kind)))
 
         def outcome() -> tuple[Outcome, Any]:
             if self.endless and ways["<broke>"] is False:
-                return Returned(form.make(iter(found))), left["stop"]
-            flagged = left.get("returned", left["stop"])
-            return Mixed(False, flagged, value=form.make(iter(found))), left["stop"]
+                return Returned(form.make(iter(found))), gone["stop"]
+            flagged = gone.get("returned", gone["stop"])
+            return Mixed(False, flagged, value=form.make(iter(found))), gone["stop"]
 
         return outcome
+
+    def _found(self, found: list[Tensor], kind: LeafType, item: Node) -> None:
+        found.append(fresh(self.capture, item, kind))
 
     def add_node(self, entries: list[Entry], body: Block, test: Test | None) -> None:
         capture = self.capture
@@ -565,11 +583,28 @@ class LoopTracer:
         own = [[e.parameters.get(made) or made.graph.parameter(e.initial) for e in entries] for made in blocks]
         captures, graphs = close(blocks, own, outputs, capture.root.symbol_values())
         types = tuple(entry.kind.type for entry in entries)
-        loop = Loop(graphs[0], types, self.symbol, self.count, graphs[1] if test is not None else None)
+        count = self.count
+        if self.most is not None:
+            count = self.most if count is None or int(count) > self.most else count
+        loop = Loop(graphs[0], types, self.symbol, count, graphs[1] if test is not None else None)
         node = capture.graph.add(loop, *(entry.initial for entry in entries), *captures)
         items = [capture.graph.add(Item(k, entry.kind.type), node) for k, entry in enumerate(entries)]
         for entry, item in zip(entries, items, strict=True):
             entry.take(item)
+
+
+def set_options(capture: Capture, most: Any, loose: Sequence[Any]) -> None:
+    """What `set_loop_options` says about the loop whose body is being traced."""
+    if not capture.tracers:
+        return
+    tracer = capture.tracers[-1]
+    if most is not None:
+        tracer.most = int(most)
+    for name in tracer.bound:
+        leaves: list[Any] = []
+        taken_apart(tracer.variables.get(name), leaves)
+        if any(leaf is value for leaf in leaves for value in loose):
+            capture.loose_shapes.add(name)
 
 
 def capture_wants(capture: Capture, kinds: Sequence[LeafType]) -> bool:

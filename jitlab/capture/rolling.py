@@ -15,13 +15,14 @@ from jitlab import events
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import NotRolled
 
+from .conditions import Body, capture_of, is_traced, left, run, tensor_of
 from .host import NotReplayable
 from .iterables import Counted, Counting, Iteration, TracedRange, iteration
 from .leaves import Variables
 from .looping import LoopTracer, Names
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome
 from .positions import describe, here, is_added, spans
-from .staging import Body, capture_of, follow, if_jump, is_traced, run, tensor_of
+from .staging import follow, if_jump
 from .symbolic import SymbolicRange
 from .tensor import Tensor
 
@@ -51,7 +52,7 @@ def while_(test: Callable[[], Any], body: Body, orelse: Body | None, names: Name
             return None
         if outcome is not None and outcome is not CONTINUE:
             return outcome
-    return None if orelse is None else run(orelse)
+    return None if orelse is None else left(orelse)
 
 
 def _turn(body: Body, names: Names, stage: Callable[[], Outcome]) -> tuple[Outcome, tuple[Outcome] | None]:
@@ -60,11 +61,11 @@ def _turn(body: Body, names: Names, stage: Callable[[], Outcome]) -> tuple[Outco
 
     capture = current_capture()
     if capture is None:
-        return run(body), None
+        return left(body), None
     mark, done = _marked(capture), len(capture.effects.undo)
     variables = Variables(body)
     before = variables.values(names.assigned)
-    outcome = run(body)
+    outcome = left(body)
     if not isinstance(outcome, Mixed):
         return outcome, None
     _rolled_back(capture, mark)
@@ -87,7 +88,7 @@ def _ended(outcome: Outcome, stopped: Any, orelse: Body | None, names: Names, va
     if orelse is None:
         return outcome
     if stopped is False:
-        return run(orelse)
+        return left(orelse)
     return if_jump(stopped, lambda: outcome, orelse, None, names.assigned, names.after, names.after, variables)
 
 
@@ -128,13 +129,13 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
     items = iterable if isinstance(iterable, (Tensor, Counted, Counting, str)) else capture.iterate(iterable)
     outcome = _unrolled(capture, iter(items), body, names, variables)
     if isinstance(outcome, Mixed):
-        left = Mixed(False, outcome.returned, False, outcome.value) if outcome.returned is not False else None
+        gone = Mixed(False, outcome.returned, False, outcome.value) if outcome.returned is not False else None
         if orelse is not None:
             raise NotReplayable("value", "a traced value decides whether the `else` of an unrolled loop runs")
-        return left
+        return gone
     if outcome is BREAK:
         return None
-    return outcome if outcome is not None or orelse is None else run(orelse)
+    return outcome if outcome is not None or orelse is None else left(orelse)
 
 
 def _has_loops(code: types.CodeType) -> bool:
@@ -176,14 +177,14 @@ def _unrolled(
                 f"Large unrolled loop detected: more than {LARGE} iterations are recorded one by one ({describe(here())}).",
                 stacklevel=2,
             )
-        outcome = run(body, item)
+        outcome = left(body, item)
         if outcome is None or outcome is CONTINUE:
             continue
         if not isinstance(outcome, Mixed):
             return outcome
         wanted = tuple(dict.fromkeys((*names.after, *names.head)))
-        left = Mixed(outcome.broke, outcome.returned, False, outcome.value, outcome.lacking)
-        return follow(left, lambda: _unrolled(capture, items, body, names, variables), names.assigned, wanted, variables)
+        gone = Mixed(outcome.broke, outcome.returned, False, outcome.value, outcome.lacking)
+        return follow(gone, lambda: _unrolled(capture, items, body, names, variables), names.assigned, wanted, variables)
     return None
 
 

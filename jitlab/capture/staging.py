@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitlab.errors import ControlFlowTypeError, ControlFlowValueError
-from jitlab.ir import ArrayType, Node, Symbolic, plain
-from jitlab.ops.build import cast, constant
+from jitlab.ir import Node, plain
+from jitlab.ops.build import constant
 from jitlab.ops.control import Branch
 from jitlab.ops.creation import Fill
 from jitlab.ops.host import Item
-from jitlab.ops.views import Reshape
 
 from .blocks import Block, again, block, close, refuse
+from .conditions import BOOL, Body, capture_of, condition, is_traced, left, run, tensor_of, truth
 from .host import NotReplayable
 from .leaves import (
     UNDEFINED,
@@ -35,135 +36,11 @@ from .leaves import (
     taken_apart,
 )
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
-from .positions import describe, here, is_added
-from .tensor import Tensor
+from .positions import describe, here
+from .tensor import Cell, Tensor
 
 if TYPE_CHECKING:
     from .state import Capture
-
-Body = Callable[[], Outcome]
-_BOOL = LeafType(ArrayType((), np.dtype(bool)), bool, True)
-
-
-def run(body: Callable[..., Any], *args: Any) -> Any:
-    """Call an added function. A name of the user's that has no value is Python's UnboundLocalError, as without us."""
-    try:
-        return body(*args)
-    except NameError as error:
-        text = str(error)
-        if type(error) is not NameError or not text.startswith("cannot access free variable"):
-            raise
-        traceback = error.__traceback__
-        while traceback is not None and traceback.tb_next is not None:
-            traceback = traceback.tb_next
-        if traceback is None or not is_added(traceback.tb_frame.f_code):
-            raise
-        name = error.name
-        found = UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
-        found.name = name
-        raise found.with_traceback(error.__traceback__) from None
-
-
-def is_traced(value: Any) -> bool:
-    """Has a value no truth while the program is recorded?"""
-    return isinstance(value, (Tensor, Symbolic)) or hasattr(type(value), "__jitlab_tensor__")
-
-
-def tensor_of(value: Any) -> Any:
-    """The Tensor (or index) that a traced value is."""
-    convert = getattr(type(value), "__jitlab_tensor__", None)
-    return value if convert is None else convert(value)
-
-
-def place(capture: Capture, owner: Any) -> Any:
-    """What the stores of a body go through: where a loop is traced on trial they refuse, else they can be taken back."""
-    return _Watched(capture, owner, capture.place(owner))
-
-
-class _Watched:
-    """`owner[key] = v`, `owner.name = v` in a body."""
-
-    __slots__ = ("_capture", "_inner", "_owner")
-
-    def __init__(self, capture: Capture, owner: Any, inner: Any) -> None:
-        object.__setattr__(self, "_capture", capture)
-        object.__setattr__(self, "_owner", owner)
-        object.__setattr__(self, "_inner", inner)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self._capture.effects.before_store(self._capture, self._owner, name, is_item=False)
-        setattr(self._inner, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self._capture.effects.before_store(self._capture, self._owner, name, is_item=False)
-        delattr(self._inner, name)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._inner[key]
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
-        self._inner[key] = value
-
-    def __delitem__(self, key: Any) -> None:
-        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
-        del self._inner[key]
-
-
-def capture_of(*values: Any) -> Capture:
-    from .state import current_capture
-
-    capture = current_capture()
-    if capture is None:
-        for value in values:
-            if isinstance(value, Tensor):
-                value.capture.check_open()
-    assert capture is not None, "a traced value outside a recording"
-    return capture
-
-
-# ---- conditions
-
-
-def condition(test: Any, statement: str = "if statement") -> Node | bool:
-    """The 0-d bool of a test, True or False where that is known. The contract wants a bool where a tensor decides."""
-    test = tensor_of(test)
-    capture = capture_of(test)
-    if isinstance(test, Symbolic):
-        answer = test != 0
-        return answer if isinstance(answer, bool) else condition(answer, statement)
-    if not isinstance(test, Tensor):
-        return bool(test)
-    node = test.node()
-    if node.weak not in (None, bool):  # a Python number has a truth
-        node = (test != 0).node()
-    elif test.dtype != np.dtype(bool) and capture.wants_bools:
-        raise ControlFlowValueError(
-            f"condition of {statement} expected to be `tf.bool` scalar, got {test.type.describe()}",
-            where=describe(here()), why="a traced value decides here, and only a bool says yes or no",
-            hint="write the comparison: x != 0",
-        )  # fmt: skip
-    if int(test.size) != 1 or test.ndim > 1:
-        raise ControlFlowValueError(
-            f"condition of {statement} expected to be `tf.bool` scalar, got {test.type.describe()}: the truth value of an array"
-            " with more than one element is ambiguous. Use a.any() or a.all()",
-            where=describe(here()), why="a traced value decides here, and an array says yes and no at once",
-            hint="x.any(), x.all(), or np.where(condition, a, b) for each element",
-        )  # fmt: skip
-    if node.shape:
-        node = test.reshape(()).node()
-    if node.dtype != np.dtype(bool):
-        node = cast(node, bool) if node.dtype.kind in "iub" else fresh(capture, node, leaf_type(test)).__ne__(0).node()
-    return node
-
-
-def truth(value: Any) -> Any:
-    """`bool(value)` as a 0-d traced bool, or a Python bool."""
-    node = condition(value, "expression")
-    return node if isinstance(node, bool) else capture_of(value).fresh(node, is_scalar=True)
 
 
 # ---- sides
@@ -259,7 +136,7 @@ class Joint:
             ends = [side.block.end(cell, cell.node) for side in self.sides]
             kind = LeafType(cell.node.type, None, False)
             number = self.add((ends[0], ends[1]), kind)
-            self.late.append(lambda items, cell=cell, number=number: cell.write((), items[number]))
+            self.late.append(partial(_write, cell, number))
 
     def emit(self, test: Node) -> None:
         """Add the Branch, and give its results to who waits for them."""
@@ -277,6 +154,10 @@ class Joint:
             step(items)
 
 
+def _write(cell: Cell, number: int, items: list[Node]) -> None:
+    cell.write((), items[number])
+
+
 BRANCHES = ("main", "else")
 
 
@@ -285,7 +166,7 @@ def join_names(
 ) -> None:
     """Bind each name to what either side left in it."""
     for name in wanted:
-        join_value(joint, name, before.get(name, UNDEFINED), lambda value, name=name: variables.set(name, value), lenient)
+        join_value(joint, name, before.get(name, UNDEFINED), partial(variables.set, name), lenient)
 
 
 def join_value(joint: Joint, name: str, before: Any, bind: Callable[[Any], None], lenient: bool = False) -> None:
@@ -420,7 +301,9 @@ def if_(test: Any, then: Body, orelse: Body | None, assigned: Sequence[str], liv
     node = condition(test)
     if isinstance(node, bool):
         side = then if node else orelse
-        return None if side is None else run(side)
+        if side is not None:
+            run(side)
+        return
     variables = Variables(then, orelse)
     before = variables.values(assigned)
     sides = both_sides(capture, test, then, orelse or _nothing, variables, assigned, live)
@@ -428,7 +311,6 @@ def if_(test: Any, then: Body, orelse: Body | None, assigned: Sequence[str], liv
     join_names(joint, live, before, variables)
     joint.cells()
     joint.emit(node)
-    return None
 
 
 def _nothing() -> None:
@@ -455,7 +337,7 @@ def if_jump(
     node = condition(test)
     if isinstance(node, bool):
         side = then if node else orelse
-        outcome = None if side is None else run(side)
+        outcome = None if side is None else left(side)
         return follow(outcome, rest, assigned, leave) if rest is not None else outcome
     variables = variables or Variables(then, orelse, rest)
     before = variables.values(assigned)
@@ -472,7 +354,7 @@ def if_jump(
 
             def extended() -> Outcome:
                 run(body)
-                return run(rest)
+                return left(rest)
 
             bodies[number] = extended
             capture.effects.back_to(done)
@@ -505,7 +387,7 @@ def join_outcomes(joint: Joint, found: dict[str, Any]) -> Callable[[dict[str, An
         if values[0] is values[1] and isinstance(values[0], bool):
             found[key] = values[0]
         else:
-            bind_joined(joint, key, lambda value, key=key: found.__setitem__(key, value))  # type: ignore[misc]
+            bind_joined(joint, key, partial(found.__setitem__, key))
     returned = [way["<returned>"] for way in ways]
     if any(value is not False for value in returned):
         join_returned(joint, returned, found)
@@ -529,7 +411,7 @@ def join_returned(joint: Joint, returned: list[Any], found: dict[str, Any]) -> N
     name = "return"
     for side in joint.sides:
         side.values[name] = side.outcome.value if isinstance(side.outcome, (Returned, Mixed)) else UNDEFINED
-    bind = lambda value: found.__setitem__(name, value)  # noqa: E731
+    bind = partial(found.__setitem__, name)
     lone = [number for number, value in enumerate(returned) if value is not False]
     if len(lone) == 1:
         half_defined(joint, name, lone[0], bind)
@@ -541,7 +423,8 @@ def _join_return(joint: Joint, bind: Callable[[Any], None]) -> None:
     first, second = joint.sides
     values = first.values["return"], second.values["return"]
     if values[0] is values[1]:
-        return bind(values[0])
+        bind(values[0])
+        return
     for number, value in enumerate(values):
         if value is None:
             raise ControlFlowValueError(
@@ -556,7 +439,6 @@ def _join_return(joint: Joint, bind: Callable[[Any], None]) -> None:
             hint="return the same form in both branches",
         )  # fmt: skip
     bind_joined(joint, "return", bind)
-    return None
 
 
 def follow(
@@ -564,17 +446,18 @@ def follow(
 ) -> Outcome:
     """What comes after a statement of which only a run knows whether it jumped."""
     if outcome is None:
-        return run(rest)
+        return left(rest)
     if not isinstance(outcome, Mixed):
         return outcome
-    left: Any = False
+    gone: Any = False
     ways = {key: way for key, way in flags(outcome).items() if way is not False}
     jumped: Outcome = outcome
     if len(ways) == 1:  # where it was left, it was left this way
-        jumped = {"<broke>": BREAK, "<returned>": Returned(outcome.value), "<continued>": CONTINUE}[next(iter(ways))]
+        known: dict[str, Outcome] = {"<broke>": BREAK, "<returned>": Returned(outcome.value), "<continued>": CONTINUE}
+        jumped = known[next(iter(ways))]
     for way in ways.values():
-        left = way if left is False else left if way is False else either(left, lambda way=way: way)  # type: ignore[misc]
-    return if_jump(left, lambda: jumped, rest, None, assigned, (), leave, variables)
+        gone = way if gone is False else either(gone, partial(_itself, way))
+    return if_jump(gone, lambda: jumped, rest, None, assigned, (), leave, variables)
 
 
 def returned_value(outcome: Outcome) -> Any:
@@ -640,31 +523,16 @@ def _like_test(value: Any, test: Any) -> Any:
     return test if isinstance(value, Tensor) and value.dtype == np.dtype(bool) else value
 
 
-def python_number(kind: type, x: Tensor) -> Any:
-    """int(x), float(x), bool(x): a number of Python's own that only a run knows."""
-    if int(x.size) != 1 or x.dtype.kind not in "biuf":
-        return NotImplemented
-    if x.ndim:
-        x = x.reshape(())
-    if kind is bool:
-        node = condition(x != 0 if x.dtype.kind != "b" else x, "bool()")
-        return node if isinstance(node, bool) else x.capture.python_number(_own(node))
-    return x.capture.python_number(_own(cast(x.node(), np.dtype("i8" if kind is int else "f8"))))
-
-
-def _own(node: Node) -> Node:
-    """A node that nobody else looks at, to be marked as a Python number."""
-    from jitlab.ops.build import apply
-
-    return apply(Reshape(()), node)
-
-
 def negated(value: Any) -> Any:
     from jitlab.ops import LogicalNot
     from jitlab.ops.build import apply
 
     node = condition(value, "expression")
-    return not node if isinstance(node, bool) else fresh(capture_of(value), apply(LogicalNot(), node), _BOOL)
+    return not node if isinstance(node, bool) else fresh(capture_of(value), apply(LogicalNot(), node), BOOL)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 def contains(container: Any, item: Any) -> Any:
@@ -676,7 +544,7 @@ def contains(container: Any, item: Any) -> Any:
         result: Any = False
         for other in container:
             same = item == other
-            result = either(result, lambda same=same: same) if is_traced(result) else (result or same)
+            result = either(result, partial(_itself, same)) if is_traced(result) else (result or same)
         return result
     if isinstance(container, range) or hasattr(container, "count") and hasattr(container, "start"):
         low, high = (container.start, container.stop) if container.step > 0 else (container.stop + 1, container.start + 1)
