@@ -6,9 +6,12 @@ Outside a capture each of them is what Python does without it, so that converted
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import types
-from collections.abc import Callable
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,8 @@ import numpy as np
 from jitlab.ir import TRACED_DTYPES, Symbolic
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
-from . import iterables, rolling, staging
+from . import conditions, iterables, rolling, staging
+from .conditions import Body, is_traced, left, run
 from .convert import converted
 from .draws import draw
 from .facts import CREATION, WORLD
@@ -24,7 +28,6 @@ from .host import is_numpy
 from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .positions import is_converted, is_user_file
-from .staging import Body, run
 from .state import Capture, current_capture
 from .symbolic import SymbolicRange, call_builtin
 from .tensor import Tensor
@@ -100,7 +103,7 @@ class Hooks:
             return owner
         if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
             return capture.value(owner)
-        return staging.place(capture, owner) if capture.blocks else capture.place(owner)
+        return conditions.place(capture, owner) if capture.blocks else capture.place(owner)
 
     # ---- control flow: what Python does, unless a test or an iterable is traced
     BREAK, CONTINUE = BREAK, CONTINUE
@@ -121,11 +124,11 @@ class Hooks:
     def follow(self, outcome: Outcome, rest: Body, assigned: Names, leave: Names) -> Outcome:
         """What comes after a statement that may have jumped."""
         if outcome is None:
-            return run(rest)
+            return left(rest)
         return staging.follow(outcome, rest, assigned, leave) if isinstance(outcome, Mixed) else outcome
 
     def if_(self, test: Any, then: Body, orelse: Body | None, assigned: Names, live: Names) -> None:
-        if type(test) in _TESTABLE or not staging.is_traced(test):
+        if type(test) in _TESTABLE or not is_traced(test):
             if test:
                 run(then)
             elif orelse is not None:
@@ -136,7 +139,7 @@ class Hooks:
     def if_jump(
         self, test: Any, then: Body, orelse: Body | None, rest: Body | None, assigned: Names, live: Names, leave: Names
     ) -> Outcome:
-        if type(test) not in _TESTABLE and staging.is_traced(test):
+        if type(test) not in _TESTABLE and is_traced(test):
             return staging.if_jump(test, then, orelse, rest, assigned, live, leave)
         side = then if test else orelse
         outcome = None if side is None else run(side)
@@ -171,14 +174,14 @@ class Hooks:
 
     def choose(self, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
         """`a if test else b`."""
-        if type(test) in _TESTABLE or not staging.is_traced(test):
+        if type(test) in _TESTABLE or not is_traced(test):
             return then() if test else orelse()
         return staging.choose(test, then, orelse)
 
     def and_(self, value: Any, *others: Callable[[], Any]) -> Any:
         for number, other in enumerate(others):
-            if type(value) not in _TESTABLE and staging.is_traced(value):
-                return staging.both(value, lambda number=number: self.and_(others[number](), *others[number + 1 :]))
+            if type(value) not in _TESTABLE and is_traced(value):
+                return staging.both(value, functools.partial(_going_on, self.and_, others[number:]))
             if not value:
                 return value
             value = other()
@@ -186,15 +189,15 @@ class Hooks:
 
     def or_(self, value: Any, *others: Callable[[], Any]) -> Any:
         for number, other in enumerate(others):
-            if type(value) not in _TESTABLE and staging.is_traced(value):
-                return staging.either(value, lambda number=number: self.or_(others[number](), *others[number + 1 :]))
+            if type(value) not in _TESTABLE and is_traced(value):
+                return staging.either(value, functools.partial(_going_on, self.or_, others[number:]))
             if value:
                 return value
             value = other()
         return value
 
     def not_(self, value: Any) -> Any:
-        if type(value) in _TESTABLE or not staging.is_traced(value):
+        if type(value) in _TESTABLE or not is_traced(value):
             return not value
         return staging.negated(value)
 
@@ -208,7 +211,7 @@ class Hooks:
 
     def checked(self, test: Any, message: Callable[[], Any] | None) -> bool:
         """Does an `assert` hold, as far as it is known now?"""
-        if type(test) in _TESTABLE or not staging.is_traced(test):
+        if type(test) in _TESTABLE or not is_traced(test):
             return bool(test)
         return staging.check(test, message)
 
@@ -228,6 +231,11 @@ _AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
     "RShift": operator.irshift, "BitAnd": operator.iand, "BitOr": operator.ior, "BitXor": operator.ixor,
 }  # fmt: skip
 
+def _going_on(operation: Callable[..., Any], others: Sequence[Callable[[], Any]]) -> Any:
+    """`b and c` of `a and b and c`."""
+    return operation(others[0](), *others[1:])
+
+
 _TESTABLE = frozenset({bool, int, float, str, type(None), list, tuple, dict})
 
 _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -238,7 +246,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 def compared(sign: str, left: Any, right: Any) -> Any:
     if sign in ("In", "NotIn"):
-        if staging.is_traced(left) or staging.is_traced(right):
+        if is_traced(left) or is_traced(right):
             found = staging.contains(right, left)
             return HOOKS.not_(found) if sign == "NotIn" else found
         return left in right if sign == "In" else left not in right
@@ -273,18 +281,40 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of the user's program: its converted copy runs."""
+    if getattr(function, "__jitlab_do_not_convert__", False):
+        return function(*args, **kwargs)
     args = tuple(capture.value(x) for x in args)  # what a list holds is converted where it is read: it stays the same list
     kwargs = {key: capture.value(x) for key, x in kwargs.items()}
     if isinstance(function, types.MethodType):
         args, function = (function.__self__, *args), function.__func__
     twin = function if is_converted(function.__code__) else converted(function, HOOKS)
     if twin is None:
+        if capture.wants_bools:
+            warn_as_is(function)
         capture.effects.before_call(capture, function, None)
         capture.effect(function, None)
     elif twin is not function:
         capture.before_call(function)
     with capture.inside(function):
         return (twin or function)(*args, **kwargs)
+
+
+def warn_as_is(function: Any) -> None:
+    """§4.1: a function without source that can be read, or a generator, runs as it is; said once."""
+    code = function.__code__
+    if code in _told:
+        return
+    _told.add(code)
+    why = "it is a generator" if code.co_flags & inspect.CO_GENERATOR else "its source cannot be read"
+    name = getattr(function, "__qualname__", "a function")
+    warnings.warn(
+        f"AutoGraph could not transform {name} ({code.co_filename}, line {code.co_firstlineno}) and will run it as-is: {why}."
+        " jitlab.autograph.do_not_convert says that this is meant.",
+        stacklevel=2,
+    )
+
+
+_told: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
 
 def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], owner: Any) -> Any:
@@ -369,11 +399,11 @@ def _type(capture: Capture, x: Any, *rest: Any) -> Any:
 def _of_traced(function: Any, x: Tensor) -> Any:
     """int, float and bool of a traced number; sum, any and all of an array, along its first axis as Python goes."""
     if function in (int, float, bool):
-        return staging.python_number(function, x)
+        return conditions.python_number(function, x)
     if function is sum and x.ndim:
-        return 0 + np.sum(x, axis=0, dtype=np.int64 if x.dtype.kind == "b" else x.dtype)  # type: ignore[call-overload]
+        return 0 + np.sum(x, axis=0, dtype=np.int64 if x.dtype.kind == "b" else x.dtype)
     if function in (any, all) and x.ndim == 1:
-        return staging.python_number(bool, x.any() if function is any else x.all())
+        return conditions.python_number(bool, x.any() if function is any else x.all())
     return NotImplemented
 
 
