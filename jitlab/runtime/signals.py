@@ -12,8 +12,11 @@ from jitlab.targets.cpu_llvm import codegen
 
 from .compiled import Compiled
 
-#: What `look` calls: take the interpreter's lock, run handlers that are due, take the exception one raised, give the lock back.
-FUNCTIONS = ("PyGILState_Ensure", "PyErr_CheckSignals", "PyErr_Fetch", "PyGILState_Release")
+#: What `look` calls: take the interpreter's lock, let other threads have it, run handlers that are due, take the exception
+#: that one raised, give the lock back.
+FUNCTIONS = (
+    "PyGILState_Ensure", "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_CheckSignals", "PyErr_Fetch", "PyGILState_Release",
+)  # fmt: skip
 
 
 @cache

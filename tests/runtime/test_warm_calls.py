@@ -1,8 +1,10 @@
 """Warm calls go through a C function; whatever differs from its signature takes the Python way and gives the same."""
 
 import gc
+import signal
 import sys
 import threading
+import time
 import weakref
 
 import numpy as np
@@ -142,3 +144,61 @@ def test_threads():
     for t in threads:
         t.join()
     assert not wrong
+
+
+def counting(x, limit):
+    total = x[0]
+    while total < limit[0]:
+        total = total + x[1]
+    return total
+
+
+def test_a_long_warm_call_is_interrupted_where_it_is():
+    x = np.array([0.0, 1.0])
+    traced = warmed(counting, x, np.array([5.0]))
+    assert traced(x, np.array([7.5])) == 8
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        traced(x, np.array([np.inf]))
+    timer.join()
+    assert traced(x, np.array([7.5])) == 8
+
+
+def test_other_threads_run_during_a_long_warm_call():
+    x = np.array([0.0, 1.0])
+    traced = warmed(counting, x, np.array([5.0]))
+    seen = []
+    stop = threading.Event()
+
+    def count():
+        while not stop.is_set():
+            seen.append(len(seen))
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = len(seen)
+    traced(x, np.array([4e8]))  # some tenths of a second of work
+    assert len(seen) > before
+    stop.set()
+    thread.join()
+
+
+def test_a_long_call_is_run_once(monkeypatch):
+    from jitlab.runtime.compiled import Compiled
+
+    ran = []
+    real = Compiled.install
+
+    def install(self, loaded, tier):
+        real(self, loaded, tier)
+        run = self.run
+        self.run = lambda context: ran.append(1) or run(context)
+
+    monkeypatch.setattr(Compiled, "install", install)
+    x = np.array([0.0, 1.0])
+    traced = warmed(lambda x, limit: counting(x, limit) - 1, x, np.array([5.0]))
+    ran.clear()
+    assert traced(x, np.array([2e8])) == 2e8 - 1  # longer than a budget of cycles
+    assert not ran, "the Python way ran it again"

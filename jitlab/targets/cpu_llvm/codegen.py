@@ -30,7 +30,7 @@ def module_for(program: Program) -> str:
 
 
 def _look(layout: ContextLayout) -> FunctionText:
-    """look(ctx): when the budget of cycles is spent, let Python's signal handlers run here; 1 if one raised.
+    """look(ctx): when the budget of cycles is spent, let other threads and Python's signal handlers run; 1 if one raised.
 
     The exception is taken out of the thread's state into the context: between here and Python lies code that knows of none.
     """
@@ -47,10 +47,11 @@ def _look(layout: ContextLayout) -> FunctionText:
     table = slot(layout.LOOK, "ptr")
     fn.branch_if(fn.instr(f"icmp eq ptr {table}, null"), fine, ask)
     fn.block(ask)
-    hold, check, take, free = (
-        fn.instr(f"load ptr, ptr {fn.instr(f'getelementptr ptr, ptr {table}, i64 {k}')}") for k in range(4)
+    hold, leave, enter, check, take, free = (
+        fn.instr(f"load ptr, ptr {fn.instr(f'getelementptr ptr, ptr {table}, i64 {k}')}") for k in range(6)
     )
     state = fn.instr(f"call i32 {hold}()")
+    fn.emit(f"call void {enter}(ptr {fn.instr(f'call ptr {leave}()')})")
     raised = fn.instr(f"icmp ne i32 {fn.instr(f'call i32 {check}()')}, 0")
     fn.branch_if(raised, caught, given)
     fn.block(caught)

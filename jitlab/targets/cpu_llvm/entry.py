@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import machine
+from .context import DONE, PAUSED, STOPPED, ContextLayout
 
 HEAD = object.__basicsize__
 DATA, NDIM, DIMS, DESCR, FLAGS = (HEAD + k for k in (0, 8, 16, 40, 48))
@@ -190,8 +191,25 @@ def _entry_text(warm: Warm, busy: int, calls: int) -> str:
             place = new(f"getelementptr i64, ptr {context}, i64 {slot}")
             lines.append(f"  store ptr {pointer}, ptr {place}")
         run = new(f"load ptr, ptr inttoptr (i64 {ctypes.addressof(launch.run)} to ptr)")
-        status = new(f"call i64 {run}(ptr {context})")
-        lines.append(f"  br i1 {new(f'icmp eq i64 {status}, 0')}, label %ran{number}, label %failed")
+        first = new(f"call i64 {run}(ptr {context})")
+        cases = f"i64 {DONE}, label %ran{number} i64 {PAUSED}, label %pause{number} i64 {STOPPED}, label %stop{number}"
+        lines.append(f"  switch i64 {first}, label %failed [ {cases} ]")
+        # A long run: signals are looked after, and from here on other threads may run meanwhile.
+        lines.append(f"pause{number}:")
+        raised = new("call i32 @PyErr_CheckSignals()")
+        lines.append(f"  br i1 {new(f'icmp eq i32 {raised}, 0')}, label %on{number}, label %raised")
+        lines.append(f"on{number}:")
+        state = new("call ptr @PyEval_SaveThread()")
+        again = new(f"load ptr, ptr inttoptr (i64 {ctypes.addressof(launch.run)} to ptr)")
+        status = new(f"call i64 {again}(ptr {context})")
+        lines.append(f"  call void @PyEval_RestoreThread(ptr {state})")
+        lines.append(f"  switch i64 {status}, label %failed [ {cases} ]")
+        lines.append(f"stop{number}:")
+        error = [
+            new(f"load ptr, ptr {new(f'getelementptr i64, ptr {context}, i64 {ContextLayout.ERROR + k}')}") for k in range(3)
+        ]
+        lines.append(f"  call void @PyErr_Restore({', '.join(f'ptr {x}' for x in error)})")
+        lines.append("  br label %raised")
         lines.append(f"ran{number}:")
     counter = f"ptr inttoptr (i64 {calls} to ptr)"  # the GIL is held: nobody else counts meanwhile
     so_far = new(f"load i64, {counter}")
@@ -213,6 +231,9 @@ def _entry_text(warm: Warm, busy: int, calls: int) -> str:
     lines.append("failed:")
     lines.extend(f"  call void @Py_DecRef(ptr {array})" for array in made)
     lines.append("  br label %slow")
+    lines.append("raised:")
+    lines.extend(f"  call void @Py_DecRef(ptr {array})" for array in made)
+    lines.append("  ret ptr null")
     lines.extend(failures)
     lines.append("slow:")
     lines.append("  %slowly = call ptr @PyObject_Vectorcall(ptr %self, ptr %args, i64 %nargs, ptr %names)")
@@ -223,6 +244,10 @@ def _entry_text(warm: Warm, busy: int, calls: int) -> str:
             "declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)",
             "declare void @Py_IncRef(ptr)",
             "declare void @Py_DecRef(ptr)",
+            "declare i32 @PyErr_CheckSignals()",
+            "declare void @PyErr_Restore(ptr, ptr, ptr)",
+            "declare ptr @PyEval_SaveThread()",
+            "declare void @PyEval_RestoreThread(ptr)",
             "declare ptr @PyTuple_New(i64)",
             "declare i32 @PyTuple_SetItem(ptr, i64, ptr)",
             "declare ptr @PyList_New(i64)",

@@ -62,6 +62,7 @@ class _Writer(Reductions):
         fn.attributes = "noinline nounwind"
         fn.linkage = "internal"
         super().__init__(layout, phase, fn)
+        self.repeats = 0  # loops of the user's around
         self.turns = 0 if phase.outer is not None else 1  # loops around that look at the clock: all but a phase's own
         self.spent: str | None = None  # memory of the count of steps since the last look at the clock
         self.stopped: str | None = None  # the block that leaves because a signal's handler raised
@@ -174,6 +175,7 @@ class _Writer(Reductions):
         fn.block(head)
         i = fn.phi("i64", [("0", before)])
         self.turns += 1
+        self.repeats += 1
         with self.scope():
             self.symbols[s.symbol] = str(i)
             if count is not None:
@@ -192,6 +194,7 @@ class _Writer(Reductions):
             i.add_incoming(fn.instr(f"add i64 {i}, 1"), fn.current)
             fn.branch(head)
         self.turns -= 1
+        self.repeats -= 1
         fn.block(after)
         if self.turns:
             self._spend(str(i), _steps([*s.before, *s.body]))
@@ -297,7 +300,7 @@ class _Writer(Reductions):
                 widest = max(widest, _part_size(inner.buffer.dtype))
             for root in expressions(inner):
                 widest = max(widest, _widest(root, set()))
-        registers = 1 if self.turns and self.phase.outer is None else 2
+        registers = 1 if self.repeats else 2
         return max(registers * machine.vector_bytes() // widest, 2) * s.tile
 
     def _hoist(self, s: For) -> None:
