@@ -100,7 +100,8 @@ class Function(Explained):
         self._traces: dict[Any, list[Trace]] = {}  # by the key of a call
         self._recent: OrderedDict[int, Recording] = OrderedDict()  # by the id of the trace, the one called last at the end
         self._count = self._numbers = 0
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # held while something is recorded
+        self._table = threading.Lock()  # held while tables change, and nothing else is waited for
         self._bound: dict[int, tuple[weakref.ref[Any], Function]] = {}
         self._warned: set[str] = set()
         self._foreign: dict[Any, str] = {}  # signatures whose calls run as Python, and why
@@ -149,7 +150,7 @@ class Function(Explained):
             return known[1]
         hash(instance)  # the contract: instances are hashable and can be referred to weakly
         key = id(instance)
-        with self._lock:
+        with self._table:
             known = self._bound.get(key)
             if known is not None and known[0]() is instance:
                 return known[1]
@@ -361,8 +362,7 @@ class Function(Explained):
         memory = capture.memory
         if memory is None or memory.silent:
             return self._inline(capture, values)
-        with self._lock:
-            concrete = self._dispatch(function_type(values))
+        concrete = self._dispatch(function_type(values))  # without the lock: another thread may record both ways round
         if concrete is not None:
             return self._inline_concrete(capture, concrete, values)
         concrete = ConcreteFunction(self, self._type_for(values))
@@ -371,9 +371,7 @@ class Function(Explained):
             result = self._inline(capture, values)
         finally:
             capture.memory = memory
-        with self._lock:
-            if self._dispatch(function_type(values)) is None:
-                self._add(concrete)
+        self._add(concrete)
         return result
 
     def _inline_concrete(self, capture: Capture, concrete: ConcreteFunction, values: tuple[Any, ...]) -> Any:
@@ -417,17 +415,21 @@ class Function(Explained):
             return fixed
         found = function_type(values)
         if self.reduce_retracing:
-            return generalised([concrete.function_type for concrete in self._concretes.values()], found)
+            return generalised([concrete.function_type for concrete in list(self._concretes.values())], found)
         return found
 
     def _add(self, concrete: ConcreteFunction) -> None:
-        self._count += 1
-        self._concretes[id(concrete)] = concrete
-        self._by_type[concrete.function_type] = concrete
-        if not concrete.function_type.is_exact or any(getattr(t, "name", None) for t in concrete.function_type.tensors()):
-            self._wide[id(concrete)] = concrete
-            if concrete.function_type.is_exact:  # a name makes it more specific than traces that calls have found before
-                self._traces.clear()
+        type = concrete.function_type
+        with self._table:
+            if type in self._by_type:  # another thread was quicker
+                return
+            self._count += 1
+            self._concretes[id(concrete)] = concrete
+            self._by_type[type] = concrete
+            if not type.is_exact or any(getattr(t, "name", None) for t in type.tensors()):
+                self._wide[id(concrete)] = concrete
+                if type.is_exact:  # a name makes it more specific than traces that calls have found before
+                    self._traces.clear()
 
     def _trace(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace:
         """The recording that a call needs: a new trace, or one more size, layout or aliasing of a known one."""

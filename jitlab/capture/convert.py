@@ -17,6 +17,7 @@ import sys
 import textwrap
 import threading
 import types
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,8 +28,8 @@ _BUILTIN_NAMES = frozenset(dir(builtins))
 #: Calls that look at the frame they stand in; they stay as they are.
 _FRAME_CALLS = frozenset({"super", "locals", "vars", "dir", "globals", "eval", "exec", "__import__"})
 
-#: The code of functions by id -> itself and its converted copy. (Equal code may stand in two files.)
-_codes: dict[int, tuple[types.CodeType, types.CodeType | None]] = {}
+#: The code of functions by id -> itself, as long as it lives, and its converted copy. (Equal code may stand in two files.)
+_codes: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType | None]] = {}
 _trees: dict[tuple[str, int, int], ast.Module | None] = {}
 _lock = threading.RLock()
 
@@ -37,9 +38,10 @@ def converted(function: types.FunctionType, hooks: Any) -> types.FunctionType | 
     """The converted copy of a function, with its own globals, closure and defaults; None when it has no source to convert."""
     code = function.__code__
     with _lock:
-        if id(code) not in _codes:
-            _codes[id(code)] = code, _convert_code(function)
-        new = _codes[id(code)][1]
+        key = id(code)
+        if key not in _codes:
+            _codes[key] = weakref.ref(code, lambda _: _codes.pop(key, None)), _convert_code(function)
+        new = _codes[key][1]
     if new is None:
         return None
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))

@@ -7,7 +7,9 @@ import linecache
 import os
 import sys
 import sysconfig
+import weakref
 from types import CodeType, FrameType, TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +24,17 @@ _LIBRARY = tuple(
     | {os.path.dirname(os.path.abspath(np.__file__)) + os.sep, _PACKAGE}
 )
 
-#: Converted code by id: code objects of two files may be equal, and hashing one is slow.
-_converted: dict[int, CodeType] = {}
-_added: dict[int, CodeType] = {}
-_wrappers: dict[int, CodeType] = {}
-_spans: dict[tuple[int, int], Source] = {}
+#: Converted code by id (code objects of two files may be equal, and hashing one is slow), as long as it lives.
+_converted: dict[int, weakref.ref[CodeType]] = {}
+_added: dict[int, weakref.ref[CodeType]] = {}
+_wrappers: dict[int, weakref.ref[CodeType]] = {}
+_spans: dict[int, dict[int, Source]] = {}  # by the id of converted code, then by instruction
 _user: dict[str, bool] = {}
 
 
 def register(code: CodeType) -> None:
     """Frames of this code (and of the functions inside it) are the user's program."""
-    _converted[id(code)] = code
+    _converted[id(code)] = _noted(code)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             register(constant)
@@ -40,7 +42,7 @@ def register(code: CodeType) -> None:
 
 def register_added(code: CodeType) -> None:
     """Frames of this code run the user's lines for the frame around them."""
-    _added[id(code)] = code
+    _added[id(code)] = _noted(code)
 
 
 #: The function by which a wrapping statement calls a block of a cell.
@@ -49,7 +51,18 @@ CALLED_BACK = "called_back"
 
 def register_wrapper(code: CodeType) -> None:
     """A frame of this code stands for a statement of the user's only where no block of it runs."""
-    _wrappers[id(code)] = code
+    _wrappers[id(code)] = _noted(code)
+
+
+def _noted(code: CodeType) -> weakref.ref[CodeType]:
+    """A reference with which everything known of the code goes: its id may be another's later."""
+    key = id(code)
+
+    def forget(_: Any) -> None:
+        for table in (_converted, _added, _wrappers, _spans):
+            table.pop(key, None)
+
+    return weakref.ref(code, forget)
 
 
 def is_added(code: CodeType) -> bool:
@@ -131,12 +144,13 @@ def user_traceback(error: BaseException) -> TracebackType | None:
 
 def span(frame: FrameType) -> Source:
     """The span of the instruction that a frame is at."""
-    key = (id(frame.f_code), frame.f_lasti)
-    source = _spans.get(key)
+    key = id(frame.f_code)
+    known = _spans.get(key)
+    source = None if known is None else known.get(frame.f_lasti)
     if source is None:
         source = Source(frame.f_code.co_filename, *_position(frame))
-        if is_converted(frame.f_code):  # the id of other code may be another's later
-            _spans[key] = source
+        if key in _converted:  # the id of other code may be another's later
+            _spans.setdefault(key, {})[frame.f_lasti] = source
     return source
 
 

@@ -7,16 +7,21 @@ import hashlib
 import os
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
+from weakref import WeakValueDictionary
 
 from jitlab import events
 from jitlab.config import config
 from jitlab.ir.program import Program
 from jitlab.targets.cpu_llvm import codegen, machine
+
+#: Programs kept without anybody who runs them.
+MOST_UNUSED = 256
 
 _Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)  # ctypes releases the GIL around the call
 
@@ -66,6 +71,10 @@ def compiled(program: Program, origin: Origin) -> Compiled:
             _by_text[program.text] = known
         else:
             how, tier = "memory", known.tier
+        _recent[program.text] = known
+        _recent.move_to_end(program.text)
+        while len(_recent) > MOST_UNUSED:
+            _recent.popitem(last=False)
     _tell(origin, known.digest, tier, how, started)
     return known
 
@@ -74,6 +83,7 @@ def forget_compiled() -> None:
     """Forget the Programs of this process (for tests and measurements); the disk cache stays."""
     with _lock:
         _by_text.clear()
+        _recent.clear()
 
 
 def _make(program: Program, origin: Origin) -> tuple[Compiled, str, str]:
@@ -121,11 +131,14 @@ def _after_fork() -> None:
     global _lock
     _lock = threading.RLock()
     background.cache_clear()
-    for known in _by_text.values():
+    for known in list(_by_text.values()):
         known.better = None
 
 
-_by_text: dict[str, Compiled] = {}
+#: What some trace runs, and the Programs asked for last, though no trace may run them now: a definition that is executed
+#: again finds its code. What falls out of both is taken out of memory.
+_by_text: WeakValueDictionary[str, Compiled] = WeakValueDictionary()
+_recent: OrderedDict[str, Compiled] = OrderedDict()
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

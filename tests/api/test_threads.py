@@ -43,3 +43,30 @@ def test_traces_in_other_threads_do_not_see_this_capture():
 
     jl.function(body)(np.ones(2))
     assert isinstance(outcome[0], np.ndarray)
+
+
+def test_functions_that_call_one_another_are_traced_from_both_ends():
+    start = threading.Barrier(2)
+
+    @jl.function
+    def even(x, n):
+        time.sleep(0.01)
+        return x if n == 0 else odd(x + 1, n - 1)
+
+    @jl.function
+    def odd(x, n):
+        time.sleep(0.01)
+        return x if n == 0 else even(x + 1, n - 1)
+
+    results = []
+
+    def work(function):
+        start.wait()
+        results.append(function(np.zeros(2), 5).tolist())
+
+    threads = [threading.Thread(target=work, args=(f,), daemon=True) for f in (even, odd)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert results == [[5, 5]] * 2

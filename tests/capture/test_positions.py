@@ -118,7 +118,8 @@ def test_error_names_cell_and_line():
     with pytest.raises(BranchOnTracedArrayError) as error:
         jl.function(namespace["f"], autograph=False)(np.ones(2))
     assert str(error.value) == (
-        "`y.sum() > 0` has no value while jitlab records this function.\n"
+        "Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: `y.sum() > 0` has no value while jitlab records this"
+        " function.\n"
         "  where: In[3], line 3: if y.sum() > 0:\n"
         "  why: one recording serves every input, so it cannot follow one branch of an `if`.\n"
         "  try: np.where(condition, a, b), or decide outside and pass a Python bool: each value is recorded apart."
@@ -134,9 +135,14 @@ def test_error_of_the_users_own_code_keeps_its_type_and_gets_the_lines():
 
     with pytest.raises(KeyError) as error:
         jl.function(f)(np.ones(2))
-    (note,) = error.value.__notes__
-    assert f"line {f.__code__.co_firstlineno + 1}, in f" in note and "return inner(x) + 1" in note
-    assert f"line {inner.__code__.co_firstlineno + 1}, in inner" in note
+    assert str(error.value) == (
+        "in user code:\n\n"
+        f'    File "{__file__}", line {f.__code__.co_firstlineno + 1}, in f  *\n'
+        "        return inner(x) + 1\n"
+        f'    File "{__file__}", line {inner.__code__.co_firstlineno + 1}, in inner  *\n'
+        '        return {"a": x}["b"]\n\n'
+        "    KeyError: b\n"
+    )
 
 
 def test_view_stands_where_it_was_made():
