@@ -14,6 +14,7 @@
       UnsupportedError(RuntimeError)        fullgraph=True met Python that cannot be captured
         StoreInGraphError(ValueError)       a store into a Python object
         ValueInGraphError(AttributeError)   a Python value of a traced array
+        UndefinedInBranchError(UnboundLocalError)  a name that only one branch of a traced condition binds
       ControlFlowError                      the branches of an `if`, or the iterations of a loop, do not fit together
         ControlFlowValueError(ValueError)   a name that one of them does not give, or gives None; a shape that changes
         ControlFlowTypeError(TypeError)     a dtype or a structure that changes
@@ -91,6 +92,10 @@ class StoreInGraphError(UnsupportedError, ValueError):
 
 class ValueInGraphError(UnsupportedError, AttributeError):
     """A Python value of an array is asked for where everything had to be captured."""
+
+
+class UndefinedInBranchError(UnsupportedError, UnboundLocalError):
+    """A name is used after a branch that may not have bound it."""
 
 
 class ControlFlowError(JitlabError):

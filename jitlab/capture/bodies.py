@@ -80,7 +80,16 @@ class Run:
 
     def call(self, code: types.CodeType) -> Any:
         """Run the function that a statement is."""
-        return self._function(code, self.frame.cells)()
+        unbound: NameError | None = None
+        try:
+            return self._function(code, self.frame.cells)()
+        except NameError as error:
+            if not str(error).startswith("cannot access free variable") or error.name not in self.body.locals:
+                raise
+            unbound = error
+        # to the user it is a local name of the function
+        text = f"cannot access local variable {unbound.name!r} where it is not associated with a value"
+        raise UnboundLocalError(text, name=unbound.name).with_traceback(unbound.__traceback__)
 
     def _function(self, code: types.CodeType, cells: dict[str, types.CellType]) -> types.FunctionType:
         body = self.body

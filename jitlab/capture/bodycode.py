@@ -7,6 +7,7 @@ import ast
 import copy
 import sys
 import types
+from collections import Counter
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,7 +117,8 @@ class Statement:
 
     def converted(self) -> types.CodeType:
         if self._converted is None:
-            self._converted = self.body.converted(self.body.function_of(self.node), _loaded(self.node) | _stored(self.node))
+            names = _loaded(self.node) | _stored(self.node)
+            self._converted = self.body.converted(self.body.function_of(self.node), names, self.body.wanted(self.node))
         return self._converted
 
     def parts(self) -> Parts | None:
@@ -185,6 +187,9 @@ class Body:
         self.outside = self.globals | self.nonlocals
         bound = argument_names(arguments).union(*map(_stored, nodes)) - self.outside
         self.locals = bound | {TEST, RESULT}
+        self.loads = Counter(name for node in nodes for name in _names_loaded(node))
+        loops = (loop for node in nodes for loop in ast.walk(node) if isinstance(loop, (ast.For, ast.While)))
+        self.repeated = {id(part) for loop in loops for part in ast.walk(loop)}
         self.trace_count = 0
         self.segment = self.segment_of(nodes)
 
@@ -242,8 +247,16 @@ class Body:
         """The code of a function inside one that has these of the local names, and the names around the user's function."""
         return self._inner(definition, names, ())
 
-    def converted(self, definition: ast.FunctionDef, names: frozenset[str]) -> types.CodeType:
+    def wanted(self, node: ast.stmt) -> frozenset[str]:
+        """The names that are read after a statement."""
+        own = Counter() if id(node) in self.repeated else Counter(_names_loaded(node))
+        return frozenset(name for name, count in self.loads.items() if count > own[name]) | self.outside
+
+    def converted(
+        self, definition: ast.FunctionDef, names: frozenset[str], wanted: frozenset[str] | None = None
+    ) -> types.CodeType:
         converter = Converter(self.classes)
+        converter.wanted = wanted
         converter.scopes.append(self.locals)
         converter.outward.append(self.outside)
         statement = converter.function(definition)
@@ -390,15 +403,17 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
 
 def _loaded(node: ast.AST) -> frozenset[str]:
     """Names that a statement reads, or that functions in it may."""
-    names: set[str] = set()
+    return frozenset(_names_loaded(node))
+
+
+def _names_loaded(node: ast.AST) -> Iterator[str]:
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Store):
-            names.add(part.id)
+            yield part.id
         elif isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name):
-            names.add(part.target.id)
+            yield part.target.id
         elif isinstance(part, ast.Nonlocal):
-            names.update(part.names)
-    return frozenset(names)
+            yield from part.names
 
 
 def _stored(node: ast.AST) -> frozenset[str]:

@@ -82,6 +82,8 @@ class CallCapture(CellCapture):
         for read in self.reads.values():
             if isinstance(read.fetch, Place):
                 read.fetch.forget()
+        for kept in (self.keep, self.found, self.mirrors, self.reads, self.places, self.tables, self.assigned, self.made_now):
+            kept.clear()
 
     def argument(self, n: int, name: str, value: Any) -> Any:
         """What an argument is inside the capture."""

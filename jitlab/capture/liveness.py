@@ -22,7 +22,7 @@ class Life:
 
 def lives(body: Sequence[ast.stmt], after: Names = _NONE) -> dict[int, Life]:
     """The Life of each `if`, `while` and `for` of a function's body, by the id of its node. `after`: what is read behind it."""
-    analysis = _Analysis(body)
+    analysis = _Analysis(body, after)
     analysis.block(body, after, _NONE, _NONE)
     return analysis.found
 
@@ -30,8 +30,9 @@ def lives(body: Sequence[ast.stmt], after: Names = _NONE) -> dict[int, Life]:
 class _Analysis:
     """Backwards through the statements. What is read by nested functions counts as read everywhere."""
 
-    def __init__(self, body: Sequence[ast.stmt]) -> None:
+    def __init__(self, body: Sequence[ast.stmt], after: Names) -> None:
         self.found: dict[int, Life] = {}
+        self.after = after  # read behind the function, however it ends
         self.always = frozenset(_read_by_functions(body))
 
     def block(self, body: Sequence[ast.stmt], after: Names, on_break: Names, on_continue: Names) -> Names:
@@ -57,10 +58,8 @@ class _Analysis:
             case ast.For() | ast.AsyncFor():
                 live = self.loop(node, reads(node.target), bound_by(node.target), after, on_break, on_continue)
                 return live | reads(node.iter)
-            case ast.Return():
-                return reads(node)
-            case ast.Raise():
-                return reads(node)
+            case ast.Return() | ast.Raise():
+                return reads(node) | self.after
             case ast.Break():
                 return on_break
             case ast.Continue():

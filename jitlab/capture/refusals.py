@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from jitlab import errors
@@ -51,6 +52,15 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
             f"{prefix}In JIT strict mode (fullgraph=True), {refusal.what}",
             where=refusal.where, why=refusal.why, hint=refusal.hint,
         )
+    if isinstance(refusal, errors.ControlFlowError):
+        undefined = re.match(r"'(\w+)' must also be initialized in the (else|main) branch", refusal.what)
+        if undefined is not None:
+            sides = ("false", "true") if undefined[2] == "else" else ("true", "false")
+            what = f"{prefix}{undefined[1]!r} is not defined in {sides[0]} branch, but defined in {sides[1]} branch"
+            return errors.UndefinedInBranchError(what, where=refusal.where, why=refusal.why, hint=refusal.hint)
+        if isinstance(refusal, errors.ControlFlowTypeError):
+            what = f"{prefix}Type Join Failed: {refusal.what}"
+            return errors.ControlFlowTypeError(what, where=refusal.where, why=refusal.why, hint=refusal.hint)
     if isinstance(refusal, errors.JitlabError) and prefix:
         return errors.UnsupportedError(f"{prefix}{refusal.what}", where=refusal.where, why=refusal.why, hint=refusal.hint)
     return refusal
