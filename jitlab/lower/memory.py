@@ -58,8 +58,8 @@ def arrange(block: Block, sizes: Sizes, wanted: set[Node], *, level: str) -> Arr
     made = {node for stage in stages for node in stage.made}
     copies = [copied(node, code) for node, code in kept.items() if node in made]
     copies += [copied(node, code) for node, code in _copied_bases(block, stages, stored, in_place, apart)]
-    moved = {update for _, update in block.finals.values()}
-    copies += [copied(node, Copied.MADE_ELSEWHERE) for node in made & moved if is_lazy_copy(node, stored)]
+    moved = [update for _, update in block.finals.values() if update in made]
+    copies += [copied(node, Copied.MADE_ELSEWHERE) for node in moved if is_lazy_copy(node, stored)]
     return Arranged(groups, stored, in_place, copies)
 
 

@@ -57,6 +57,9 @@ PLAIN = 256
 #: Rows of a block, where a reduction over rows is larger than the caches of a core.
 ROWS, TALL_BYTES = 32, 1 << 20
 
+#: Where rows are longer than this a block has few of them, so that it stays in the cache.
+WIDE_BYTES, FEW_ROWS = 1 << 13, 8
+
 
 @dataclass
 class Pass:
@@ -222,6 +225,8 @@ class Nest:
         outer = [(f"a{axis}", first.space[axis]) for axis in kept]
         alone = self.ranges is None and last_kept and len(gone) == 1 and gone[0] == kept[-1] - 1
         if alone and self._is_tall(p, first.space[gone[0]], outer[-1][1]):
+            if len(outer) == 1 and not after and all(isinstance(a.op, PlainSum) for a in p.accumulators):
+                return self._added_in_row_blocks(p, looped, outer[0], gone[0], first.space[gone[0]], body[1:])
             return self._in_row_blocks(p, outer, gone[0], first.space[gone[0]], body[1:])
         nest = self._loops(outer, body, vector=len(outer) - 1 if last_kept else None)
         if last_kept and self._value(outer[-1][1]) >= WIDE:
@@ -262,6 +267,31 @@ class Nest:
         first = self._loops(batch, [For(block, (Index(count),), [across])], vector=None)
         joined = [Finish(a, partials[a.name], count, rows, base, columns) for a in p.accumulators]
         return [*first, *self._loops(outer, [*joined, *after], vector=len(outer) - 1)]
+
+    def _added_in_row_blocks(
+        self, p: Pass, stages: list[Stage], kept: tuple[str, Poly], axis: int, rows: Poly, stored: list[Statement]
+    ) -> list[Statement]:
+        """As `_in_row_blocks`, for sums that need no compensation: each block is added to the result."""
+        column, columns = kept
+        row, block = f"a{axis}", "b"
+        wide = self._value(columns) * p.accumulators[0].dtype.itemsize >= WIDE_BYTES
+        size = FEW_ROWS if wide else ROWS
+        count = self.sizes.fresh(-(-self._value(rows) // size))
+        at = Index.of(Poly(), {block: Poly.constant(size), row: ONE})
+        left = Index.of(rows, {block: Poly.constant(-size)})
+        steps = substitute(list(p.statements), {row: at})
+        inner = For(row, (Index(Poly.constant(size)), left), steps, accumulators=p.accumulators)
+        started: list[Statement] = []
+        added: list[Statement] = []
+        for s in stored:
+            assert isinstance(s, Store)
+            zero = Apply(Cast(s.buffer.dtype), (IndexValue(Index()),), s.buffer.dtype)
+            started.append(Store(s.buffer, s.offset, zero, s.sources))
+            total = Apply(Add(), (Load(s.buffer, s.offset), s.value), s.buffer.dtype, sources=s.sources)
+            added.append(Store(s.buffer, s.offset, total, s.sources))
+        across = For(column, (Index(columns),), [inner, *added], vector=True, tile=TILE)
+        begin = For(column, (Index(columns),), started, vector=True)
+        return [begin, For(block, (Index(count),), [across])]
 
     # -- passes
 
