@@ -74,6 +74,7 @@ def test_exec_with_its_source_registered(of_a_script, name):
     assert_same(json.loads(line_facts.taken()), of_a_script)
 
 
+@pytest.mark.filterwarnings("ignore:AutoGraph could not")
 def test_exec_without_source(of_a_script):
     """What needs the source says so; everything else stands where it stands with it."""
     namespace: dict = {"__name__": "__main__"}
