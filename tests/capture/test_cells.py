@@ -276,7 +276,8 @@ def test_error_of_compiled_code_is_numpys_own():
 def test_files_and_settings_of_numpy_are_read_and_changed_where_they_stand(tmp_path):
     names = namespace() | {"path": str(tmp_path / "a.npy")}
     np.save(names["path"], np.ones(5))
-    source = "a = np.load(path) + v\nold = np.seterr(divide='ignore')\nnew = np.geterr()['divide']\nnp.seterr(**old)\nnp.save(path, a)"
+    source = "a = np.load(path) + v\nold = np.seterr(divide='ignore')\nnew = np.geterr()['divide']\n"
+    source += "np.seterr(**old)\nnp.save(path, a)"
     with np.errstate(divide="warn"):
         for _ in range(2):
             run_cell(source, names, "<world>")
