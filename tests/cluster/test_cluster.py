@@ -16,6 +16,7 @@ from jitlab.ir import Apart, ArrayType, Clustering, Extent, Graph, Joined, Node,
 from jitlab.ops.arithmetic import Add, Mul, Reciprocal
 from jitlab.ops.base import Operation
 from jitlab.ops.build import apply, cast, constant, elementwise
+from jitlab.ops.control import Loop
 from jitlab.ops.functions import Exp
 from jitlab.ops.host import HostCall, Input, Item
 from jitlab.ops.sources import Length, Parameter
@@ -424,3 +425,30 @@ def test_cluster_numbers_follow_program_order(graph):
     firsts = [graph.nodes.index(c.nodes[0]) for c in clustering.clusters]
     assert [c.name for c in clustering.clusters] == [f"cluster_{i}" for i in range(3)]
     assert all(a < b for a, b in itertools.pairwise(firsts))
+
+
+def loop_over(op):
+    """for _ in range(3): x = op(x) + x"""
+    body = Graph("body")
+    x = body.add(Parameter(VECTOR), name="x")
+    with body.building(), positions(lambda: Source("f.py", 7)):
+        body.outputs = [apply(Add(), apply(op, x), x)]
+    graph = Graph("f")
+    start = graph.add(Parameter(VECTOR), name="x")
+    with graph.building():
+        loop = apply(Loop(body, (VECTOR,), "i0", 3), apply(Exp(), start))
+        graph.outputs = [apply(Exp(), apply(Item(0, VECTOR), loop))]
+    return graph
+
+
+def test_a_loop_is_one_node_of_a_cluster_and_its_results_stay_with_it():
+    (whole,) = cluster(loop_over(Exp())).clusters
+    assert [node.op.name for node in whole.nodes] == ["Exp", "While", "Item", "Exp"]
+
+
+def test_a_loop_is_left_to_numpy_for_what_its_body_holds():
+    result = cluster(loop_over(Sort()))
+    assert len(result.clusters) == 2
+    reasons = {node.op.name: reason for node, reason in result.stays.items()}
+    assert set(reasons) == {"While", "Item"}
+    assert reasons["While"].text == "Sort in its body (line 7): jitlab has no loop for it, so NumPy runs it"
