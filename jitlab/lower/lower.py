@@ -13,9 +13,10 @@ from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update, View
 
 from .block import Block, with_items
-from .fusion import boundaries
+from .fusion import Group, boundaries
 from .joining import without_unread
 from .reading import Unreadable
+from .rows import in_blocks
 from .shared import Layout, Shared
 from .sizes import Sizes
 from .statements import BlockWriter
@@ -83,12 +84,20 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     own = set(cluster.nodes)
     kernels: list[Kernel] = []
     infos: list[KernelInfo] = []
-    groups = []
+    groups: list[Group] = []
+    made: list[Node] = []
     for group, body, nodes in writer.groups():
-        kernel = Kernel(f"k{len(kernels)}", "library" if group.kind == "gemm" else "nest", body)
-        groups.append(group)
-        kernels.append(kernel)
-        infos.append(_info(kernel, cluster, [node for node in nodes if node in own], shared.sizes))
+        together = in_blocks(kernels[-1].body, body) if kernels and shared.level != "O0" else None
+        if together is not None:
+            nodes = [*made, *nodes]
+            groups[-1] = Group([*groups[-1].stages, *group.stages], groups[-1].kind)
+            kernels[-1] = Kernel(kernels[-1].name, kernels[-1].kind, together)
+            infos.pop()
+        else:
+            groups.append(group)
+            kernels.append(Kernel(f"k{len(kernels)}", "library" if group.kind == "gemm" else "nest", body))
+        made = [node for node in nodes if node in own]
+        infos.append(_info(kernels[-1], cluster, made, shared.sizes))
     places = {shared.inputs[node]: node for node in {*donated, *ends.values()} if node in shared.inputs}
     last = {node: block.finals[k][1] if k in block.finals else node for k, node in enumerate(results)}
     lies = {node: writer.buffers[last.get(node, node)] for node in wanted}

@@ -32,33 +32,38 @@ from .schedule import substitute
 
 
 def in_blocks(first: Sequence[Statement], second: Sequence[Statement]) -> list[Statement] | None:
-    """One body for two kernels, or None: `first` is a loop over rows, `second` goes over the same rows in blocks, and what it
-    reads in a block of what `first` writes, `first` wrote in the same rows."""
-    if len(first) != 1 or not isinstance(first[0], For):
+    """One body for two kernels, or None: one is a loop over rows, the other goes over the same rows in blocks, and what one
+    writes of the rows that the other reads, it writes in the same rows."""
+    return _in_blocks(first, second, rows_come_first=True) or _in_blocks(second, first, rows_come_first=False)
+
+
+def _in_blocks(alone: Sequence[Statement], other: Sequence[Statement], *, rows_come_first: bool) -> list[Statement] | None:
+    if len(alone) != 1 or not isinstance(alone[0], For):
         return None
-    rows = first[0]
-    at = next((n for n, s in enumerate(second) if isinstance(s, For) and _block_of(s) is not None), None)
+    rows = alone[0]
+    at = next((n for n, s in enumerate(other) if isinstance(s, For) and _block_of(s) is not None), None)
     if at is None or rows.vector or rows.accumulators or len(rows.extent) != 1:
         return None
-    blocks = second[at]
+    before, blocks, after = other[:at], other[at], other[at + 1 :]
     assert isinstance(blocks, For)
     inner = _block_of(blocks)
     assert inner is not None
     size, left = inner.extent
-    if rows.extent[0] != Index(left.const) or any(isinstance(s, (Gemm, Finish)) for s in walk([*rows.body, *second[:at]])):
+    passed = before if rows_come_first else after  # what the rows move past
+    if rows.extent[0] != Index(left.const) or any(isinstance(s, (Gemm, Finish)) for s in walk([*rows.body, *passed])):
         return None
     written, read = _stores([rows]), _loads([rows])
-    theirs = _stores(second[: at + 1])
-    if {b.name for b, _ in written} & {b.name for b, _ in theirs} or {b.name for b, _ in read} & {b.name for b, _ in theirs}:
+    theirs = [*passed, blocks]
+    if {b.name for b, _ in (*written, *read)} & {b.name for b, _ in _stores(theirs)}:
         return None
-    step = size.const
-    for buffer, offset in _loads(second[: at + 1]):
-        for other, place in written:
-            if other is buffer and not _same_rows(place, rows, offset, blocks, inner, step):
+    for buffer, offset in _loads(theirs):
+        for stored, place in written:
+            if stored is buffer and not _same_rows(place, rows, offset, blocks, inner, size.const):
                 return None
     var = f"{rows.var}'"
-    moved = substitute(rows.body, {rows.var: Index.of(Poly(), {var: ONE, blocks.var: step})})
-    return [*second[:at], For(blocks.var, blocks.extent, [For(var, inner.extent, moved), *blocks.body]), *second[at + 1 :]]
+    moved = For(var, inner.extent, substitute(rows.body, {rows.var: Index.of(Poly(), {var: ONE, blocks.var: size.const})}))
+    body = [moved, *blocks.body] if rows_come_first else [*blocks.body, moved]
+    return [*before, For(blocks.var, blocks.extent, body), *after]
 
 
 def _block_of(s: For) -> For | None:

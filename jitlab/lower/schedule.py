@@ -32,7 +32,9 @@ from jitlab.ir.program import (
     walk,
     work,
 )
+from jitlab.ops.arithmetic import Add
 from jitlab.ops.base import Reduction
+from jitlab.ops.elementwise import Cast
 from jitlab.ops.linear import Product
 from jitlab.ops.reductions import Sum
 
