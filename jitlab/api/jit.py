@@ -67,7 +67,7 @@ class Jit(Explained):
         self.options = options
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._signature = Signature(python_function)
-        self._stages = Options(True if options.fullgraph else None, options.jit_level)
+        self._stages = Options(True if options.fullgraph else None, options.jit_level, options.exec_order, replays=True)
         self._last: CallTrace | None = None
         self._paths: dict[Any, list[Trace]] = {}  # of capture mode "trace"
         self._traces: dict[Any, list[CallTrace]] = {}
@@ -262,7 +262,7 @@ class Jit(Explained):
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
             raise self._refuse(key, reason_of(error)) from None
         with costs.spending():
-            trace.run = compile_trace(trace, self._stages)
+            trace.run = self._compiled(trace)
         self._count += 1
         trace.last_call = self._clock = self._clock + 1
         self.ledger.traced(trace, _with_origins(trace), costs, None, started)
@@ -388,7 +388,7 @@ class PathJit(Jit):
             known = Refusal(error.code, str(error)) if isinstance(error, NotReplayable) else reason_of(error)
             raise self._refuse(key, known) from None
         with costs.spending():
-            trace.run = compile_trace(trace, self._stages)
+            trace.run = self._compiled(trace)
         self._count += 1
         known_paths = self._paths.get(key)
         misfit = known_paths[-1].misfit(leaves) if known_paths else None

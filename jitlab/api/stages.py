@@ -11,7 +11,7 @@ from jitlab.capture import Trace
 from jitlab.cluster import cluster
 from jitlab.config import config
 from jitlab.ir import Graph
-from jitlab.passes import run_passes
+from jitlab.passes import order_operations, run_passes
 from jitlab.runtime import Executable
 from jitlab.runtime.dumps import dump_cluster
 
@@ -22,6 +22,8 @@ class Options:
 
     jit_compile: bool | None = None
     level: str = "O1"
+    exec_order: str = ""  # "bfs" or "dfs"; "": program order
+    replays: bool = False  # a call that fails is begun anew as Python: until then nothing of the caller's may have changed
 
 
 def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
@@ -37,6 +39,8 @@ def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], l
             )  # fmt: skip
 
     graph = run_passes(trace.graph, tell)
+    if options.exec_order:
+        graph = order_operations(graph, options.exec_order)
     clustering = cluster(
         graph, level=config.global_jit_level, min_size=config.min_cluster_size, max_size=config.max_cluster_size,
         jit_compile=options.jit_compile, function=trace.name,
@@ -53,4 +57,11 @@ def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], l
         clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes
     )  # fmt: skip
     trace.executable = executable
-    return executable.run_in_place if trace.writes else executable.run
+    if not trace.writes:
+        return executable.run
+    return _all_or_nothing(executable) if options.replays else executable.run_in_place
+
+
+def _all_or_nothing(executable: Executable) -> Callable[[Sequence[Any]], list[Any]]:
+    """Arguments are changed in place where nothing can fail, else when everything has been computed."""
+    return lambda inputs: executable.run(inputs) if executable.may_fail(inputs) else executable.run_in_place(inputs)

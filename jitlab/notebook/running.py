@@ -124,7 +124,7 @@ class Runner:
     ) -> None:  # fmt: skip
         """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
         comparison = Comparison() if options.compare else None
-        settings = Options(jit_compile=True if options.strict else None, level=options.level)
+        settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
         if show is None:
             show = display_value if options.output == "" else sys.displayhook

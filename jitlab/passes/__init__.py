@@ -1,6 +1,7 @@
 """Graph to graph: the passes that every captured graph goes through, in order, and the gradient."""
 
 from .gradient import gradients, sum_to_shape
+from .order import order_operations
 from .pipeline import PASSES, run_passes
 
-__all__ = ["PASSES", "gradients", "run_passes", "sum_to_shape"]
+__all__ = ["PASSES", "gradients", "order_operations", "run_passes", "sum_to_shape"]

@@ -82,6 +82,7 @@ class Executable:
         self._variants: dict[Key, Variant] = {}
         self._lowerings: dict[Key, Lowered] = {}
         self._planned = False
+        self._may_fail: bool | None = None
         self._lock = threading.Lock()
         self._last_use = _last_uses(clustering)
         self.costs = costs.Costs()
@@ -131,6 +132,15 @@ class Executable:
         The written arguments can be written and share no memory with other arguments: the caller has seen to that.
         """
         return self._run(arguments, True)
+
+    def may_fail(self, arguments: Sequence[Any]) -> bool:
+        """Can data make it fail? Where NumPy runs an operation, or a kernel checks indices, it can."""
+        if not self._planned:
+            self.prepare(arguments, True)
+        if self._may_fail is None:
+            checks = any(lowered.program.errors for lowered in self._lowerings.values())
+            self._may_fail = checks or any(not isinstance(step, Cluster) for step in self.clustering.steps)
+        return self._may_fail
 
     def _run(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
         if not self._planned:

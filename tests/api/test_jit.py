@@ -306,6 +306,25 @@ def test_an_error_half_way_leaves_what_python_would_have_left():
     assert found[0][:2] == found[1][:2] == ([5.0, 6.0, 0.0, 0.0], ["before"])
 
 
+def test_an_error_half_way_of_an_in_place_program_leaves_what_python_would_have_left():
+    """D15"""
+
+    def program(a, i):
+        a += 1
+        b = a[i]
+        a *= 10
+        return b
+
+    found = []
+    for run in (program, jl.jit(program)):
+        a = np.zeros(4)
+        run(a, np.array([1, 2]))
+        with pytest.raises(IndexError) as caught:
+            run(a, np.array([1, 99]))
+        found.append((a.tolist(), str(caught.value), caught.traceback[-1].lineno))
+    assert found[0] == found[1]
+
+
 def test_random_numbers_are_drawn_as_numpy_draws_them():
     def program(rng, x):
         return x + rng.standard_normal(5)
