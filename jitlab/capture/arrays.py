@@ -110,6 +110,11 @@ class Arrays(Loops):
     strict_name = "jit_compile=True"  # what a person calls it
     wants_bools = True  # a number is no condition where a traced value decides (semantics §4.3)
     rolls = True  # loops become Loops where they can
+    why_unrolled = ""  # the reason of the last loop that was not rolled
+    tracers: tuple[Any, ...] = ()  # the loops that are being traced, innermost last
+    loose_shapes: frozenset[str] = frozenset()  # names whose shapes `set_loop_options` lets change
+    half_defined: dict[str, Any] | None = None  # names that one side of an `if` in a loop alone gives: their forms and types
+    only_rolled = False  # loops of the program itself that cannot be rolled are not captured
 
     def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
         self.name = name
@@ -118,10 +123,6 @@ class Arrays(Loops):
         self.graph = self.root = Graph(name)  # the first changes while a body is traced
         self.blocks: list[Block] = []  # the bodies that are being traced, innermost last
         self.effects = Effects()
-        self.why_unrolled = ""  # the reason of the last loop that was not rolled
-        self.tracers: list[Any] = []  # the loops that are being traced, innermost last
-        self.loose_shapes: set[str] = set()  # names whose shapes `set_loop_options` lets change
-        self.half_defined: dict[str, Any] = {}  # names that one side of an `if` alone gives: their forms and types
         self.inputs: list[Input] = []
         self.captured: dict[int, Input] = {}  # id of a real array -> its input
         self.met_again: list[Input] = []  # arguments that a name gave, too

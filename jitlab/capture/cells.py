@@ -25,6 +25,7 @@ import numpy as np
 from jitlab import events
 from jitlab.errors import CaptureError, InvalidArgumentError, JitlabError
 from jitlab.ir import Source, interpret, is_operation
+from jitlab.ops import control
 
 from .changes import Change, changes, distance
 from .draws import random_state, set_random_state
@@ -196,6 +197,9 @@ class _Run:
         if statement.header and not self.may_work(statement.node):
             exec(statement.plain(), self.namespace)
             return 1
+        if statement.is_loop and (self.is_watched or statement.otherwise is not None):
+            self.block(self.program.host_loop(statement))
+            return 1
         if self.is_watched:
             return self.alone(segment, at, "errstate", "np.errstate asks NumPy to tell of floating-point errors")
         if statement.plain_reason is not None and not self.take_apart(segment, at):
@@ -207,6 +211,9 @@ class _Run:
             if gathered is not None:
                 return self.perform(trace, *gathered, segment, at)
         made, reason = self.capture(segment, at)
+        if made is None and statement.is_loop:
+            self.block(self.program.host_loop(statement))
+            return 1
         if made is None:
             statement = segment.statements[at]
             statement.failures += 1
@@ -393,14 +400,18 @@ class _Run:
                 statement = segment.statements[at + length]
                 if statement.plain_reason is not None and self.take_apart(segment, at + length, capture.assigned):
                     continue
-                if statement.plain_reason is not None or (
+                if statement.otherwise is not None or statement.plain_reason is not None or (
                     statement.header and not self.may_work(statement.node, capture.assigned)
                 ):
                     break
                 marked = capture.mark_statement()
                 capture.made_now.clear()
                 try:
+                    count = len(capture.graph.nodes)
+                    capture.only_rolled = statement.is_loop
                     exec(statement.converted(), {HOOK: HOOKS, "__builtins__": builtins}, names)
+                    if statement.is_loop and not any(isinstance(n.op, control.Loop) for n in capture.graph.nodes[count:]):
+                        raise EndPiece("value", "its iterations are Python's")
                     for name, value in capture.assigned.items():
                         if marked[1][0].get(name, MISSING) is not value:
                             CellStructure(capture).of(value)  # what can't be given back ends the piece before it

@@ -26,6 +26,8 @@ from .liveness import Life, lives
 HOOK = "__jl__"
 #: The names of what conversion adds begin with this.
 ADDED = "__jl_"
+#: The function that a loop of a cell is.
+LOOP = f"{ADDED}loop"
 #: Functions that look at the frame they are called in: where one is called, control flow stays as it stands.
 _LOOK_AT_FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec"})
 

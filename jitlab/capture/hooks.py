@@ -25,6 +25,7 @@ from .convert import converted
 from .draws import draw
 from .facts import CREATION, WORLD
 from .host import is_numpy
+from .leaves import UNDEFINED
 from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .positions import is_converted, is_user_file
@@ -106,7 +107,20 @@ class Hooks:
         return conditions.place(capture, owner) if capture.blocks else capture.place(owner)
 
     # ---- control flow: what Python does, unless a test or an iterable is traced
-    BREAK, CONTINUE = BREAK, CONTINUE
+    BREAK, CONTINUE, MISSING = BREAK, CONTINUE, UNDEFINED
+
+    def loop(self, function: Callable[..., Any], names: Names) -> None:
+        """A loop of a cell, whose names are the variables of `function`."""
+        capture = current_capture()
+        assert capture is not None, "a statement of a cell runs outside its capture"
+        before = {name: capture.variable(name) for name in names}
+        for name, getter in zip(names, run(function, *before.values()), strict=True):
+            try:
+                value = getter()
+            except NameError:
+                value = UNDEFINED
+            if value is not before[name]:
+                capture.bind(name, value)
 
     def returned(self, value: Any) -> Returned:
         return Returned(value)

@@ -12,6 +12,7 @@ from jitlab.ir import TRACED_DTYPES, ArrayType, Moving, Node, Symbolic, same_ext
 from jitlab.ops.build import as_node, cast, constant, weak
 from jitlab.ops.views import Reshape
 
+from .number import Number
 from .tensor import Cell, Tensor
 from .tensor_array import TensorArray
 
@@ -50,6 +51,8 @@ def is_leaf(value: Any) -> bool:
     """An array or a number."""
     if isinstance(value, (Tensor, Symbolic, bool, int, float, complex)):
         return True
+    if isinstance(value, Number):
+        return type(value.value) in _KINDS
     return isinstance(value, np.generic) and value.dtype in TRACED_DTYPES
 
 
@@ -61,6 +64,8 @@ def leaf_type(value: Any) -> LeafType:
         return LeafType(ArrayType((), np.dtype("i8")), int, True)
     if isinstance(value, np.generic):
         return LeafType(ArrayType((), value.dtype), None, True)
+    if isinstance(value, Number):
+        value = value.value
     kind = next(k for k in (bool, int, float, complex) if isinstance(value, k))
     return LeafType(ArrayType((), np.dtype(_KINDS[kind])), kind, True)
 
@@ -71,6 +76,8 @@ def leaf_node(value: Any) -> Node:
         return value.node()
     if isinstance(value, Symbolic):
         return as_node(value.extent)
+    if isinstance(value, Number):
+        return value.capture.number_node(value, leaf_type(value).dtype).node()
     return constant(np.asarray(value, leaf_type(value).dtype))
 
 

@@ -150,7 +150,8 @@ class LoopTracer:
                     self.variables.restore(self.before)
                 return self.emit(*found)
         finally:
-            half_defined.update(capture.half_defined)
+            if half_defined is not None:
+                half_defined.update(capture.half_defined or {})
             capture.half_defined = half_defined
         raise self.refusal("type", f"the types of what the loop carries did not settle in {MOST_RUNS} tracings of its body")
 
@@ -179,7 +180,7 @@ class LoopTracer:
             with block(capture, "body", attempt=not self.must) as made:
                 self.bind(made, bound)
                 self.bound = bound
-                capture.tracers.append(self)
+                capture.tracers = (*capture.tracers, self)
                 outcome = left(self.body) if self.element is None else left(self.body, self.element(index))
                 side = Side(made, outcome, self.variables.values(self.names.assigned))
                 self.check_aliases(made, side, bound)
@@ -193,8 +194,7 @@ class LoopTracer:
                 self.settle(name, side)
             test = self.trace_test(stop is not None) if self.test is not None or stop is not None else None
         finally:
-            while self in capture.tracers:
-                capture.tracers.pop()
+            capture.tracers = tuple(tracer for tracer in capture.tracers if tracer is not self)
             capture.leave_loop()
         return side, changed, bound, stop, test
 
@@ -242,7 +242,7 @@ class LoopTracer:
     def changed(self, side: Side, bound: Bound) -> list[str]:
         """The names that the loop gives or carries."""
         result = []
-        for name, (form, kinds) in self.capture.half_defined.items():
+        for name, (form, kinds) in (self.capture.half_defined or {}).items():
             if name in self.names.reads and name not in bound and self.before.get(name) is UNDEFINED:
                 self.carried[name] = Carried(form, kinds, None)
                 raise Again
@@ -604,7 +604,7 @@ def set_options(capture: Capture, most: Any, loose: Sequence[Any]) -> None:
         leaves: list[Any] = []
         taken_apart(tracer.variables.get(name), leaves)
         if any(leaf is value for leaf in leaves for value in loose):
-            capture.loose_shapes.add(name)
+            capture.loose_shapes |= {name}
 
 
 def capture_wants(capture: Capture, kinds: Sequence[LeafType]) -> bool:

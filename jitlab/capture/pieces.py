@@ -18,11 +18,12 @@ from jitlab.ops.base import Unsupported
 from .arrays import Input, current
 from .changes import Leaf
 from .facts import ReflectedUfunc, is_foreign
-from .flow import HOOK
+from .flow import HOOK, LOOP
 from .gathering import Constants, Moving, Place, Read, gather_function
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
 from .indices import has_number, index_code, index_now, index_text
+from .leaves import UNDEFINED
 from .number import Number, derived
 from .positions import here, is_converted, is_user_file
 from .purity import BY_VALUE, HAS_EFFECTS, ITERABLES, PLAIN_OPERANDS, assigns_outside, has_python_operators, is_pure
@@ -177,6 +178,15 @@ class CellCapture(Capture):
         if hasattr(builtins, name):
             return getattr(builtins, name)
         raise NameError(f"name {name!r} is not defined")
+
+    def variable(self, name: str) -> Any:
+        """What a name of the cell holds that a loop binds; UNDEFINED for nothing."""
+        return self.lookup(name) if name in self.assigned or name in self.namespace else UNDEFINED
+
+    def bind(self, name: str, value: Any) -> None:
+        if value is UNDEFINED:
+            raise EndPiece("effect", f"it deletes {name}")
+        self.assigned[name] = value
 
     def load_name(self, value: Any, name: str) -> Any:
         function = self.functions[-1] if self.functions else None
@@ -541,10 +551,13 @@ class Names(MutableMapping[str, Any]):
 
     def __init__(self, capture: CellCapture) -> None:
         self.capture = capture
+        self.loop: Any = None
 
     def __getitem__(self, name: str) -> Any:
         if name == HOOK:
             return HOOKS
+        if name == LOOP and self.loop is not None:
+            return self.loop
         capture = self.capture
         if not capture.is_open:  # a traceback is shown
             return capture.assigned[name] if name in capture.assigned else capture.namespace[name]
@@ -554,7 +567,10 @@ class Names(MutableMapping[str, Any]):
             raise KeyError(name) from None  # what a mapping raises; Python makes a NameError of it
 
     def __setitem__(self, name: str, value: Any) -> None:
-        self.capture.assigned[name] = value
+        if name == LOOP:  # a function that conversion added
+            self.loop = value
+        else:
+            self.capture.assigned[name] = value
 
     def __delitem__(self, name: str) -> None:
         raise EndPiece("effect", f"it deletes {name}")

@@ -124,7 +124,7 @@ def cell_traceback(whole: TracebackType | None) -> TracebackType | None:
 
 def user_traceback(error: BaseException) -> TracebackType | None:
     """The traceback of an error without our own frames; whole when it has no others and may be our fault."""
-    frames = []
+    frames: list[TracebackType] = []
     traceback = error.__traceback__
     while traceback is not None:
         code = traceback.tb_frame.f_code

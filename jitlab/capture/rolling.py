@@ -45,6 +45,7 @@ def while_(test: Callable[[], Any], body: Body, orelse: Body | None, names: Name
         if not value:
             break
         turns += 1
+        _check_unrolling()
         outcome, staged = _turn(body, names, lambda: _staged_while(test, body, orelse, names))
         if staged is not None:
             return staged[0]
@@ -97,6 +98,7 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
     capture = capture_of()
     iterable = tensor_of(iterable)
     variables = Variables(body, orelse)
+    code, text = "value", "its iterations are Python's"
     found = _rolled(capture, iterable, FEW_LOOPS if _has_loops(body.__code__) else FEW)
     if found is not None:
         has_numbers = not isinstance(iterable, (SymbolicRange, TracedRange))
@@ -126,6 +128,7 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
         capture.effects.back_to(done)
         variables.restore(before)
         _tell(capture, 0 if found.count is None else int(found.count), code, text)
+    _check_unrolling(code, text)
     items = iterable if isinstance(iterable, (Tensor, Counted, Counting, str)) else capture.iterate(iterable)
     outcome = _unrolled(capture, iter(items), body, names, variables)
     if isinstance(outcome, Mixed):
@@ -186,6 +189,15 @@ def _unrolled(
         gone = Mixed(outcome.broke, outcome.returned, False, outcome.value, outcome.lacking)
         return follow(gone, lambda: _unrolled(capture, items, body, names, variables), names.assigned, wanted, variables)
     return None
+
+
+def _check_unrolling(code: str = "value", text: str = "its iterations are Python's") -> None:
+    """A loop of a cell that does not become a node is Python's, around captured blocks."""
+    from .state import current_capture
+
+    capture = current_capture()
+    if capture is not None and capture.only_rolled and not capture.functions and not capture.blocks:
+        raise NotRolled(code, text)
 
 
 def _marked(capture: Capture) -> Any:

@@ -252,7 +252,8 @@ def half_defined(joint: Joint, name: str, number: int, bind: Callable[[Any], Non
     if name not in side.forms:
         with again(joint.capture, side.block):
             side.keep(name, side.values[name])
-    joint.capture.half_defined[name] = side.forms[name], [leaf_type(leaf) for leaf in side.leaves[name]]
+    if joint.capture.half_defined is not None:
+        joint.capture.half_defined[name] = side.forms[name], [leaf_type(leaf) for leaf in side.leaves[name]]
     other.forms[name] = side.forms[name]
     other.leaves[name], other.nodes[name] = [], []
     for leaf in side.leaves[name]:

@@ -149,6 +149,14 @@ class Capture(Arrays):
     def lookup(self, name: str) -> Any:
         raise NameError(f"name {name!r} is not defined")
 
+    def variable(self, name: str) -> Any:
+        """What a name of a cell holds that a loop binds."""
+        raise NameError(f"name {name!r} is not defined")
+
+    def bind(self, name: str, value: Any) -> None:
+        """A loop of a cell has bound a name."""
+        raise NameError(f"name {name!r} is not defined")
+
     def made(self, container: Any) -> Any:
         """The program made a list, dict or set."""
         return container

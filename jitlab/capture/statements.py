@@ -13,7 +13,7 @@ from typing import Any
 from jitlab.ir import Source
 
 from .convert import Converter
-from .flow import HOOK
+from .flow import ADDED, HOOK, LOOP, bound_names, looks_at_frames, may_jump
 from .pieces import Namespace, PieceTrace
 from .positions import register, register_wrapper
 from .splitting import FRAME_CALLS, Group, Step, may_work, new_name, split
@@ -36,16 +36,41 @@ class CellConverter(Converter):
     """Converts a statement of a cell: every name that is not local to a function inside it is looked up by the capture."""
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        if not isinstance(node.ctx, ast.Load) or node.id == HOOK or self._is_local(node.id):
+        if not isinstance(node.ctx, ast.Load) or node.id.startswith(ADDED) or self._is_local(node.id):
             return node
         return self.hook("lookup", node, ast.Constant(node.id))
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        if isinstance(node.target, ast.Name):
+        if isinstance(node.target, ast.Name) and not self._is_local(node.target.id):
             load = self.visit(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
             value = self.hook("augmented", node, ast.Constant(type(node.op).__name__), load, self.visit(node.value))
             return ast.copy_location(ast.Assign([node.target], value), node)
         return super().visit_AugAssign(node)
+
+
+    def loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
+        """A loop as a function: the names that it binds are its variables, taken from the cell and given back to it."""
+        names = sorted(bound_names([node])[0])
+        head = node.iter if isinstance(node, ast.For) else node.test
+        first = "".join(f"    if {name} is {HOOK}.MISSING: del {name}\n" for name in names)
+        getters = "".join(f"lambda: {name}, " for name in names)
+        text = f"def {LOOP}({', '.join(names)}):\n    pass\n{first}    return ({getters})\n"
+        function, call = ast.parse(f"{text}{HOOK}.loop({LOOP}, {tuple(names)!r})").body
+        for part in (*ast.walk(function), *ast.walk(call)):
+            if "lineno" in part._attributes:
+                ast.copy_location(part, head)
+        assert isinstance(function, ast.FunctionDef)
+        _, *unbound, result = function.body
+        function.body = [node]
+        bound = frozenset(names)
+        self.wanted = bound
+        self.scopes.append(bound)
+        self.outward.append(frozenset())
+        self.flowing(function, bound, frozenset(), frozenset())
+        self.outward.pop()
+        self.scopes.pop()
+        function.body = [*unbound, *function.body, result]
+        return [function, call]
 
 
 # ---- programs
@@ -65,6 +90,8 @@ class Statement:
         self.is_display = shows and isinstance(node, ast.Expr)
         self.group = group
         self.step: Step | None = None
+        self.otherwise: Block | None = None  # of a loop: as it runs when it is not captured whole
+        self.is_loop = False
         self.is_whole = False  # it has been tried to take it apart, or it can't be
         self.header = ""  # the name of a test or an iterable that this computes
         self.waits = waits(node)
@@ -150,7 +177,8 @@ class Statement:
     def converted(self) -> types.CodeType:
         if self._converted is None:
             node = copy.deepcopy(self._displayed(self.node) if self.is_display else self.node)
-            body = CellConverter().block([node])
+            converter = CellConverter()
+            body = converter.loop(node) if isinstance(node, (ast.For, ast.While)) else converter.block([node])
             module = ast.fix_missing_locations(ast.Module(body, []))
             self._converted = compile(module, self.filename, "exec", dont_inherit=True)
             register(self._converted)
@@ -284,12 +312,35 @@ class CellProgram:
             shows = shown == "all" or (
                 node is body[-1] and (shown == "last" or (shown == "last_expr" and isinstance(node, ast.Expr)))
             )
-            step = None if waits(node) or (top and not self._compiles(node)) else self._control(node, block, shows)
+            compiles = not waits(node) and not (top and not self._compiles(node))
+            if compiles and not shows and isinstance(node, (ast.For, ast.While)) and may_roll(node):
+                _last_segment(block).statements.append(self._loop(node))
+                continue
+            step = self._control(node, block, shows) if compiles else None
             if step is None:
                 _last_segment(block).statements.append(Statement(node, self.filename, shows, self.compiler))
             else:
                 block.append(step)
         return block
+
+    def _loop(self, node: ast.For | ast.While) -> Statement:
+        """A loop that may be captured whole; otherwise it is Python's, around captured blocks."""
+        statement = Statement(node, self.filename, False, self.compiler)
+        statement.is_loop, statement.plain_reason, statement.is_whole = True, None, True
+        return statement
+
+    def host_loop(self, statement: Statement) -> Block:
+        """A loop that is not captured whole."""
+        if statement.otherwise is None:
+            node = copy.deepcopy(statement.node)
+            block: Block = []
+            statement.otherwise = block
+            step = self._control(node, block, False)
+            if step is not None:
+                block.append(step)
+            else:
+                _last_segment(block).statements.append(Statement(node, self.filename, False, self.compiler))
+        return statement.otherwise
 
     def _compiles(self, node: ast.stmt) -> bool:
         """Python refuses `break` outside a loop and the like when it compiles, and then so do we."""
@@ -387,6 +438,15 @@ def _last_segment(block: Block) -> Segment:
         block.append(Segment([]))
     assert isinstance(block[-1], Segment)
     return block[-1]
+
+
+def may_roll(node: ast.For | ast.While) -> bool:
+    """May a loop of a cell become one node? Nothing in it is known beforehand to be Python's."""
+    never = (
+        ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
+        ast.Delete, ast.Try, ast.With, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Match, ast.Raise,
+    )  # fmt: skip
+    return not may_jump(node) and not looks_at_frames([node]) and not any(isinstance(part, never) for part in ast.walk(node))
 
 
 def _jumps_out(body: list[ast.stmt]) -> bool:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from same import assert_same
 from test_control_flow import as_numpy
 
 import jitlab as jl
@@ -254,3 +255,33 @@ def test_loops_are_unrolled_where_gradients_are_taken(op_by_op):
         return x.sum()
 
     np.testing.assert_allclose(jl.function(jl.grad(f))(np.ones(3)), np.full(3, 1.1**20))
+
+
+CELLS = {
+    "sum": "s = 0.0\nfor i in range(30):\n    s += v[i]\nt = s * 2",
+    "recurrence": "for i in range(1, 30):\n    v[i] = v[i - 1] * 0.5 + v[i]\ny = v.sum()",
+    "nest": "for i in range(30):\n    for j in range(30):\n        v[i] += v[j] * 0.01",
+    "while": "k = 0\nwhile v[k] < 7:\n    k += 1",
+    "last values": "n = 25\nfor i in range(n):\n    v[i] *= 2\n    w = v[i] + 1",
+}
+
+
+@pytest.mark.parametrize("source", CELLS.values(), ids=CELLS)
+def test_a_loop_of_a_cell_is_rolled_whole(source):
+    from jitlab.capture.cells import run_cell
+
+    mine, theirs = {"np": np, "v": np.arange(30.0)}, {"np": np, "v": np.arange(30.0)}
+    result = run_cell(source, mine, "<rolled>")
+    exec(source, theirs)
+    assert [node.op.name for trace in result.traces for node in trace.graph.nodes].count("While") == 1
+    assert set(mine) == set(theirs)
+    for name in set(theirs) - {"np", "__builtins__"}:
+        assert_same(mine[name], theirs[name])
+
+
+def test_a_loop_of_a_cell_with_effects_is_pythons(capsys):
+    from jitlab.capture.cells import run_cell
+
+    names = {"np": np, "v": np.arange(20.0)}
+    run_cell("for i in range(20):\n    v[i] = v[i] + 1\n    print(i)", names, "<printed>")
+    assert capsys.readouterr().out == "".join(f"{i}\n" for i in range(20)) and names["v"].sum() == 210
