@@ -49,8 +49,10 @@ def write_define(writer: BlockWriter, node: Node) -> list[Statement]:
     """A number found at run time becomes a symbol, for what follows."""
     value = writer.reader().read(node.inputs[0], ())
     symbol = writer.sizes.name_of(node.op.symbol)
-    writer.values[node] = IndexValue(Index(Poly.symbol(symbol)))
-    return [Define(symbol, value, node.sources)]
+    number = writer.values[node] = IndexValue(Index(Poly.symbol(symbol)))
+    kept = writer.buffers.get(node)  # the number itself is a result
+    stored = [] if kept is None else [Store(kept, Index(), number, node.sources)]
+    return [Define(symbol, value, node.sources), *stored]
 
 
 def write_loop(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) -> list[Statement]:
