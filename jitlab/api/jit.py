@@ -35,6 +35,7 @@ from jitlab.capture import (
     key_of,
     leaves_of,
     random_state,
+    read_bytecode,
     reason_of,
     record_call,
     record_path,
@@ -80,6 +81,8 @@ class Jit(Explained):
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self.ledger = Ledger(self._code_function(), self.name, str(options), kind="jit")
         functools.update_wrapper(self, python_function)
+        if options.capture_mode == "bytecode":
+            read_bytecode(self._code_function())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()

@@ -1,6 +1,7 @@
 """From unmodified Python and NumPy to a Graph: converted source, Tensors, signatures, traces, cells."""
 
 from .bodies import Body, Telling, body_of, run_body
+from .bytecode import read_bytecode
 from .calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
 from .changes import Change, Leaf, changes, distance, leaves_of
 from .convert import find_definition
@@ -46,6 +47,7 @@ __all__ = [
     "key_of",
     "leaves_of",
     "random_state",
+    "read_bytecode",
     "reason_of",
     "record_call",
     "record_path",

@@ -127,9 +127,20 @@ def _inner_code(module: types.CodeType, name: str, line: int) -> types.CodeType 
     return None
 
 
+_adopted: dict[int, tuple[types.CodeType, ast.FunctionDef]] = {}
+
+
+def adopt(function: types.FunctionType, definition: ast.FunctionDef) -> None:
+    """From now on this is the definition of a function whose source cannot be read."""
+    _adopted[id(function.__code__)] = function.__code__, definition
+    _codes.pop(id(function.__code__), None)
+
+
 def find_definition(function: types.FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]] | None:
     """The function's definition in its file (positions are the file's), and the classes around it."""
     code = function.__code__
+    if id(code) in _adopted:
+        return _adopted[id(code)][1], ()
     lines = linecache.getlines(code.co_filename, function.__globals__)
     tree = _parse(code.co_filename, lines) if lines else None
     if tree is None:
