@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import inspect
 import threading
@@ -50,6 +51,7 @@ from jitlab.capture import (
 from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.ir import Source
+from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
 
 from .explaining import Explained, Found
 from .jit_options import JitOptions, check_backend, checked
@@ -58,6 +60,8 @@ from .stages import Options, compile_trace
 
 #: Attempts to record a signature after which its calls are not recorded any more: they change more often than they repeat.
 MOST_TRACES = 16
+#: A trace that was called so often gets a C function of its own.
+WARM_CALLS = 5
 
 
 class Jit(Explained):
@@ -186,6 +190,8 @@ class Jit(Explained):
         states = [(generator, random_state(generator)) for generator in trace.generators]
         started = time.perf_counter_ns() if events.active() else 0
         trace.costs.called()
+        if trace.costs.calls == WARM_CALLS:
+            _warm_up(trace)
         refusal: Exception | None = None
         try:
             result = trace.answer(values, inputs, numbers)
@@ -403,6 +409,28 @@ class PathJit(Jit):
             self._paths[where].remove(oldest)
             self.ledger.evicted(oldest)
         return trace
+
+
+def _warm_up(trace: CallTrace) -> None:
+    """From now on a C function runs the trace's machine code, where that can be (design D17); the guards stay Python's."""
+    executable, run = trace.executable, trace.run
+    if trace.writes or executable is None or run is None or not layout_is_known():
+        return
+    made = executable.warm(list, [not node.shape for node in executable.graph.outputs])
+    if made is None:
+        return
+    warm, codes = made
+    entry, keep = make_entry(warm, events.busy.word, ctypes.c_int64(0), lambda *inputs: run(inputs), trace.name)
+    scalars = [n for n, input in enumerate(trace.inputs) if not input.is_array]
+
+    def run_warm(inputs: Sequence[Any], keep: Any = (keep, codes)) -> list[Any]:
+        if scalars:
+            inputs = list(inputs)
+            for n in scalars:
+                inputs[n] = np.asarray(inputs[n])
+        return entry(*inputs)  # type: ignore[no-any-return]
+
+    trace.run = run_warm
 
 
 class _Refused(Exception):

@@ -138,6 +138,8 @@ def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentErro
         hint=(
             "leave --strict away: this operation then runs on NumPy between compiled parts; or take it out of this cell"
             if mode == "--strict"
+            else "fullgraph=False runs this operation on NumPy between compiled parts, or take it out of the function"
+            if mode == "fullgraph=True"
             else "jit_compile=None runs this operation on NumPy between compiled parts, or take it out of the function"
         ),
     )

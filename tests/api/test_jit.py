@@ -498,7 +498,26 @@ def test_mode_trace_records_each_signature():
     assert f.experimental_get_tracing_count() == 2
 
 
-# ---- speed
+# ---- warm calls
+
+
+def test_warm_calls_give_what_the_first_ones_gave():
+    """Design D17: the C function behind a trace that is called often takes floats and scalars, too."""
+
+    def program(x, y, rate):
+        z = np.tanh(x + rate * y)
+        return z, z.sum(), rate * 2
+
+    f = jl.jit(program)
+    y = np.arange(5.0)
+    for n in range(20):
+        found, expected = f(x, y, n / 7), program(x, y, n / 7)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-12)
+        assert type(found[1]) is np.float64 and found[2] == expected[2]
+    np.testing.assert_allclose(f(x[::-1], y, 0.5)[0], program(x[::-1], y, 0.5)[0], rtol=1e-12)
+    assert f.experimental_get_tracing_count() == 1
+
 
 
 def test_no_warning_from_ordinary_programs():
