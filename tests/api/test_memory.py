@@ -66,11 +66,11 @@ def test_new_types_leak_nothing_once_the_limit_is_reached(function, call, reduce
     counted = [Trace, Executable, Compiled, Loaded, Tensor, Graph, ConcreteFunction, Recording]
     before = {kind: alive(kind) for kind in counted}
     tracemalloc.start()
-    for n in range(25, 45):
+    for n in range(25, 85):  # until all that is kept a while has been replaced while it is watched
         call(f, n)
     gc.collect()
     start, _ = tracemalloc.get_traced_memory()
-    for n in range(45, 90):
+    for n in range(85, 130):
         call(f, n)
     gc.collect()
     end, _ = tracemalloc.get_traced_memory()
