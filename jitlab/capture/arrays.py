@@ -129,6 +129,7 @@ class Arrays(Loops):
         self.values: dict[Node, Any] = {}  # what host operations needed to be known at capture
         self.guards: list[ValueGuard] = []
         self.journal: list[tuple[Cell, Node, dict[Any, Node], bool]] = []  # writes, for rollback
+        self.reshaped: list[tuple[Tensor, Any, tuple[int, ...]]] = []  # assignments to .shape, for rollback
         self.read_log: list[tuple[Cell, Any]] = []  # views that were made, for rollback
         self.used: dict[int, Source] = {}  # id of an input -> where it was used first
         self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory

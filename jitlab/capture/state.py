@@ -50,6 +50,7 @@ class Mark:
     scope_count: int
     bounds: State
     loops: int
+    reshaped: int
 
 
 class Capture(Arrays):
@@ -210,7 +211,7 @@ class Capture(Arrays):
         graph = self.graph
         return Mark(
             len(graph.nodes), len(self.inputs), len(self.journal), len(self.read_log), len(self.guards), dict(graph._names),
-            list(graph.scopes), graph.scope_count, self.bounds.state(), len(self.loops),
+            list(graph.scopes), graph.scope_count, self.bounds.state(), len(self.loops), len(self.reshaped),
         )  # fmt: skip
 
     def rollback(self, mark: Mark) -> None:
@@ -220,6 +221,9 @@ class Capture(Arrays):
             cell.node, cell.reads, cell.written = node, reads, written
         for cell, path in self.read_log[mark.read_log :]:
             cell.reads.pop(path, None)
+        for tensor, path, shape in reversed(self.reshaped[mark.reshaped :]):
+            tensor._path, tensor._shape = path, shape
+        del self.reshaped[mark.reshaped :]
         del self.journal[mark.journal :], self.read_log[mark.read_log :], self.guards[mark.guards :]
         gone = set(graph.nodes[mark.nodes :])
         del graph.nodes[mark.nodes :]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.errors import CaptureError, InaccessibleTensorError, OutOfScopeError, ValueOfTracedArrayError
-from jitlab.ir import ArrayType, Moving, Node, Source, plain, positions, same_shape
+from jitlab.ir import ArrayType, Moving, Node, NotRolled, Source, plain, positions, same_shape
 from jitlab.ops.views import Reshape, Update, View, compose, identity_map
 
 from .facts import is_foreign
@@ -119,9 +119,24 @@ class Tensor:
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        raise CaptureError(
-            "assigning to an array's shape cannot be captured", where=describe(here()), hint="x = x.reshape(...)"
-        )
+        """The same array object under another shape; its views and the arrays it is a view of keep theirs."""
+        capture, cell = self.capture, self._cell
+        if self.is_scalar:
+            raise AttributeError("attribute 'shape' of 'numpy.generic' objects is not writable")
+        if cell.input is not None and cell.input.tensor is self:
+            raise CaptureError(
+                "assigning to the shape of the caller's own array cannot be captured", where=describe(here()),
+                why="it would change an object outside of the recording", hint="x = x.reshape(...)",
+            )  # fmt: skip
+        if getattr(capture.graph, "outer", None) is not None:
+            raise NotRolled("kind", "an array gets another shape in it")
+        other = self.reshape(shape)
+        if other._cell is not cell:
+            raise AttributeError(
+                "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
+            )
+        capture.reshaped.append((self, self._path, self._shape))
+        self._path, self._shape = other._path, other._shape
 
     @property
     def weak(self) -> Any:
@@ -248,7 +263,7 @@ class Tensor:
         return self.capture.attribute(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in Tensor.__slots__:
+        if name in Tensor.__slots__ or name == "shape":
             object.__setattr__(self, name, value)
         else:
             self.capture.set_attribute(self, name, value)

@@ -251,7 +251,8 @@ def uninitialised(
 ) -> Node:
     """`np.ndarray(shape, dtype)`: what `np.empty` gives."""
     refuse(buffer=buffer, strides=strides)
-    return filled_rule(0)(shape, dtype, "C" if order is None else order)
+    refuse(order="C" if order is None else order)
+    return fill(as_shape(shape), 0, FLOAT64 if dtype is None else as_dtype(dtype))
 
 
 def filled_like_rule(value: int) -> Rule:

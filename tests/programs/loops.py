@@ -92,7 +92,7 @@ def conjugate_gradient(a, b, tolerance):
     r = b - a @ x
     p = r.copy()
     rs = r @ r
-    for i in range(b.shape[0]):
+    for i in range(b.shape[0]):  # noqa: B007
         ap = a @ p
         alpha = rs / (p @ ap)
         x += alpha * p
@@ -345,11 +345,11 @@ def permuted(x, order):
     return out
 
 
-def triangular_solve_many(l, b):
+def triangular_solve_many(lower, b):
     x = np.zeros_like(b)
     for k in range(b.shape[1]):
         for i in range(b.shape[0]):
-            x[i, k] = (b[i, k] - np.dot(l[i, :i], x[:i, k])) / l[i, i]
+            x[i, k] = (b[i, k] - np.dot(lower[i, :i], x[:i, k])) / lower[i, i]
     return x
 
 
