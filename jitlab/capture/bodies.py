@@ -59,7 +59,13 @@ class BodyCapture(CallCapture):
 
     def __init__(self, program: Body, frame: Frame, *, strict: bool, static: bool) -> None:
         super().__init__(program.name, strict=strict, static=static)
-        self.frame = frame
+        self.program, self.frame = program, frame
+
+    def load_name(self, value: Any, name: str) -> Any:
+        """A name that is not local to a statement: one of the body's own is not looked up among the globals."""
+        if self.functions[-1:] == [self.program.function] and name in self.program.locals:
+            return value
+        return super().load_name(value, name)
 
     def local(self, name: str) -> Any:
         """A local name's value inside the capture, MISSING when it has none."""

@@ -26,6 +26,7 @@ from .gathering import Place, Read
 from .hooks import call_user
 from .number import Number
 from .pieces import CellCapture, CellStructure, EndPiece, PieceTrace, finish_piece
+from .rolling import FEW
 from .statements import RESULT, is_scope
 from .tensor import Tensor
 from .trace import Build
@@ -74,6 +75,11 @@ class CallCapture(CellCapture):
             trace.origins = dict(self.origins)
             trace.is_bare = structure.is_bare and not structure.slots
             trace.build = trace.outputs[0][1]
+
+    def loop_refused(self, count: int, code: str, text: str) -> None:
+        """A long one is Python's, around its body, which is captured once (design D5): the call goes in pieces."""
+        if count > FEW and not self.strict and not self.blocks:
+            raise EndPiece(code, f"a loop of {count} iterations cannot be rolled: {text}")
 
     def forget(self) -> None:
         """Keep nothing of the caller's alive."""

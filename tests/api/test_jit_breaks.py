@@ -92,3 +92,18 @@ def test_fullgraph_refuses_it_and_says_where(name):
     error = caught.value
     assert error.what and error.where and error.why and error.hint
     assert int(re.search(r"line (\d+)", error.where)[1]) == marked_line(name)
+
+
+shadowed = np.full(3, 100.0)
+
+
+def test_a_local_name_is_not_a_global_of_the_same_name():
+    def program(shadowed):
+        print("start", end="")
+        shadowed = np.tanh(shadowed)
+        print("end", end="")
+        for _ in range(20):
+            shadowed = np.sort(shadowed) + 1
+        return shadowed
+
+    np.testing.assert_allclose(jl.jit(program)(np.arange(3.0)), program(np.arange(3.0)))
