@@ -210,11 +210,26 @@ class Plan:
             }
             for edge in (*self.boundaries, *clustering.apart)
         ]  # fmt: skip
-        copies = [{"node": c.node.name, "reason": c.reason.to_json(), "bytes": c.bytes} for c in self.copies]
+        copies = [
+            {
+                "node": c.node.name, "cluster": _home(c.node, clustering.clusters), "reason": c.reason.to_json(),
+                "bytes": c.bytes, "lines": spans(c.node.sources),
+            }
+            for c in self.copies
+        ]  # fmt: skip
         plans = [{"name": self.title, "function": self.function, "trace": self.trace}]
         return {
             "plans": plans, "ops": ops, "clusters": clusters, "kernels": kernels, "boundaries": boundaries, "copies": copies,
         }  # fmt: skip
+
+
+def _home(node: Node, clusters: Sequence[Cluster]) -> str | None:
+    """The cluster that computes a node, itself or in the body of a loop or a branch."""
+    return next((c.name for c in clusters if _contains(c.nodes, node)), None)
+
+
+def _contains(nodes: Sequence[Node], node: Node) -> bool:
+    return node in nodes or any(_contains(graph.nodes, node) for n in nodes for graph in getattr(n.op, "graphs", ()))
 
 
 def is_operation(node: Node) -> bool:
@@ -232,4 +247,3 @@ def line_numbers(nodes: Sequence[Node]) -> list[int]:
 
 def _text(value: Any) -> str | None:
     return value.decode() if isinstance(value, bytes) else value
-

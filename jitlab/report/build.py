@@ -35,6 +35,9 @@ MEMORY_FELT = 64_000
 #: Why NumPy runs an operation although nobody should change that: a scope or a setting says so, and draws keep NumPy's order.
 BEYOND_CURE = {"disallowed", "level", "jit_off", "stateful_random"}
 
+#: Operations that are loops of the program, which a report calls as the program does.
+LOOPS = {"While", "StatelessWhile"}
+
 NO_CELL: Json = {"id": "", "execution_count": None, "title": "", "source": [], "running": False, "error": None}
 
 
@@ -64,6 +67,8 @@ def report_json(recording: Recording) -> Json:
             {"function": function, "what": what, "lines": _spans(lines), "times": times}
             for (function, what, lines), times in recording.frozen.items()
         ],
+        "loops": _loops(recording),
+        "copies": [copy for plan in plans for copy in _copies(plan)],
         "timeline": {"lanes": _lanes(recording)},
     }
     _add_savings(data["retraces"])
@@ -170,7 +175,10 @@ def _ops(plan: _Plan, recording: Recording) -> list[Json]:
     result = []
     for op in plan.json["ops"]:
         tally = recording.host.get((plan.function, plan.trace, op["name"])) if op["cluster"] is None else None
-        result.append({**op, "plan": plan.title, "seconds": tally.ns / 1e9 if tally else None})
+        made = {**op, "plan": plan.title, "seconds": tally.ns / 1e9 if tally else None}
+        if op["op"] in LOOPS and (head := _loop_head(op["lines"])):
+            made["loop"] = head
+        result.append(made)
     return result
 
 
@@ -350,6 +358,30 @@ def _statements(recording: Recording) -> list[Json]:
     ]  # fmt: skip
 
 
+def _loops(recording: Recording) -> list[Json]:
+    """Loops whose iterations were recorded one by one, or run by Python, each with the reason why it was not rolled."""
+    return [
+        {
+            "function": function, "text": _loop_head(lines) or "loop", "lines": _spans(lines), "iterations": tally.iterations,
+            "times": tally.times, "reason": {"code": code, "text": wording.loop_reason(code, why)},
+        }
+        for (function, code, why, lines), tally in recording.loops.items()
+    ]  # fmt: skip
+
+
+def _loop_head(lines: Iterable[Any]) -> str:
+    """What a loop is called: "for i in range(1, n)", "while err > tol"; "" where its source is not known."""
+    for file, line, *_ in sorted(lines):
+        head = re.match(r"(?:async )?(?:for|while)\b.*", linecache.getline(file, line).strip())
+        if head:
+            return re.sub(r":\s*(#.*)?$", "", head[0])
+    return ""
+
+
+def _copies(plan: _Plan) -> list[Json]:
+    return [{**copy, "plan": plan.title} for copy in plan.json.get("copies", ())]
+
+
 def _source_line(lines: Iterable[Any]) -> str:
     return next((text for file, line, *_ in sorted(lines) if (text := linecache.getline(file, line).strip())), "")
 
@@ -414,6 +446,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     whole = by_python + sum(tally.ns for tally in ran) / 1e9
     if by_python >= min(STATEMENTS_SECONDS, STATEMENTS_SHARE * whole) and data["statements"]:
         result["statements"], result["statement_seconds"] = len(data["statements"]), by_python
+    if data["loops"]:
+        result["loops"] = len(data["loops"])
     if recording.compared is not None:
         result["largest_error"] = recording.compared.largest_error
     return result
@@ -476,7 +510,7 @@ def _spans(lines: Iterable[Any]) -> list[list[Any]]:
 
 def _rename_files(data: Json, file_name: Callable[[str], str]) -> None:
     names: dict[str, str] = {}
-    for key in ("ops", "retraces", "variants", "fallbacks", "statements", "frozen"):
+    for key in ("ops", "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies"):
         for entry in data[key]:
             spans = []
             for file, *place in entry["lines"]:

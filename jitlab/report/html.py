@@ -39,7 +39,10 @@ def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -
     if source:
         numbered = "\n".join(f"{i:>4}  {wording.clean(line)}" for i, line in enumerate(source, 1))
         parts.append(_section("Source", f"<pre>{escape(numbered)}</pre>"))
-    tables = (_clusters(data), _kernels(data), _retraces(data), _fallbacks(data), _boundaries(data), _ops(data))
+    tables = (
+        _clusters(data), _kernels(data), _retraces(data), _fallbacks(data), _loops(data), _boundaries(data), _copies(data),
+        _ops(data),
+    )  # fmt: skip
     parts += [_section(heading, body) for heading, body in tables if body]
     for (name, stage), text in texts.items():
         shown = "\n".join(wording.clean(line) for line in text.split("\n"))
@@ -121,6 +124,18 @@ def _fallbacks(data: Mapping[str, Any]) -> tuple[str, str]:
         for s in data.get("statements", ())
     ]
     return "On the host", _table(("what", "lines", "why", "calls", "time"), rows)
+
+
+def _loops(data: Mapping[str, Any]) -> tuple[str, str]:
+    return "Loops that were not rolled", _table(("loop", "lines", "iterations", "why"), (
+        (loop["text"], _lines(loop), loop["iterations"], loop["reason"]["text"]) for loop in data.get("loops", ())
+    ))  # fmt: skip
+
+
+def _copies(data: Mapping[str, Any]) -> tuple[str, str]:
+    return "Copies", _table(("of", "cluster", "why", "bytes"), (
+        (c["node"], c["cluster"], c["reason"]["text"], wording.size(c["bytes"])) for c in data.get("copies", ())
+    ))  # fmt: skip
 
 
 def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:

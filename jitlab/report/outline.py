@@ -44,6 +44,7 @@ class Box:
     moved: str = ""
     why: str = ""
     kernels: tuple[KernelRow, ...] = ()
+    copies: tuple[str, ...] = ()  # that NumPy's program, which changes in place, does not make
     count: int = 1  # of equal host operations in a row
     edge: str = ""  # what goes to the next box
     at: tuple[str, int] = ("", 0)  # its first file and line
@@ -61,6 +62,15 @@ class RetraceRow:
 
 
 @dataclass(frozen=True)
+class LoopRow:
+    """A loop that was not rolled."""
+
+    text: str  # for i in range(20)
+    detail: str  # line 9, 20 iterations
+    why: str
+
+
+@dataclass(frozen=True)
 class Outline:
     lead: str
     counts: tuple[str, ...]
@@ -73,6 +83,8 @@ class Outline:
     more_retraces: int
     warm_up: str
     lanes: tuple[Json, ...]
+    loops: tuple[LoopRow, ...] = ()
+    more_loops: int = 0
     colors: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -89,11 +101,13 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6) -> Outline
     boxes = _with_statements(boxes, data.get("statements", ()))
     kept = set(heapq.nlargest(most_boxes, range(len(boxes)), key=lambda i: (boxes[i].seconds or 0.0, -i)))
     rows, more, warm_up = _retraces(data, most_retraces)
+    loops = [_loop(loop) for loop in data.get("loops", ())]
     return Outline(
         lead=wording.clean(verdict["lead"]), counts=_counts(verdict), seconds=verdict["seconds"],
         numpy_seconds=verdict["numpy_seconds"], next=verdict["next"],
         boxes=tuple(box if i + 1 in kept else replace(box, edge="") for i, box in enumerate(boxes) if i in kept),
         hidden=len(boxes) - len(kept), retraces=rows,
+        loops=tuple(loops[:most_retraces]), more_loops=max(0, len(loops) - most_retraces),
         more_retraces=more, warm_up=warm_up, lanes=tuple(data["timeline"]["lanes"]),
         colors={cluster["name"]: cluster["color"] for cluster in data["clusters"]},
     )  # fmt: skip
@@ -106,6 +120,8 @@ def _counts(verdict: Json) -> tuple[str, ...]:
         number = verdict.get(key) or 0
         if number:
             words.append(wording.counted(number, noun) if noun else f"{number} on the host")
+    if verdict.get("loops"):
+        words.append(f"{wording.counted(verdict['loops'], 'loop')} not rolled")
     if verdict.get("statements"):
         took = wording.duration(verdict["statement_seconds"])
         words.append(f"{wording.counted(verdict['statements'], 'statement')} run by Python, {took}")
@@ -185,7 +201,7 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
                 cut = _cut(edge)
                 cuts.setdefault(cut.head, cut)
         before |= mine
-        kinds = tuple(wording.clean(ops[name]["op"]) for name in kernel["ops"] if name in ops)
+        kinds = tuple(_kind(ops[name]) for name in kernel["ops"] if name in ops and not _picks(ops[name], ops))
         note = ", ".join(filter(None, (wording.bound_text(kernel), "library call" if kernel["kind"] == "library" else "")))
         rows.append(KernelRow(wording.clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values())))
     scopes = dict.fromkeys(ops[name]["scope"] for name in cluster["ops"] if name in ops and ops[name]["scope"])
@@ -193,9 +209,29 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         kind="cluster", name=wording.clean(cluster["name"]), lines=wording.line_text(cluster["lines"]),
         seconds=_total(c["seconds"] for c in same), calls=sum(c["calls"] for c in same), color=cluster["color"],
         scope=", ".join(map(wording.clean, scopes)), kernels=tuple(rows),
+        copies=tuple(
+            dict.fromkeys(
+                wording.clean(copy["reason"]["text"])
+                for copy in data.get("copies", ())
+                if copy["plan"] == title and copy.get("cluster") == cluster["name"]
+            )
+        ),
         moved=wording.moved_text(cluster["bytes_read"], cluster["bytes_written"]),
         at=_first_line([span for name in cluster["ops"] if name in ops for span in ops[name]["lines"]]),
     )  # fmt: skip
+
+
+def _kind(op: Json) -> str:
+    """The operation's name; a loop's is what the program calls it: "for i (line 7)"."""
+    if not op.get("loop"):
+        return wording.clean(op["op"])
+    head = wording.clean(op["loop"]).partition(" in ")[0]
+    return f"{_short(head, 24)} ({wording.line_text(wording.numbers_of(op['lines']))})"
+
+
+def _picks(op: Json, ops: Mapping[str, Json]) -> bool:
+    """It picks one of the results of an operation that is shown itself, and computes nothing."""
+    return op["op"] == "Item" and len(op["inputs"]) == 1 and op["inputs"][0] in ops
 
 
 def _host(op: Json, total: tuple[float | None, int] | None) -> Box:
@@ -272,6 +308,13 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
         )  # fmt: skip
     rows.sort(key=lambda row: (-row.seconds, row.text))
     return tuple(rows[:most]), max(0, len(rows) - most), wording.duration(first) if first else ""
+
+
+def _loop(loop: Json) -> LoopRow:
+    counts = wording.counted(loop["iterations"], "iteration") if loop["iterations"] else ""
+    where = wording.line_text(wording.numbers_of(loop["lines"]))
+    times = f"recorded {loop['times']} times" if loop["times"] > 1 else ""
+    return LoopRow(_short(loop["text"]), ", ".join(filter(None, (where, counts, times))), wording.clean(loop["reason"]["text"]))
 
 
 def _short(text: str, most: int = 40) -> str:

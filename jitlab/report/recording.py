@@ -21,7 +21,7 @@ SPANS = 2000  # kept of each lane
 COMPARED_SPANS = 5000  # kept of what NumPy ran: each cluster is many of its operations
 TRACES = 1000  # kept of each recording
 TEXT_CHARACTERS = 4_000_000  # of stages, kept of each recording
-DISTINCT = 10_000  # statements, frozen values, dumps: kept of each recording
+DISTINCT = 10_000  # statements, frozen values, loops, dumps: kept of each recording
 
 
 @dataclass
@@ -40,6 +40,14 @@ class Tally:
                 self.kernels_ns += [0] * (len(kernels_ns) - len(self.kernels_ns))
             for i, value in enumerate(kernels_ns):
                 self.kernels_ns[i] += value
+
+
+@dataclass
+class LoopTally:
+    """How often a loop was recorded without being rolled, and its most iterations."""
+
+    times: int = 0
+    iterations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +84,7 @@ class Recording:
         self.numpy: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
         self.statements: OrderedDict[tuple[str, str, tuple[events.Span, ...]], Tally] = OrderedDict()
         self.frozen: OrderedDict[tuple[str, str, tuple[events.Span, ...]], int] = OrderedDict()
+        self.loops: OrderedDict[tuple[str, str, str, tuple[events.Span, ...]], LoopTally] = OrderedDict()
         self.dumps: deque[str] = deque(maxlen=TRACES)
         self.compared: events.Compared | None = None
         self.lanes: dict[str, deque[Span]] = {
@@ -101,6 +110,7 @@ class Recording:
             events.OperationRan: self._operation_ran,
             events.StatementRan: self._statement_ran,
             events.ValueFrozen: self._value_frozen,
+            events.LoopKept: self._loop_kept,
             events.DumpWritten: lambda event: self.dumps.append(event.path),
             events.Compared: lambda event: setattr(self, "compared", event),
         }
@@ -204,6 +214,13 @@ class Recording:
         key = (event.function, event.what, event.lines)
         if key in self.frozen or len(self.frozen) < DISTINCT:
             self.frozen[key] = self.frozen.get(key, 0) + 1
+
+    def _loop_kept(self, event: events.LoopKept) -> None:
+        key = (event.function, event.code, event.text, event.lines)
+        if key in self.loops or len(self.loops) < DISTINCT:
+            tally = self.loops.setdefault(key, LoopTally())
+            tally.times += 1
+            tally.iterations = max(tally.iterations, event.iterations)
 
     def _span(self, lane: str, event: Any, name: str, label: str, kind: str, cluster: str | None = None) -> None:
         spans = self.lanes[lane]

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MIME = "application/vnd.jitlab.report+json"
 BUNDLE_BYTES = 150_000
-LISTS = ("ops", "boundaries", "retraces", "variants", "fallbacks", "statements", "frozen", "kernels", "clusters")
+LISTS = (
+    "ops", "boundaries", "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies", "kernels", "clusters",
+)  # fmt: skip
 STAGES = ("graph", "program", "llvm", "asm", "ptx")
 
 
@@ -172,6 +174,19 @@ class Statement:
 
 
 @dataclass(frozen=True)
+class Loop:
+    """A loop that did not become one loop of the graph: its iterations were recorded one by one, or Python ran them."""
+
+    function: str
+    text: str
+    reason: Reason
+    lines: tuple[int, ...]
+    spans: tuple[tuple[Any, ...], ...]
+    iterations: int
+    times: int  # that it was recorded
+
+
+@dataclass(frozen=True)
 class Answer:
     """The answer to `why` or `why_not`: one sentence, the reason's code, and what would change it."""
 
@@ -220,6 +235,8 @@ def _line(item: Any) -> str:
             text = f"{item.producer} → {item.consumer}: {item.reason}, {wording.size(item.bytes)}"
         case Statement():
             text = f"{item.text}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
+        case Loop():
+            text = f"{item.text}{_at(item.lines)}, {wording.counted(item.iterations, 'iteration')}: {item.reason}"
         case _:
             text = str(item)
     return wording.clean(text)
@@ -280,6 +297,11 @@ class Report:
     def statements(self) -> list[Statement]:
         """Statements of a `%%jit` cell that Python ran."""
         return Listing(_made(Statement, entry) for entry in self.data.get("statements", ()))
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        """Loops that were not rolled, each with its reason."""
+        return Listing(_made(Loop, entry) for entry in self.data.get("loops", ()))
 
     @property
     def verdict(self) -> dict[str, Any]:

@@ -11,12 +11,13 @@ from . import wording
 from .outline import Box, Outline, outline
 
 WIDTH = 100
+MOST_COPIES = 6  # told of a cluster
 MOST_OPS = 40  # named of a kernel
 TIME_AT = 55  # the column where times end
 
 
 def report_text(data: Mapping[str, Any]) -> str:
-    """Verdict, next step, boxes in program order with their kernels, retraces."""
+    """Verdict, next step, boxes in program order with their kernels and copies, loops that were not rolled, retraces."""
     o = outline(data, most_boxes=40)
     lines = [*_head(o), *_next(o)]
     if o.boxes:
@@ -28,6 +29,13 @@ def report_text(data: Mapping[str, Any]) -> str:
         lines += _box(box)
     if o.hidden:
         lines.append(f"… and {o.hidden} more, each faster than these")
+    if o.loops:
+        lines.append("")
+    for loop in o.loops:
+        lines += _folded("", f"Not rolled: {loop.text} ({loop.detail})", indent="  ")
+        lines += _folded("  ", loop.why)
+    if o.more_loops:
+        lines.append(f"  … and {wording.counted(o.more_loops, 'more loop')}")
     if o.retraces:
         lines.append("")
     for row in o.retraces:
@@ -70,6 +78,10 @@ def _box(box: Box) -> list[str]:
             more = [f"+{len(kernel.ops) - MOST_OPS}"] if len(kernel.ops) > MOST_OPS else []
             shown = " ".join([kernel.name, *kernel.ops[:MOST_OPS], *more])
             lines += _timed(f"  {shown}", kernel.seconds, kernel.note)
+        for copy in box.copies[:MOST_COPIES]:
+            lines += _folded("  // ", copy, indent="     ")
+        if len(box.copies) > MOST_COPIES:
+            lines.append(f"  // and {len(box.copies) - MOST_COPIES} more copies")
         return lines
     many = f"{box.count} × " if box.count > 1 else ""
     where = ", ".join(filter(None, ("host" if box.kind == "host" else "Python", box.lines)))

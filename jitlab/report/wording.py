@@ -45,6 +45,7 @@ REASONS = {
     "retraced": "it was captured several times and never fitted again",
     "error": "it ended with an error when it was captured",
     "effect": "it does more than give a result",
+    "check": "it checks a value that is known only when it runs, and raises",
     "value": "it asks for a value that is known only when it runs",
     "statement": "such a statement is not captured",
     "no_loop_body": "jitlab has no loop for it, so NumPy runs it",
@@ -52,6 +53,33 @@ REASONS = {
     "foreign_type": "it works on something other than plain arrays of numbers",
     "stateful_random": "it draws from a random generator, whose order is NumPy's",
 }
+
+
+#: Why a loop was not rolled into one loop of the graph: a clause for each code of LoopKept.
+LOOPS = {
+    "effect": "its body has an effect",
+    "index_value": "its body needs the loop's index as a number",
+    "extents": "the shapes in its body depend on the iteration",
+    "shape": "an array gets another shape in it",
+    "kind": "a variable becomes another kind of value in it",
+    "type": "a variable becomes another type in it",
+    "zero_division": "it may divide by 0, which is an error in Python",
+    "host_operation": "NumPy runs an operation of its body",
+    "check": "its body checks a value that only a run knows, and an error has to come from the right iteration",
+    "aliasing": "two names that are one array in an iteration are two in the next",
+    "value": "its body asks for a value that only a run knows",
+    "test": "its body asks for a value that only a run knows",
+    "data_dependent_shape": "a shape in its body depends on values",
+    "foreign_type": "its body works on something other than arrays of numbers",
+    "error": "an iteration of it ends with an error",
+}
+
+
+def loop_reason(code: str, text: str) -> str:
+    """Why a loop was not rolled: the rule, then what broke it."""
+    rule = LOOPS.get(code, "")
+    detail = clean(text).strip().removesuffix(".")
+    return ": ".join(filter(None, (rule, detail))) or code.replace("_", " ")
 
 
 def size(count: int) -> str:

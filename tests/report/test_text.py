@@ -1,7 +1,14 @@
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 import report_samples as samples
 
+import jitlab
+import jitlab as jl
 from jitlab import events
+from jitlab.ir import Copied, Copy
 from jitlab.report import wording
 
 
@@ -62,3 +69,89 @@ def test_a_kernel_of_thousands_of_operations_stays_short():
     report = samples.recorded([events.PlanMade(function="f", trace=1, plan=plan, start_ns=0, duration_ns=0)]).report()
     assert "+4960" in str(report) and len(str(report)) < 1000
     assert len(report.to_svg()) < 5000 and "+49" in report.to_svg()
+
+
+def unrolled(code, text, times=1, line=3, iterations=40):
+    lines = ((samples.CELL, line, 0, line, 20),)
+    return [events.LoopKept(function="f", lines=lines, code=code, text=text, iterations=iterations)] * times
+
+
+def test_a_loop_that_was_not_rolled_is_told_with_line_iterations_and_reason():
+    report = samples.recorded(unrolled("effect", "list.append may do more than give a result.", times=2)).report()
+    text = str(report)
+    assert "1 loop not rolled" in text.splitlines()[0]
+    assert "Not rolled: loop (line 3, 40 iterations, recorded 2 times)" in text
+    assert "  its body has an effect: list.append may do more than give a result\n" in text + "\n"
+    (loop,) = report.loops
+    assert (loop.lines, loop.iterations, loop.times, loop.reason.code) == ((3,), 40, 2, "effect")
+    assert report.to_json()["loops"][0]["reason"] == {"code": "effect", "text": str(loop.reason)}
+    assert str(report.loops) == f"loop, line 3, 40 iterations: {loop.reason}"
+    assert "1 loop not rolled" in report.to_svg() and "Loops that were not rolled" in report.to_html()
+
+
+def test_many_loops_that_were_not_rolled_stay_short():
+    happened = [event for line in range(1, 30) for event in unrolled("value", "", line=line)]
+    text = str(samples.recorded(happened).report())
+    assert text.count("Not rolled: ") == 6 and "… and 23 more loops" in text
+
+
+def refusal_codes():
+    """The codes of the refusals that the sources write out."""
+    call = re.compile(r'(?:NotRolled|NotReplayable|refusal|refuse)\((?:[\w.()]+, )?\s*"(\w+)"')
+    return {code for path in Path(jitlab.__file__).parent.rglob("*.py") for code in call.findall(path.read_text())}
+
+
+def test_every_reason_not_to_roll_has_its_clause():
+    codes = refusal_codes()
+    assert {"effect", "extents", "index_value", "kind", "shape"} <= codes
+    assert codes | {"check", "error"} <= set(wording.LOOPS)
+    assert wording.loop_reason("check", "np.linalg.inv.").endswith(": np.linalg.inv")
+    assert wording.loop_reason("of_another_kind", "") == "of another kind"
+
+
+def test_a_rolled_loop_is_called_as_in_the_program():
+    def scan(x):
+        for i in range(1, 40):
+            x[i] = x[i - 1] * 0.5 + x[i]
+        return x
+
+    report = jl.explain(jl.function(scan), np.ones(40))
+    line = scan.__code__.co_firstlineno + 1
+    row = next(row for row in str(report).splitlines() if row.startswith("  k0"))
+    assert f"for i (line {line})" in row and "Item" not in row and "While" not in row
+    assert report.to_json()["ops"][0]["loop"] == "for i in range(1, 40)"
+    assert "for i (line" in report.to_svg()
+
+
+def test_copies_that_numpy_does_not_make_stand_with_their_cluster():
+    def shifted(a):
+        b = a * 1
+        b[1:] = b[:-1] * 2
+        return b
+
+    report = jl.explain(jl.function(shifted), np.ones(40))
+    (copy,) = report.to_json()["copies"]
+    assert copy["cluster"] == report.clusters[0].name and copy["bytes"] == 320
+    assert copy["reason"]["text"].startswith(("Copied: ", "Stored: ")) and f"  // {copy['reason']['text']}" in str(report)
+    assert ">Copies<" in report.to_html()
+
+
+def test_copies_in_the_body_of_a_loop_stand_with_their_cluster():
+    def shifted(a):
+        for _ in range(30):
+            a[1:-1] = a[:-2] + a[2:]
+        return a
+
+    report = jl.explain(jl.function(shifted), np.ones(40))
+    copies = [copy for copy in report.to_json()["copies"] if copy["reason"]["code"] == "overlap"]
+    assert [copy["cluster"] for copy in copies] == [report.clusters[0].name]
+    assert f"(line {shifted.__code__.co_firstlineno + 2})" in str(report)
+
+
+def test_of_many_copies_of_a_cluster_some_are_told():
+    plan = samples.softmax_plan()
+    node = plan.clustering.clusters[0].nodes[0]
+    plan.copies = [Copy(node, samples.Reason(Copied.OVERLAP, f"Stored: copy {i}"), 8) for i in range(9)]
+    made = events.PlanMade(function="f", trace=1, plan=plan.to_json(), start_ns=0, duration_ns=0)
+    text = str(samples.recorded([made]).report())
+    assert text.count("// Stored: copy") == 6 and "// and 3 more copies" in text

@@ -1,6 +1,9 @@
 /** The messages of the wire in docs/report-format.md; `kind` names a class of jitlab/events.py. */
 
-/** Any event. The panel reads the two below and counts the rest. */
+/** File or cell, line, column, end line, end column. */
+export type Span = [string, number, number, number, number];
+
+/** Any event. The panel reads the first two below and counts the rest. */
 export interface Event {
   kind: string;
   seq: number;
@@ -10,6 +13,8 @@ export interface Event {
 export interface CellStarted extends Event {
   kind: 'cell-started';
   execution_count: number;
+  source: string;
+  start_ns: number;
 }
 
 /** Twin of CellFinished. */
@@ -18,6 +23,161 @@ export interface CellFinished extends Event {
   execution_count: number;
   duration_ns: number;
   error: string;
+}
+
+/** Twin of Traced. */
+export interface Traced extends Event {
+  kind: 'traced';
+  function: string;
+  trace: number;
+  causes: string[];
+  argument: string;
+  before: string;
+  after: string;
+  lines: Span[];
+  fix: string;
+  operations: number;
+  start_ns: number;
+  duration_ns: number;
+  proof: string;
+  changes: [string, string, string, string][];
+  site: [string, number];
+  definition: string;
+  renews: boolean;
+}
+
+/** Twin of VariantMade. */
+export interface VariantMade extends Event {
+  kind: 'variant-made';
+  function: string;
+  trace: number;
+  cluster: string;
+  cause: string;
+  argument: string;
+  before: string;
+  after: string;
+  lines: Span[];
+  start_ns: number;
+  duration_ns: number;
+}
+
+/** Twin of PassRan. */
+export interface PassRan extends Event {
+  kind: 'pass-ran';
+  function: string;
+  trace: number;
+  name: string;
+  nodes_before: number;
+  nodes_after: number;
+  start_ns: number;
+  duration_ns: number;
+}
+
+/** Twin of PlanMade. */
+export interface PlanMade extends Event {
+  kind: 'plan-made';
+  function: string;
+  trace: number;
+  plan: Record<string, unknown>;
+  start_ns: number;
+  duration_ns: number;
+}
+
+/** Twin of ProgramCompiled. */
+export interface ProgramCompiled extends Event {
+  kind: 'program-compiled';
+  function: string;
+  trace: number;
+  cluster: string;
+  program: string;
+  tier: string;
+  origin: string;
+  start_ns: number;
+  duration_ns: number;
+}
+
+/** Twin of FunctionCalled. */
+export interface FunctionCalled extends Event {
+  kind: 'function-called';
+  function: string;
+  trace: number;
+  start_ns: number;
+  duration_ns: number;
+}
+
+/** Twin of ClusterRan. */
+export interface ClusterRan extends Event {
+  kind: 'cluster-ran';
+  function: string;
+  trace: number;
+  cluster: string;
+  start_ns: number;
+  duration_ns: number;
+  kernels_ns: number[];
+}
+
+/** Twin of HostOperationRan. */
+export interface HostOperationRan extends Event {
+  kind: 'host-operation-ran';
+  function: string;
+  trace: number;
+  operation: string;
+  op: string;
+  start_ns: number;
+  duration_ns: number;
+}
+
+/** Twin of OperationRan. */
+export interface OperationRan extends Event {
+  kind: 'operation-ran';
+  function: string;
+  trace: number;
+  operation: string;
+  op: string;
+  start_ns: number;
+  duration_ns: number;
+}
+
+/** Twin of Compared. */
+export interface Compared extends Event {
+  kind: 'compared';
+  numpy_ns: number;
+  compiled_ns: number;
+  largest_error: number;
+}
+
+/** Twin of StatementRan. */
+export interface StatementRan extends Event {
+  kind: 'statement-ran';
+  reason: string;
+  text: string;
+  lines: Span[];
+  start_ns: number;
+  duration_ns: number;
+}
+
+/** Twin of ValueFrozen. */
+export interface ValueFrozen extends Event {
+  kind: 'value-frozen';
+  function: string;
+  what: string;
+  lines: Span[];
+}
+
+/** Twin of LoopKept. */
+export interface LoopKept extends Event {
+  kind: 'loop-kept';
+  function: string;
+  lines: Span[];
+  code: string;
+  text: string;
+  iterations: number;
+}
+
+/** Twin of DumpWritten. */
+export interface DumpWritten extends Event {
+  kind: 'dump-written';
+  path: string;
 }
 
 export type FromKernel =
