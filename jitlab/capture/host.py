@@ -103,7 +103,7 @@ class _Exact:
             if item.shape != plain(type.shape) or item.dtype != type.dtype:
                 found = f"{item.dtype}[{', '.join(map(str, item.shape))}]"
                 raise NotReplayable("data_dependent_shape", f"{self.__name__} gave {type.describe()}, and now {found}")
-        return result
+        return results[0] if len(results) == 1 else result  # `np.nonzero` gives a tuple of one
 
 
 def evaluate(capture: Arrays, wanted: Node) -> Any:

@@ -105,6 +105,10 @@ def _is_control(node: Node) -> bool:
     return isinstance(node.op, (Loop, Branch))
 
 
+def _is_result_of_control(node: Node) -> bool:
+    return isinstance(node.op, Item) and _is_control(node.inputs[0])
+
+
 def _marked(node: Node) -> bool:
     return bool(node.attrs.get("_XlaCompile"))
 
@@ -136,10 +140,11 @@ def _why_not(node: Node, marked_only: Reason | None) -> Reason | None:
 
 def _unsupported(node: Node) -> Reason | None:
     """The operation's own reason for having no loop body; a loop's or branch's is that of the first operation inside."""
-    if isinstance(node.op, Item) and _is_control(node.inputs[0]):
+    if _is_result_of_control(node):
         return _unsupported(node.inputs[0])
-    if _is_control(node):
-        return next((why for graph in node.op.graphs for inner in graph.nodes if (why := _inside(inner)) is not None), None)
+    if _is_control(node):  # not once more for each of its results: in nested ones that would multiply
+        inside = (inner for graph in node.op.graphs for inner in graph.nodes if not _is_result_of_control(inner))
+        return next((why for inner in inside if (why := _inside(inner)) is not None), None)
     types = tuple(source.type for source in node.inputs)
     text = node.op.why_not_compiled(*types)
     if text is None:

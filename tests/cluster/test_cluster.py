@@ -16,7 +16,7 @@ from jitlab.ir import Apart, ArrayType, Clustering, Extent, Graph, Joined, Node,
 from jitlab.ops.arithmetic import Add, Mul, Reciprocal
 from jitlab.ops.base import Operation
 from jitlab.ops.build import apply, cast, constant, elementwise
-from jitlab.ops.control import Loop
+from jitlab.ops.control import Branch, Loop
 from jitlab.ops.functions import Exp
 from jitlab.ops.host import HostCall, Input, Item
 from jitlab.ops.sources import Length, Parameter
@@ -452,3 +452,20 @@ def test_a_loop_is_left_to_numpy_for_what_its_body_holds():
     reasons = {node.op.name: reason for node, reason in result.stays.items()}
     assert set(reasons) == {"While", "Item"}
     assert reasons["While"].text == "Sort in its body (line 7): jitlab has no loop for it, so NumPy runs it"
+
+
+def test_twenty_branches_inside_one_another_are_asked_once_each():
+    def nested(depth):
+        graph = Graph(f"branch_{depth}")
+        x, where = graph.add(Parameter(VECTOR), name="x"), graph.add(Parameter(ArrayType((), np.dtype(bool))), name="where")
+        with graph.building():
+            if depth:
+                branch = apply(Branch(nested(depth - 1), nested(0), (VECTOR, VECTOR)), where, x, where)
+                graph.outputs = [apply(Item(0, VECTOR), branch), apply(Item(1, VECTOR), branch)]
+            else:
+                graph.outputs = [apply(Exp(), x), x]
+        return graph
+
+    start = time.perf_counter()
+    assert len(cluster(nested(20)).clusters) == 1
+    assert time.perf_counter() - start < 5

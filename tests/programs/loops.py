@@ -375,6 +375,14 @@ def half_and_single(x):
     return s
 
 
+def places_of_peaks(x):
+    (places,) = np.where(x > 0.5)
+    total = 0.0
+    for n in range(x.shape[0]):
+        total += x[n]
+    return places, np.nonzero(x < 0.5), total
+
+
 RNG = np.random.default_rng(5)
 SPD = (lambda m: m @ m.T + 40 * np.eye(40))(RNG.random((40, 40)))
 PROGRAMS = {
@@ -414,4 +422,5 @@ PROGRAMS = {
     blur: lambda: (RNG.random((24, 26)),),
     integers_wrap: lambda: (100,),
     half_and_single: lambda: (RNG.random(50).astype(np.float32),),
+    places_of_peaks: lambda: (RNG.random(40),),
 }
