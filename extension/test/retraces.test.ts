@@ -24,7 +24,10 @@ test('a retrace without a fix is harmless', () => {
 
 test('a fix that was replayed says what it would have done, as the newest retrace knows it', () => {
   const json = report(softmax);
-  const retraces = json.retraces.map((retrace, n) => ({ ...retrace, proof: retrace.fix ? `${n} traces become 1` : '' }));
+  const retraces = json.retraces.map((retrace, n) => ({
+    ...retrace,
+    proof: retrace.fix ? `${n} traces become 1` : ''
+  }));
   const { entries } = ledgerOf({ ...json, retraces });
   const last = retraces.filter(retrace => retrace.fix !== null).at(-1);
   assert.deepEqual([entries[0]?.proof, entries[1]?.proof], [last?.proof, '']);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { flowOf } from '../src/core/clusters/flow';
 import { layoutBars, layoutStrip } from '../src/core/verdict/layout';
+import { pythonRows } from '../src/core/verdict/python';
 import { bytesMoved } from '../src/core/verdict/view';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
@@ -49,4 +50,46 @@ test('bytes of alike plans are counted once', () => {
     bytesMoved({ ...json, plans: [...json.plans, plan], clusters: [...json.clusters, ...again] }),
     bytesMoved(json)
   );
+});
+
+const statement = (line: number, seconds: number) => ({
+  text: `print(${line})`,
+  reason: { code: 'effect', text: 'it does more than give a result' },
+  lines: [['<cell 7>', line, 0, line, 8]],
+  seconds,
+  calls: 1
+});
+
+test('statements that Python ran stand with line, time and reason, the slowest first', () => {
+  const statements = [statement(3, 0.001), statement(4, 0.02), statement(5, 0.003), statement(6, 0.0001)];
+  const json = { ...softmax, statements, verdict: { ...softmax.verdict, statements: 5, statement_seconds: 0.0241 } };
+  const { rows, more } = pythonRows(report(json));
+  assert.deepEqual(rows[0], {
+    what: 'print(4)',
+    where: 'line 4, run by Python, 20.0 ms',
+    why: 'it does more than give a result.'
+  });
+  assert.deepEqual(
+    [rows.map(({ what }) => what).join(' '), more],
+    ['print(4) print(5) print(3)', 'and 2 more statements']
+  );
+});
+
+test('statements that took no share that is felt are not told of', () => {
+  const { rows, more } = pythonRows(report({ ...softmax, statements: [statement(3, 1e-6)] }));
+  assert.deepEqual([rows, more], [[], '']);
+});
+
+test('loops that were not rolled stand with line, iterations and reason', () => {
+  const loop = {
+    text: 'for i in range(n)',
+    reason: { code: 'effect', text: 'its body has an effect' },
+    lines: [['<cell 7>', 9, 0, 9, 8]],
+    iterations: 40
+  };
+  const { rows, more } = pythonRows(report({ ...softmax, loops: [loop], verdict: { ...softmax.verdict, loops: 1 } }));
+  assert.deepEqual(rows, [
+    { what: 'for i in range(n)', where: 'line 9, not rolled, 40 iterations', why: 'its body has an effect.' }
+  ]);
+  assert.equal(more, '');
 });

@@ -15,6 +15,7 @@ export interface Report {
   fallbacks: Fallback[];
   statements: Statement[];
   frozen: Frozen[];
+  loops: Loop[];
   lanes: Lane[];
 }
 
@@ -34,6 +35,10 @@ export interface Verdict {
   kernels: number;
   host: number;
   retraces: number;
+  /** Run by Python; 0 where they took no share that is felt. */
+  statements: number;
+  statementSeconds: number | null;
+  loops: number;
   seconds: number | null;
   numpySeconds: number | null;
   next: Next | null;
@@ -153,6 +158,14 @@ export interface Statement {
   calls: number;
 }
 
+/** A loop that was not rolled: its iterations were recorded one by one, or Python ran them. */
+export interface Loop {
+  text: string;
+  reason: Reason | null;
+  lines: Position[];
+  iterations: number;
+}
+
 /** NumPy work on no tensor: it ran once, while the function was captured. */
 export interface Frozen {
   function: string;
@@ -234,6 +247,12 @@ export function readReport(value: unknown): Report | string {
       what: text(frozen.what),
       lines: readPositions(frozen.lines)
     })),
+    loops: records(value.loops).map(loop => ({
+      text: text(loop.text),
+      reason: readReason(loop.reason),
+      lines: readPositions(loop.lines),
+      iterations: number(loop.iterations) ?? 0
+    })),
     lanes: records(record(value.timeline).lanes).map(lane => ({
       name: text(lane.name),
       dropped: number(lane.dropped) ?? 0,
@@ -252,6 +271,9 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
     kernels: number(verdict.kernels) ?? 0,
     host: number(verdict.host) ?? 0,
     retraces: number(verdict.retraces) ?? 0,
+    statements: number(verdict.statements) ?? 0,
+    statementSeconds: number(verdict.statement_seconds),
+    loops: number(verdict.loops) ?? 0,
     seconds: number(verdict.seconds),
     numpySeconds: number(verdict.numpy_seconds),
     next: next && { text: text(next.text), code: text(next.code), why: text(next.why), section: text(next.section) }

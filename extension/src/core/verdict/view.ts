@@ -4,6 +4,7 @@ import { copyLine, h, icon, on, refill, type IconName } from '../dom';
 import { bytes, duration, percent, ratio, sentence, some } from '../format';
 import type { Plan, Report } from '../report';
 import { layoutBars, layoutStrip } from './layout';
+import { pythonRows } from './python';
 
 /** The first thing a person reads: what compiled, how much faster, and what to do next. */
 export class VerdictView {
@@ -30,6 +31,7 @@ export class VerdictView {
       this.facts(report),
       strip.element,
       ...(verdict.seconds === null ? [] : [bars.element]),
+      ...ofPython(report),
       ...notMeasured(report),
       ...this.next(report)
     );
@@ -90,6 +92,20 @@ export class VerdictView {
             'jl-is-retrace'
           )
         : fact('ok', 'no retraces', 'Retraces', 'Retrace: captured again because an input changed'),
+      verdict.statements > 0 &&
+        fact(
+          'no',
+          `${some(verdict.statements, 'statement')} run by Python`,
+          'Clusters',
+          'Statements of the cell that were not captured: Python ran them',
+          'jl-is-host'
+        ),
+      verdict.loops > 0 &&
+        h(
+          'span',
+          { class: 'jl-muted', title: 'Loops whose iterations were recorded one by one, or run by Python' },
+          `${some(verdict.loops, 'loop')} not rolled`
+        ),
       moved > 0 &&
         h(
           'span',
@@ -128,6 +144,24 @@ export function bytesMoved({ plans, clusters }: Report): number {
 
 function isAlike({ name, like }: Plan): boolean {
   return like !== '' && like !== name;
+}
+
+/** What Python did, each with its line and the reason. */
+function ofPython(report: Report): HTMLElement[] {
+  const { rows, more } = pythonRows(report);
+  if (rows.length === 0) {
+    return [];
+  }
+  return [
+    h(
+      'ul',
+      { class: 'jl-python jl-note', 'aria-label': 'What Python ran' },
+      rows.map(({ what, where, why }) =>
+        h('li', {}, h('code', {}, what), ' ', h('span', { class: 'jl-muted' }, where), why && h('div', {}, why))
+      ),
+      more && h('li', { class: 'jl-muted' }, more)
+    )
+  ];
 }
 
 /** Nothing is measured unasked, so the panel says how to ask. */
