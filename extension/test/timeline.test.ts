@@ -102,8 +102,6 @@ test('a hundred thousand spans cost what a pixel column can show', () => {
   }));
   const many: Lane[] = [{ name: 'op by op', dropped: 0, spans }];
   const prepared = prepareLanes(many, []);
-  const start = performance.now();
   const { shapes } = layoutTimeline(prepared, { ...still, window: wholeWindow(prepared), width: 380 });
-  assert.ok(performance.now() - start < 200);
   assert.ok(shapes.length < 700, `${shapes.length}`);
 });

@@ -31,7 +31,7 @@ from jitlab.runtime.signals import raise_stopped
 from jitlab.targets.cpu_llvm import codegen
 
 sys.path.insert(0, str(Path(__file__).parent))
-from programs import N, Running, apply, at, buffer, number, program  # noqa: E402
+from statement_programs import N, Running, apply, at, buffer, number, program  # noqa: E402
 
 F8 = np.dtype("f8")
 ADD, MUL = Add(), Mul()

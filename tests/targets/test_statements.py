@@ -30,7 +30,7 @@ from jitlab.ops.comparison import Greater, Less
 from jitlab.ops.reductions import Sum
 
 sys.path.insert(0, str(Path(__file__).parent))
-from programs import N, apply, assert_same, at, buffer, number, program  # noqa: E402
+from statement_programs import N, apply, assert_same, at, buffer, number, program  # noqa: E402
 
 F8, I8, B1 = np.dtype("f8"), np.dtype("i8"), np.dtype("?")
 x, y = buffer("x0", "input", "n0"), buffer("y0", "output", "n0")
