@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -353,6 +354,8 @@ class Arrays(Loops):
                 return selected
         if function in TYPE_FUNCTIONS and args and isinstance(args[0], Tensor):
             return TYPE_FUNCTIONS[function](*args, **kwargs)
+        if function in (np.real, np.imag) and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+            return self._apply_attribute(args[0], function.__name__)
         if function in WRITES_FIRST or is_at(function):
             return self._write_first(function, args, kwargs)
         if function in VIEWS and args and isinstance(args[0], Tensor):
@@ -498,6 +501,8 @@ class Arrays(Loops):
                 return view
         tensor = self.wrap(ATTRIBUTES[name](x.node()), zero_d_is_array=not x.is_scalar)
         tensor._cell.detached = True  # NumPy's is a view of the parts
+        if not x.is_scalar and x.dtype.kind == "c":
+            tensor._cell.parts_of = weakref.ref(x._cell)
         return tensor
 
     def _method(self, x: Tensor, name: str, /, *args: Any, **kwargs: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import sys
+import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,10 @@ Path = tuple[View | Reshape, ...]
 class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
-    __slots__ = ("capture", "detached", "home", "input", "node", "places", "readonly", "reads", "strides", "written")
+    __slots__ = (
+        "__weakref__", "capture", "detached", "home", "input", "node", "parts_of", "places", "readonly", "reads", "strides",
+        "written",
+    )  # fmt: skip
 
     def __init__(self, capture: Arrays, node: Node, input: Input | None = None) -> None:
         self.capture = capture
@@ -42,6 +46,7 @@ class Cell:
         self.strides: tuple[int, ...] | None = None  # in elements; None: C order
         self.readonly = False
         self.detached = False  # a copy of what NumPy would show as a view: only to be read
+        self.parts_of: weakref.ref[Cell] | None = None  # the complex array whose `.real` or `.imag` it is a copy of
         self.written = False
 
     def read(self, path: Path) -> Node:

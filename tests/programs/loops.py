@@ -383,6 +383,18 @@ def places_of_peaks(x):
     return places, np.nonzero(x < 0.5), total
 
 
+def damped_parts(psi, steps):
+    work = psi * 2
+    re = work.real
+    re += 1
+    work.imag *= 3
+    np.imag(work)[1] = 8
+    seen = np.real(psi)
+    for _ in range(steps):
+        psi *= 0.5
+    return work, seen + 0, psi.imag
+
+
 RNG = np.random.default_rng(5)
 SPD = (lambda m: m @ m.T + 40 * np.eye(40))(RNG.random((40, 40)))
 PROGRAMS = {
@@ -422,5 +434,6 @@ PROGRAMS = {
     blur: lambda: (RNG.random((24, 26)),),
     integers_wrap: lambda: (100,),
     half_and_single: lambda: (RNG.random(50).astype(np.float32),),
+    damped_parts: lambda: (RNG.random(20) + 1j * RNG.random(20), 4),
     places_of_peaks: lambda: (RNG.random(40),),
 }
