@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from jitlab import events
 from jitlab.config import config
-from jitlab.ir import Graph, Node, is_operation
+from jitlab.ir import Graph, Node, bind_extents, is_operation
 from jitlab.report import Recording, wording
 from jitlab.runtime import watching
 
@@ -22,6 +23,9 @@ from jitlab.runtime import watching
 ENOUGH_NS = 200_000_000
 LEAST_ROUNDS, MOST_ROUNDS = 3, 15
 LONG_NS = 2_000_000_000  # of both sides: long work needs no repetition
+
+#: Spans of operations in loops that are told one by one.
+MOST_SPANS = 20_000
 
 
 @dataclass(frozen=True)
@@ -159,20 +163,29 @@ def run_op_by_op(call: Call, recording: Recording, start_ns: int) -> tuple[list[
     outputs, spans = op_by_op(executable.graph, call.arguments)
     total = 0
     for node, spent in spans:
-        if is_operation(node):
-            recording.listen(
-                events.OperationRan(
-                    cell=events.current_cell(), function=executable.function, trace=executable.trace, operation=node.name,
-                    op=node.op.name, start_ns=start_ns + total, duration_ns=spent,
-                )
-            )  # fmt: skip
-            total += spent
+        recording.listen(
+            events.OperationRan(
+                cell=events.current_cell(), function=executable.function, trace=executable.trace, operation=node.name,
+                op=node.op.name, start_ns=start_ns + total, duration_ns=spent,
+            )
+        )  # fmt: skip
+        total += spent
     return outputs, total
 
 
 def op_by_op(graph: Graph, arguments: Sequence[Any]) -> tuple[list[Any], list[tuple[Node, int]]]:
-    """The graph's outputs, and how long each operation took. A value is let go after its last use, as in
-    the program it came from: keeping all would make NumPy slower than it is."""
+    """The graph's outputs, and how long each operation took, those of loops and branches among them."""
+    spans: list[tuple[Node, int]] = []
+    return _each(graph, arguments, spans), spans
+
+
+def _each(
+    graph: Graph, arguments: Sequence[Any], spans: list[tuple[Node, int]], symbols: Mapping[str, int] = MappingProxyType({})
+) -> list[Any]:
+    """A value is let go after its last use, as in the program it came from: keeping all would make NumPy slower than it is.
+
+    Where there are very many operations in loops, the time of the later ones is added to the last span.
+    """
     last_use: dict[Node, Node] = {source: node for node in graph.nodes for source in node.inputs}
     kept = {*graph.outputs, *graph.parameters}
     done: dict[Node, list[Node]] = {}
@@ -180,17 +193,34 @@ def op_by_op(graph: Graph, arguments: Sequence[Any]) -> tuple[list[Any], list[tu
         if source not in kept:
             done.setdefault(node, []).append(source)
     values: dict[Node, Any] = dict(zip(graph.parameters, arguments, strict=True))
-    spans = []
+    known = {**graph.symbol_values(), **symbols}
+    moving = bool(symbols)
+
+    def inside(body: Graph, arguments: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
+        return _each(body, arguments, spans, symbols)
+
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             inputs = [values[source] for source in node.inputs]
-            start = time.perf_counter_ns()
-            values[node] = node.op.numpy(*inputs)
-            spans.append((node, time.perf_counter_ns() - start))
+            if hasattr(node.op, "graphs"):
+                values[node] = node.op.run(known, tuple(inputs), inside)
+            else:
+                op = bind_extents(node.op, known) if moving else node.op
+                start = time.perf_counter_ns()
+                value = op.numpy(*inputs)
+                spent = time.perf_counter_ns() - start
+                values[node] = value
+                if is_operation(node) and (len(spans) < MOST_SPANS or not moving):
+                    spans.append((node, spent))
+                elif is_operation(node):
+                    last, before = spans[-1]
+                    spans[-1] = last, before + spent
+                if hasattr(node.op, "symbol"):
+                    known[node.op.symbol], moving = int(value), True
             del inputs
             for source in done.get(node, ()):
                 del values[source]
-    return [values[node] for node in graph.outputs], spans
+    return [values[node] for node in graph.outputs]
 
 
 def run_compiled(call: Call, recording: Recording, start_ns: int) -> tuple[list[Any], int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +12,8 @@ from jitlab.ir import ArrayType, Graph, evaluate_extent, interpret, poly
 
 from .base import Cost, Operation
 from .host import SEVERAL
+
+Interpreter = Callable[..., list[Any]]  # (graph, arguments, symbols=...) -> outputs, as `interpret`
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +48,15 @@ class Loop(Operation):
     def numpy(self, *arrays: Any) -> Any:
         return self.run({}, arrays)
 
-    def run(self, symbols: dict[str, int], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The meaning, op by op; `symbols` are the values of the loop symbols around this one."""
+    def run(self, symbols: dict[str, int], arrays: tuple[Any, ...], body: Interpreter = interpret) -> tuple[Any, ...]:
+        """The meaning, op by op; `symbols` are the values of the loop symbols around this one, `body` runs a graph."""
         carried, read = list(arrays[: len(self.types)]), arrays[len(self.types) :]
         number = 0
         while self.count is None or number < evaluate_extent(self.count, symbols):
             inner = {**symbols, self.symbol: number}
-            if self.test is not None and not bool(interpret(self.test, (*carried, *read), symbols=inner)[0]):
+            if self.test is not None and not bool(body(self.test, (*carried, *read), symbols=inner)[0]):
                 break
-            carried = interpret(self.body, (*carried, *read), symbols=inner)
+            carried = body(self.body, (*carried, *read), symbols=inner)
             number += 1
         return tuple(carried)
 
@@ -94,10 +96,10 @@ class Branch(Operation):
     def numpy(self, *arrays: Any) -> Any:
         return self.run({}, arrays)
 
-    def run(self, symbols: dict[str, int], arrays: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The meaning, op by op."""
+    def run(self, symbols: dict[str, int], arrays: tuple[Any, ...], body: Interpreter = interpret) -> tuple[Any, ...]:
+        """The meaning, op by op; `body` runs a graph."""
         condition, *rest = arrays
-        return tuple(interpret(self.then if bool(condition) else self.orelse, rest, symbols=symbols))
+        return tuple(body(self.then if bool(condition) else self.orelse, rest, symbols=symbols))
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         return Cost(0, sum(t.nbytes for t in types), sum(t.nbytes for t in self.types))
