@@ -503,6 +503,7 @@ class Arrays(Loops):
         tensor._cell.detached = True  # NumPy's is a view of the parts
         if not x.is_scalar and x.dtype.kind == "c":
             tensor._cell.parts_of = weakref.ref(x._cell)
+            x._cell.parts.append(weakref.ref(tensor._cell))
         return tensor
 
     def _method(self, x: Tensor, name: str, /, *args: Any, **kwargs: Any) -> Any:

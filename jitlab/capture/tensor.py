@@ -32,8 +32,8 @@ class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
     __slots__ = (
-        "__weakref__", "capture", "detached", "home", "input", "node", "parts_of", "places", "readonly", "reads", "strides",
-        "written",
+        "__weakref__", "capture", "detached", "home", "input", "node", "parts", "parts_of", "places", "readonly", "reads",
+        "strides", "written",
     )  # fmt: skip
 
     def __init__(self, capture: Arrays, node: Node, input: Input | None = None) -> None:
@@ -47,6 +47,7 @@ class Cell:
         self.readonly = False
         self.detached = False  # a copy of what NumPy would show as a view: only to be read
         self.parts_of: weakref.ref[Cell] | None = None  # the complex array whose `.real` or `.imag` it is a copy of
+        self.parts: list[weakref.ref[Cell]] = []  # those copies
         self.written = False
 
     def read(self, path: Path) -> Node:

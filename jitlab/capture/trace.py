@@ -307,9 +307,9 @@ def view_of(array: np.ndarray[Any, Any], path: Path) -> np.ndarray[Any, Any]:
 def _real_view(view: View, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     shape = plain(view.shape)
     axes = [axis for _, _, axis in view.map if axis is not None]
-    if len(set(axes)) < len(axes) or 0 in shape:  # a diagonal
+    if len(set(axes)) < len(axes) or 0 in shape:  # a diagonal, or nothing
         result = np.asarray(view.numpy(array))
-        result.flags.writeable = False
+        result.flags.writeable = len(set(axes)) == len(axes) and array.flags.writeable
         return result
     parts: list[Any] = []
     for offset, step, axis in view.map:

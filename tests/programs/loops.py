@@ -392,7 +392,9 @@ def damped_parts(psi, steps):
     seen = np.real(psi)
     for _ in range(steps):
         psi *= 0.5
-    return work, seen + 0, psi.imag
+    now = work.real
+    work[0] = 9
+    return work, seen + 0, psi.imag, now * 1
 
 
 RNG = np.random.default_rng(5)
