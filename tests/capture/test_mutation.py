@@ -267,3 +267,8 @@ def test_random_programs_of_views(steps, fortran):
     assert_same(mine, theirs)
     assert_same(result, expected)
     assert_same_sharing([*result, mine], [*expected, theirs])
+
+
+def test_an_empty_view_can_be_written_as_numpys_can():
+    backwards, tail = jl.jit(lambda x: (x[::-1], x[1:]))(np.zeros(0))
+    assert backwards.flags.writeable and tail.flags.writeable
