@@ -233,8 +233,9 @@ def _contains(nodes: Sequence[Node], node: Node) -> bool:
 
 
 def is_operation(node: Node) -> bool:
-    """Constants, parameters and axis lengths are values, not operations, when operations are counted or listed."""
-    return node.op.name not in ("Const", "Placeholder", "Size")
+    """Constants, parameters, axis lengths and the results of a loop are values, not operations, when operations are counted
+    or listed."""
+    return node.op.name not in ("Const", "Placeholder", "Size", "Item")
 
 
 def spans(sources: frozenset[Any]) -> list[list[Any]]:
