@@ -34,6 +34,9 @@ REGION = (Concatenate, Update, Scatter)
 #: Multiplications from which on a product inside a loop is a call of a BLAS.
 LIBRARY_WORK = 1 << 17
 
+#: Stored values and reductions that share one nest at most: each keeps its running values on the stack.
+MOST_STAGES = 64
+
 
 @dataclass(eq=False)
 class Stage:
@@ -340,7 +343,7 @@ def _join(stage: Stage, groups: list[Group]) -> bool:
     where = {node: i for i, group in enumerate(groups) for node in group.nodes}
     first = max((where[node] for node, _ in stage.refs if node in where), default=0)
     for i in range(len(groups) - 1, first - 1, -1):
-        if _related(stage, groups[i]) and _fits(stage, groups[i]):
+        if len(groups[i].stages) < MOST_STAGES and _related(stage, groups[i]) and _fits(stage, groups[i]):
             groups[i].stages.append(stage)
             return True
     return False

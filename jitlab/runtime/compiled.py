@@ -23,6 +23,9 @@ from jitlab.targets.cpu_llvm import codegen, machine
 #: Programs kept without anybody who runs them.
 MOST_UNUSED = 256
 
+#: Kernels of a Program (a long loop that was unrolled) from which on the good tier would take minutes of a processor.
+MOST_IMPROVED = 300
+
 _Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)  # ctypes releases the GIL around the call
 
 
@@ -97,6 +100,9 @@ def _make(program: Program, origin: Origin) -> tuple[Compiled, str, str]:
         result.install(machine.load(found, ["run"]), "good")
         return result, "disk", "good"
     result.install(machine.load(machine.compile_object(text, "quick"), ["run"]), "quick")
+
+    if len(program.kernels) > MOST_IMPROVED:
+        return result, "compiled", "quick"
 
     def improve() -> None:
         started = time.perf_counter_ns()

@@ -53,3 +53,18 @@ def test_rows_in_another_order_wait_for_the_whole_loop():
     found, kernels = kernels_of(other_rows, a, x)
     np.testing.assert_allclose(found, other_rows(a, x), rtol=1e-9, atol=1e-9)
     assert kernels > 1
+
+
+def test_very_many_sums_over_one_space_do_not_share_one_nest():
+    def program(x, w):
+        seen, sums = [], []
+        for i in range(70):
+            seen.append(i)  # an effect: the loop is unrolled
+            sums.append(np.sum(x[:, i : i + 2, :, None] * w, axis=(1, 2)))
+        return np.stack(sums)
+
+    x, w = RNG.standard_normal((8, 71, 3)), RNG.standard_normal((2, 3, 4))
+    with jl.record() as recording:
+        found = jl.function(program)(x, w)
+    np.testing.assert_allclose(found, program(x, w), rtol=1e-12, atol=1e-12)
+    assert len(recording.report().kernels) == 3  # 64 sums, 6 sums, what puts them together

@@ -42,6 +42,8 @@ class FunctionText:
         self.metadata: dict[str, None] = {}
         self._counter = 0
         self._labels: dict[str, int] = {"entry": 1}
+        self._kinds: dict[str, tuple[str, int]] = {}  # stack memory -> its type and alignment
+        self._released: dict[tuple[str, int], list[str]] = {}
         self._allocas: list[str] = []
         self._ahead: list[str] = []
         self._lines: list[str | Phi] = []
@@ -102,11 +104,19 @@ class FunctionText:
         return phi
 
     def alloca(self, type: str, align: int = 64) -> str:
-        """Stack memory of the whole call, whichever block asks for it."""
+        """Stack memory of the whole call, whichever block asks for it; what was released is used again."""
+        released = self._released.get((type, align))
+        if released:
+            return released.pop()
         self._counter += 1
         name = f"%t{self._counter}"
         self._allocas.append(f"{name} = alloca {type}, align {align}")
+        self._kinds[name] = type, align
         return name
+
+    def release(self, name: str) -> None:
+        """Nobody reads this stack memory after here: a function of many sums needs that of one."""
+        self._released.setdefault(self._kinds[name], []).append(name)
 
     def declare(self, text: str) -> None:
         """A `declare ...` line of the module."""

@@ -327,6 +327,8 @@ class Reductions(Body):
         own_lanes = outer.emitter.width if outer is not None else 0
         e = outer.emitter if outer is not None else (VectorEmitter(self.fn, r.lanes) if r.lanes else self.scalar)
         total = self._total(r, e)
+        for memory in filter(None, (r.stack, r.count)):
+            self.fn.release(memory)
         if r.lanes and not own_lanes:
             packed = total if len(total) > 1 else total[0]
             joined = e.reduce(packed, lambda a, b: accumulator.op.combine(e, a, b))
