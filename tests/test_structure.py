@@ -84,7 +84,7 @@ def test_only_api_names_every_stage():
 def test_all_is_what_is_there():
     submodules = {part_of(file) for file in FILES}
     hooks = {"load_ipython_extension", "unload_ipython_extension", "annotations", "Any"}
-    there = {name for name in vars(jitlab) if not name.startswith(("_", "@"))} - hooks  # "@": pytest's own, in a plugin's package
+    there = {name for name in vars(jitlab) if not name.startswith(("_", "@"))} - hooks  # "@": pytest's
     assert sorted(jitlab.__all__) == list(jitlab.__all__)
     assert set(jitlab.__all__) - there == set()
     assert there - submodules == set(jitlab.__all__) - submodules
