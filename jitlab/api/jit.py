@@ -17,6 +17,7 @@ import numpy as np
 
 from jitlab import errors, events
 from jitlab.capture import (
+    MOST_TRACES,
     Body,
     CallCapture,
     CallTrace,
@@ -58,8 +59,6 @@ from .jit_options import JitOptions, check_backend, checked
 from .ledger import Ledger
 from .stages import Options, compile_trace
 
-#: Attempts to record a signature after which its calls are not recorded any more: they change more often than they repeat.
-MOST_TRACES = 16
 #: A trace that was called so often gets a C function of its own.
 WARM_CALLS = 5
 

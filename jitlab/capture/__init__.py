@@ -9,7 +9,7 @@ from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
 from .paths import PathCapture, record_path
-from .pieces import EndPiece
+from .pieces import MOST_TRACES, EndPiece
 from .positions import cell_names, describe, spans, user_traceback
 from .refusals import Refusal, reason_of, refusal_error
 from .signature import Foreign, Signature, changed_container, key_of, substitute
@@ -18,6 +18,7 @@ from .tensor import Tensor
 from .trace import Trace, finish
 
 __all__ = [
+    "MOST_TRACES",
     "HOOKS",
     "Body",
     "CallCapture",

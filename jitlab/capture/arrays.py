@@ -711,11 +711,6 @@ class Arrays(Loops):
         finally:
             self.rolls = before
 
-    @contextmanager
-    def supposing(self, test: Any, holds: bool) -> Iterator[None]:
-        """Inside, a traced condition is known to hold, or not to."""
-        yield
-
     # ---- errors
     @contextmanager
     def explaining(self, function: Any, operands: Sequence[Any]) -> Iterator[None]:

@@ -42,15 +42,11 @@ from .flow import HOOK
 from .gathering import Place
 from .hooks import HOOKS
 from .host import NotReplayable
-from .pieces import MISSING, PieceTrace, StaticNeeded, finish_piece
+from .pieces import MISSING, MOST_TRACES, Executor, PieceTrace, StaticNeeded, finish_piece
 from .positions import spans
 from .refusals import Refusal, reason_of
 from .trace import Trace
 
-Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
-
-#: Traces of one piece after which it runs as Python: it changes more often than it repeats.
-MOST_TRACES = 16
 
 class BodyCapture(CallCapture):
     """A capture whose names are those of a call under way."""

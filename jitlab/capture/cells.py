@@ -32,7 +32,19 @@ from .draws import random_state, set_random_state
 from .flow import HOOK
 from .hooks import HOOKS
 from .host import NotReplayable
-from .pieces import MISSING, CellCapture, CellStructure, EndPiece, Names, Namespace, PieceTrace, StaticNeeded, finish_piece
+from .pieces import (
+    MISSING,
+    MOST_TRACES,
+    CellCapture,
+    CellStructure,
+    EndPiece,
+    Executor,
+    Names,
+    Namespace,
+    PieceTrace,
+    StaticNeeded,
+    finish_piece,
+)
 from .positions import cell_traceback, describe, display_name, is_user_file, spans
 from .splitting import TEMPORARY
 from .statements import (
@@ -52,10 +64,6 @@ from .statements import (
 from .tensor import Tensor
 from .trace import Trace
 
-Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
-
-#: Traces of one piece after which it runs as Python: it changes more often than it repeats.
-MOST_TRACES = 16
 #: Cells whose traces are kept for the next time they are run.
 MOST_PROGRAMS = 256
 #: How the names begin that only stand in the namespace while a cell runs.

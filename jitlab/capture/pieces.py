@@ -33,6 +33,11 @@ from .trace import Build, Structure, Trace, depends_on_layout, shared_outputs
 
 Namespace = dict[str, Any]
 
+Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
+
+#: Traces of one piece, or of calls of one kind, after which it runs as Python: it changes more often than it repeats.
+MOST_TRACES = 16
+
 #: The modules that run what is captured: what is above them on the stack is not.
 _DRIVERS = frozenset(f"jitlab.capture.{name}" for name in ("cells", "bodies", "calls", "pieces"))
 

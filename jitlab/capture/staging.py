@@ -307,7 +307,7 @@ def if_(test: Any, then: Body, orelse: Body | None, assigned: Sequence[str], liv
         return
     variables = Variables(then, orelse)
     before = variables.values(assigned)
-    sides = both_sides(capture, test, then, orelse or _nothing, variables, assigned, live)
+    sides = both_sides(capture, then, orelse or _nothing, variables, assigned, live)
     joint = Joint(capture, sides)
     join_names(joint, live, before, variables)
     joint.cells()
@@ -319,14 +319,10 @@ def _nothing() -> None:
 
 
 def both_sides(
-    capture: Capture, test: Any, then: Body, orelse: Body, variables: Variables, assigned: Sequence[str],
-    wanted: Sequence[str],
-) -> tuple[Side, Side]:  # fmt: skip
-    sides = []
-    for name, body, holds in (("then", then, True), ("else", orelse, False)):
-        with capture.supposing(test, holds):
-            sides.append(trace_side(capture, name, body, variables, assigned, wanted))
-    return sides[0], sides[1]
+    capture: Capture, then: Body, orelse: Body, variables: Variables, assigned: Sequence[str], wanted: Sequence[str]
+) -> tuple[Side, Side]:
+    first = trace_side(capture, "then", then, variables, assigned, wanted)
+    return first, trace_side(capture, "else", orelse, variables, assigned, wanted)
 
 
 def if_jump(
@@ -345,7 +341,7 @@ def if_jump(
     done = len(capture.effects.undo)
     wanted = list(dict.fromkeys((*live, *leave)))
     bodies = [then, orelse or _nothing]
-    sides = list(both_sides(capture, test, bodies[0], bodies[1], variables, assigned, wanted))
+    sides = list(both_sides(capture, bodies[0], bodies[1], variables, assigned, wanted))
     ends = [side.outcome is None for side in sides]
     if rest is not None and ends[0] != ends[1]:  # one side goes on: what follows belongs to it
         number = ends.index(True)
@@ -360,7 +356,7 @@ def if_jump(
             bodies[number] = extended
             capture.effects.back_to(done)
             with capture.effects.once_more():
-                sides = list(both_sides(capture, test, bodies[0], bodies[1], variables, assigned, leave))
+                sides = list(both_sides(capture, bodies[0], bodies[1], variables, assigned, leave))
             return _joined(capture, node, (sides[0], sides[1]), leave, before, variables)
     outcome = _joined(capture, node, (sides[0], sides[1]), wanted if rest is not None else leave, before, variables)
     return outcome if rest is None else follow(outcome, rest, assigned, leave)
@@ -489,8 +485,8 @@ def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any
         return then() if node else orelse()
     found: list[Any] = []
     made = []
-    for name, expression, holds in (("then", then, True), ("else", orelse, False)):
-        with capture.supposing(test, holds), block(capture, name) as inner:
+    for name, expression in (("then", then), ("else", orelse)):
+        with block(capture, name) as inner:
             one = Side(inner, None, {"the expression": expression()})
             if one.values["the expression"] is not None:
                 one.keep("the expression", one.values["the expression"])
