@@ -32,13 +32,13 @@ from jitlab.ops.indexing import basic_index, is_basic, read_index, write_index
 from jitlab.ops.sources import Parameter
 from jitlab.ops.table import (
     ATTRIBUTES,
-    FUNCTIONS,
     METHODS,
     OPERATORS,
     UPDATES,
     VIEW_ATTRIBUTES,
     VIEW_METHODS,
     VIEWS,
+    function_rule,
 )
 from jitlab.ops.views import Reshape, View, broadcast_to, reshape
 
@@ -362,7 +362,7 @@ class Arrays(Loops):
             view = self._view(VIEWS[function], function, args[0], args[1:], kwargs)
             if view is not None:
                 return view
-        rule = FUNCTIONS.get(function)
+        rule = function_rule(function)
         if rule is None:
             return self._host(function, args, kwargs)
         result = self._apply(rule, function, args, kwargs)

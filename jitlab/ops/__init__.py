@@ -1,5 +1,9 @@
 """Operations: one class holds all that jitlab knows of each (design D10), and the table from NumPy's functions to them."""
 
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+
 from .arithmetic import (
     Abs,
     Add,
@@ -84,6 +88,7 @@ from .functions import (
 from .host import HostCall, Input, Item
 from .indexing import Gather, ScatterAdd, ScatterUpdate, Take, basic_index, is_basic, read_index, write_index
 from .joining import Concatenate
+from .library import Library
 from .linear import BatchMatMul, MatMul
 from .moving import Position
 from .reductions import All, Any_, ArgMax, ArgMin, CountNonzero, Max, Mean, Min, Prod, Sum
@@ -100,6 +105,19 @@ from .views import (
     squeeze,
     transpose,
 )
+
+for _module in pkgutil.iter_modules(__path__):
+    if _module.name != "table":  # it reads what all others have written down
+        import_module(f"{__name__}.{_module.name}")
+
+
+def operations(kind: type[Operation] = Operation) -> Iterator[type[Operation]]:
+    """Each class that is an operation, families left out."""
+    for sub in kind.__subclasses__():
+        yield from operations(sub)
+        if "__dataclass_fields__" in vars(sub) and sub is not Reduction and sub.__module__.startswith(__name__):
+            yield sub
+
 
 __all__ = [
     "Abs",
@@ -164,6 +182,7 @@ __all__ = [
     "Length",
     "Less",
     "LessEqual",
+    "Library",
     "LinSpace",
     "Log",
     "Log10",
@@ -225,6 +244,7 @@ __all__ = [
     "expand_dims",
     "identity_map",
     "is_basic",
+    "operations",
     "read_index",
     "reshape",
     "squeeze",

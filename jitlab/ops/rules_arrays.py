@@ -19,7 +19,6 @@ from .build import apply, as_node, cast, constant, dtype_of, elementwise
 from .creation import Eye, LinSpace, Range, Tri, fill, zeros
 from .indexing import Gather, Take, read_index, write_index
 from .moving import length_of_range
-from .rules_elementwise import FUNCTIONS as ELEMENTWISE
 from .rules_elementwise import UFUNCS, choose
 from .views import View, broadcast_to, expand_dims, reshape, transpose
 
@@ -923,7 +922,7 @@ FUNCTIONS: dict[Any, Rule] = {
 }
 
 
-def _outer_rule(rule: Rule) -> Rule:
+def outer_rule(rule: Rule) -> Rule:
     def outer_of(a: Any, b: Any, /, **options: Any) -> Node:
         x, y = node(a), node(b)
         result: Node = rule(reshape(x, (*x.shape, *(1 for _ in y.shape))), y, **options)
@@ -932,7 +931,6 @@ def _outer_rule(rule: Rule) -> Rule:
     return outer_of
 
 
-FUNCTIONS.update({f.outer: _outer_rule(rule) for f, rule in ELEMENTWISE.items() if getattr(f, "nin", 0) == 2})
 
 METHODS: dict[str, Rule] = {
     **REDUCTIONS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -341,24 +342,19 @@ def python_abs(x: Any, /) -> Node:
     return elementwise(ar.Abs(), operand(x))
 
 
-UFUNCS: dict[np.ufunc, Rule] = {
-    type(op).ufunc: ufunc_rule(op)
-    for op in (
-        *(ar.Add(), ar.Sub(), ar.Mul(), ar.RealDiv(), ar.FloorDiv(), ar.FloorMod(), ar.Neg(), ar.Abs(), ar.Sign()),
-        *(ar.Square(), ar.Reciprocal(), ar.Sqrt(), ar.Pow(), ar.Maximum(), ar.Minimum(), ar.Fmax(), ar.Fmin()),
-        *(ar.Hypot(), ar.Arctan2(), ar.Copysign(), ar.Fmod()),
-        *(co.Less(), co.LessEqual(), co.Greater(), co.GreaterEqual(), co.Equal(), co.NotEqual()),
-        *(co.LogicalAnd(), co.LogicalOr(), co.LogicalXor(), co.LogicalNot()),
-        *(co.BitwiseAnd(), co.BitwiseOr(), co.BitwiseXor(), co.Invert(), co.LeftShift(), co.RightShift()),
-        *(co.IsNan(), co.IsInf(), co.IsFinite(), co.Signbit()),
-        *(fu.Exp(), fu.Exp2(), fu.Expm1(), fu.Log(), fu.Log2(), fu.Log10(), fu.Log1p(), fu.Sin(), fu.Cos(), fu.Tan()),
-        *(fu.Tanh(), fu.Sinh(), fu.Cosh(), fu.Arctan(), fu.Arcsin(), fu.Arccos(), fu.Arcsinh(), fu.Arccosh()),
-        *(fu.Arctanh(), fu.Cbrt(), fu.Floor(), fu.Ceil(), fu.Trunc(), fu.Rint()),
-    )
-}
+def ufuncs(kind: type[Elementwise] = Elementwise) -> dict[np.ufunc, Rule]:
+    """The rule of each elementwise class that is a ufunc, of all modules that are loaded."""
+    found: dict[np.ufunc, Rule] = {}
+    for sub in kind.__subclasses__():
+        found.update(ufuncs(sub))
+        if isinstance(ufunc := vars(sub).get("ufunc"), np.ufunc) and not fields(sub):
+            found[ufunc] = ufunc_rule(sub())
+    return found
+
+
+UFUNCS: dict[np.ufunc, Rule] = ufuncs()
 
 FUNCTIONS: dict[Any, Rule] = {
-    **UFUNCS,
     np.fabs: ufunc_rule(ar.Abs(), np.fabs),
     np.float_power: ufunc_rule(ar.Pow(), np.float_power),
     np.positive: positive,

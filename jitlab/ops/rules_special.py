@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -51,9 +50,10 @@ def _float(x: Any) -> Node:
     return value
 
 
-def special_functions() -> dict[Any, Rule]:
-    """The rules by callee, empty while SciPy is not loaded."""
-    special = sys.modules.get("scipy.special")
-    if special is None:
-        return {}
-    return {special.erf: erf, special.expit: expit, special.softmax: softmax, special.log_softmax: log_softmax}
+#: By dotted name.
+FUNCTIONS: dict[str, Rule] = {
+    "scipy.special.erf": erf,
+    "scipy.special.expit": expit,
+    "scipy.special.softmax": softmax,
+    "scipy.special.log_softmax": log_softmax,
+}

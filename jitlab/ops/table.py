@@ -9,13 +9,16 @@ wrong arguments, and `Unsupported` for what is left to NumPy; either way the gra
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from jitlab.ir import current_graph
 
-from . import rules_arrays, rules_elementwise, rules_special, rules_views
+from . import registry, rules_arrays, rules_elementwise, rules_special, rules_views
 from .base import Unsupported
 from .rules_views import ViewRule
 
@@ -54,27 +57,37 @@ def _checked(*tables: dict[Any, Rule]) -> dict[Any, Rule]:
 
 
 #: NumPy's functions and ufuncs, their `reduce` and `outer`, scalar types, and Python's abs, max, min, sum, round, divmod.
-FUNCTIONS: dict[Any, Rule] = _checked(rules_elementwise.FUNCTIONS, rules_arrays.FUNCTIONS)
+FUNCTIONS: dict[Any, Rule] = _checked(
+    rules_elementwise.ufuncs(), rules_elementwise.FUNCTIONS, rules_arrays.FUNCTIONS, registry.FUNCTIONS
+)
+FUNCTIONS.update(
+    {f.outer: checked(rules_arrays.outer_rule(r)) for f, r in FUNCTIONS.items() if isinstance(f, np.ufunc) and f.nin == 2}
+)
 #: Methods of ndarray, the array first; `__getitem__` reads any subscript that a graph can.
-METHODS: dict[str, Rule] = _checked(rules_elementwise.METHODS, rules_arrays.METHODS)
+METHODS: dict[str, Rule] = _checked(rules_elementwise.METHODS, rules_arrays.METHODS, registry.METHODS)
 #: Attributes that are values.
 ATTRIBUTES: dict[str, Rule] = _checked(rules_elementwise.ATTRIBUTES)
 #: Python's operators by dunder name; of a reflected one the array is the first argument.
 OPERATORS: dict[str, Rule] = _checked(rules_elementwise.OPERATORS)
 #: What writes into its first argument: the rule gives its new value.
-UPDATES: dict[Any, Rule] = _checked(rules_arrays.UPDATES)
-UPDATE_METHODS: dict[str, Rule] = _checked(rules_arrays.UPDATE_METHODS)
+UPDATES: dict[Any, Rule] = _checked(rules_arrays.UPDATES, registry.UPDATES)
+UPDATE_METHODS: dict[str, Rule] = _checked(rules_arrays.UPDATE_METHODS, registry.UPDATE_METHODS)
 #: What gives views: rule(type of the base, the other arguments) -> steps (see `rules_views.ViewRule`).
 VIEWS: dict[Any, ViewRule] = _checked(rules_views.VIEWS)
 VIEW_METHODS: dict[str, ViewRule] = _checked(rules_views.VIEW_METHODS)
 VIEW_ATTRIBUTES: dict[str, ViewRule] = _checked(rules_views.VIEW_ATTRIBUTES)
 
 
-def learn_scipy() -> None:
-    """Take up scipy.special if the program has imported it meanwhile; cheap to ask again."""
-    if not _learnt and (rules := rules_special.special_functions()):
-        _learnt.append(True)
-        FUNCTIONS.update(_checked(rules))
+def function_rule(function: Any) -> Rule | None:
+    """The rule of a callee; also of modules that the program has imported meanwhile (scipy.special)."""
+    found = FUNCTIONS.get(function)
+    if found is None and (getattr(function, "__name__", None) in _late_names):
+        for name, rule in _LATE.items():
+            module, _, attribute = name.rpartition(".")
+            if getattr(sys.modules.get(module), attribute, None) is function:
+                found = FUNCTIONS[function] = checked(rule)
+    return found
 
 
-_learnt: list[bool] = []
+_LATE: dict[str, Rule] = {**rules_special.FUNCTIONS, **registry.LATE}
+_late_names = frozenset(name.rpartition(".")[2] for name in _LATE)
