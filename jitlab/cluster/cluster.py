@@ -31,6 +31,7 @@ from jitlab.ir import (
 )
 from jitlab.ops.control import Branch, Loop
 from jitlab.ops.host import HostCall, Item
+from jitlab.ops.library import Library
 from jitlab.ops.sources import Constant, Length
 
 from .contraction import Contraction
@@ -105,8 +106,9 @@ def _is_control(node: Node) -> bool:
     return isinstance(node.op, (Loop, Branch))
 
 
-def _is_result_of_control(node: Node) -> bool:
-    return isinstance(node.op, Item) and _is_control(node.inputs[0])
+def _is_one_of_several(node: Node) -> bool:
+    """A result of a loop, a branch or a library call, which stays with it."""
+    return isinstance(node.op, Item) and (_is_control(node.inputs[0]) or isinstance(node.inputs[0].op, Library))
 
 
 def _marked(node: Node) -> bool:
@@ -140,10 +142,10 @@ def _why_not(node: Node, marked_only: Reason | None) -> Reason | None:
 
 def _unsupported(node: Node) -> Reason | None:
     """The operation's own reason for having no loop body; a loop's or branch's is that of the first operation inside."""
-    if _is_result_of_control(node):
+    if _is_one_of_several(node):
         return _unsupported(node.inputs[0])
     if _is_control(node):  # not once more for each of its results: in nested ones that would multiply
-        inside = (inner for graph in node.op.graphs for inner in graph.nodes if not _is_result_of_control(inner))
+        inside = (inner for graph in node.op.graphs for inner in graph.nodes if not _is_one_of_several(inner))
         return next((why for inner in inside if (why := _inside(inner)) is not None), None)
     types = tuple(source.type for source in node.inputs)
     text = node.op.why_not_compiled(*types)
@@ -219,7 +221,7 @@ class _Partition:
         self.constants = [{s for s in node.inputs if _is_constant(s)} for node in self.operations]
         self.scope: list[Any] = [node.attrs.get("_XlaScope") for node in self.operations]
         for node in self.operations:  # the results of a loop stay with it
-            if isinstance(node.op, Item) and _is_control(node.inputs[0]) and self.candidate[self.number[node]]:
+            if _is_one_of_several(node) and self.candidate[self.number[node]]:
                 self._join(dag.group(self.number[node.inputs[0]]), self.number[node])
         changed = True
         while changed:

@@ -246,12 +246,14 @@ class Accumulator:
 
 @dataclass
 class Step:
-    """One element into an accumulator; `index` is its position along the reduced axes."""
+    """One element into an accumulator; `index` is its position along the reduced axes. `bound` names the running value after
+    it, a Local for the rest of the iteration: a scan's."""
 
     accumulator: Accumulator
     value: Expr
     index: Index
     sources: Sources = NOWHERE
+    bound: str = ""
 
 
 @dataclass
@@ -309,6 +311,20 @@ class Gemm:
     m: Poly
     n: Poly
     k: Poly
+    sources: Sources = NOWHERE
+
+
+@dataclass
+class Call:
+    """outs = op(*ins) by a library that knows arrays: whole buffers, with the extents that they have now. `number` is the
+    operation's place in `Program.calls`, `code` that of the check that it did not raise."""
+
+    number: int
+    op: str
+    outs: tuple[Buffer, ...]
+    ins: tuple[Buffer, ...]
+    extents: tuple[tuple[Poly, ...], ...]  # of the outs, then of the ins
+    code: int
     sources: Sources = NOWHERE
 
 
@@ -385,7 +401,7 @@ class Repeat:
     sources: Sources = NOWHERE
 
 
-Statement = Store | Step | For | Gemm | Finish | Partial | Let | Assign | Define | If | Repeat
+Statement = Store | Step | For | Gemm | Call | Finish | Partial | Let | Assign | Define | If | Repeat
 
 
 @dataclass
@@ -410,6 +426,7 @@ class Program:
     kernels: list[Kernel]
     variables: list[Variable] = field(default_factory=list)
     errors: list[Sources] = field(default_factory=list)  # where the check with code i stands
+    calls: list[Any] = field(default_factory=list)  # the operations that a library computes
 
     @cached_property
     def text(self) -> str:
@@ -531,13 +548,18 @@ class _Printer:
             value = self.expr(s.value, lines)
             lines.append(f"{s.buffer.name}[{self.position(s, lines)}] = {value}")
         elif isinstance(s, Step):
-            lines.append(f"{s.accumulator.name} <- {self.expr(s.value, lines)} at {s.index}")
+            before = f"{s.bound} = " if s.bound else ""
+            lines.append(f"{before}{s.accumulator.name} <- {self.expr(s.value, lines)} at {s.index}")
         elif isinstance(s, Partial):
             lines.append(f"{', '.join(p.name for p in s.partials)}[{s.index}] = {s.accumulator.name} as it stands")
         elif isinstance(s, Finish):
             names = ", ".join(p.name for p in s.partials)
             at = "" if s.stride == ONE else f"[{s.base}.. by {s.stride}]"
             lines.append(f"{s.accumulator.name} = {s.accumulator.op} of {s.count} partial results {names}{at} of {s.total}")
+        elif isinstance(s, Call):
+            whole = [f"{b.name}[{', '.join(map(str, n))}]" for b, n in zip((*s.outs, *s.ins), s.extents, strict=True)]
+            outs, ins = ", ".join(whole[: len(s.outs)]), ", ".join(whole[len(s.outs) :])
+            lines.append(f"{outs} = call {s.op} of {ins} (or fail {s.code})")
         else:
             ta, tb = ".T" if s.transpose_a else "", ".T" if s.transpose_b else ""
             lines.append(

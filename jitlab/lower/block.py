@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from jitlab.ir import Node, poly
 from jitlab.ops.control import Branch, Define, Loop
-from jitlab.ops.host import Item
+from jitlab.ops.host import SEVERAL, Item
 from jitlab.ops.indexing import Scatter
+from jitlab.ops.library import Library
 from jitlab.ops.sources import Constant, Length
 from jitlab.ops.views import Update, View, identity_map
 
@@ -82,14 +83,15 @@ def _behind(value: Node) -> set[Node]:
 
 
 def with_items(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, with an Item for each array result of a loop or branch, whether or not it is read."""
+    """The nodes, with an Item for each array result of a loop or branch, and for each result of a call, read or not."""
     have = {(n.inputs[0], n.op.index) for n in nodes if isinstance(n.op, Item)}
     result = []
     for node in nodes:
         result.append(node)
-        if is_control(node):
-            for k, type in enumerate(node.op.types):
-                if type.ndim and (node, k) not in have:
+        if has_several(node):
+            types = node.op.types if is_control(node) else node.op.results(*(source.type for source in node.inputs))
+            for k, type in enumerate(types):
+                if (type.ndim or not is_control(node)) and (node, k) not in have:
                     result.append(Node(Item(k, type), [node], type, name=f"{node.name}_{k}", sources=node.sources))
     return result
 
@@ -113,6 +115,11 @@ def overwritten(node: Node) -> Iterator[tuple[Node, Node]]:
 
 def is_control(node: Node) -> bool:
     return isinstance(node.op, (Loop, Branch))
+
+
+def has_several(node: Node) -> bool:
+    """Does it give what Items read?"""
+    return is_control(node) or (isinstance(node.op, Library) and node.dtype == SEVERAL)
 
 
 def carried_input(item: Node) -> Node | None:
@@ -158,7 +165,7 @@ def is_number(node: Node) -> bool:
 
 def binds(node: Node) -> bool:
     """In a body, is this a 0-d value to be computed once, at its place in the order?"""
-    return node.ndim == 0 and not is_number(node) and not is_control(node) and not isinstance(node.op, (Item, Define))
+    return node.ndim == 0 and not is_number(node) and not is_control(node) and not isinstance(node.op, (Item, Define, Library))
 
 
 def _move(value: Node, base: Node, name: str) -> tuple[Node, Node]:

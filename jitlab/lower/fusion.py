@@ -21,7 +21,9 @@ from jitlab.ops.control import Branch, Define, Loop
 from jitlab.ops.host import Item
 from jitlab.ops.indexing import Scatter
 from jitlab.ops.joining import Concatenate
+from jitlab.ops.library import Library
 from jitlab.ops.linear import Product
+from jitlab.ops.scans import Scan
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View
 
@@ -43,13 +45,14 @@ class Stage:
     """One stored value, reduction or call. `space`: the extents it loops over (axes of extent 1 left out)."""
 
     node: Node
-    kind: str  # "map", "reduce", "gemm", "region", "update", "scatter", "let", "define", "loop" or "branch"
+    kind: str  # "map", "reduce", "gemm", "call", "region", "update", "scatter", "let", "define", "loop" or "branch"
     space: tuple[Poly, ...]
     reduced: tuple[bool, ...] = ()  # for each axis of `space`
     refs: list[tuple[Node, Position]] = field(default_factory=list)  # values of other stages, where they are read
     leaves: set[Node] = field(default_factory=set)  # inputs of the cluster it reads
     lazy: dict[Node, float] = field(default_factory=dict)  # what it computes on the way, with its operations an element
     items: tuple[Node, ...] = ()  # the results of a loop or branch
+    along: int | None = None  # of a scan: its axis of `space`
 
     @property
     def made(self) -> tuple[Node, ...]:
@@ -128,7 +131,7 @@ def must_be_stored(block: Block, sizes: Sizes, level: str) -> set[Node]:
     inside = set(nodes)
     stored = {node for node in block.outputs}
     for node in nodes:
-        if isinstance(node.op, (Product, Item, Define, *REGION)) or (block.ordered and binds(node)):
+        if isinstance(node.op, (Product, Item, Define, Library, Scan, *REGION)) or (block.ordered and binds(node)):
             stored.add(node)
         if isinstance(node.op, Product) and by_library(node, sizes, block.ordered):
             stored.update(operand_root(source) for source in node.inputs)
@@ -141,7 +144,7 @@ def must_be_stored(block: Block, sizes: Sizes, level: str) -> set[Node]:
 
 def is_lazy(node: Node, stored: set[Node]) -> bool:
     """Is a value of the block computed by whoever reads it?"""
-    return node not in stored and not isinstance(node.op, (Reduction, Constant)) and not is_control(node)
+    return node not in stored and not isinstance(node.op, (Reduction, Constant, Library)) and not is_control(node)
 
 
 def captured(node: Node) -> tuple[Node, ...]:
@@ -176,7 +179,7 @@ def _stages(block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, 
     inside = set(nodes)
     stages = []
     for node in nodes:
-        if isinstance(node.op, Reduction) or is_control(node) or (node in stored and not isinstance(node.op, Item)):
+        if isinstance(node.op, (Reduction, Library)) or is_control(node) or (node in stored and not isinstance(node.op, Item)):
             stages.append(_stage(node, block, inside, sizes, stored, in_place))
     needed = block.needed
     live = []
@@ -222,6 +225,12 @@ def _stage(
         stage = Stage(node, "update", space_of(node.op.shape, sizes)[0])
         value = node.inputs[1]
         expr = reader.read(value, space_of(value.shape, sizes)[1])
+    elif isinstance(node.op, Library):
+        for source in node.inputs:
+            reader.read(source, _space(source, sizes)[1])
+        expr = Scalar("none", node.dtype)
+        items = tuple(n for n in block.nodes if isinstance(n.op, Item) and n.inputs[0] is node)
+        stage = Stage(node, "call", (), items=items)
     elif isinstance(node.op, REGION) or is_control(node):
         items = tuple(n for n in block.nodes if isinstance(n.op, Item) and n.inputs[0] is node)
         bases = {in_place[n] for n in (node, *items) if n in in_place}
@@ -237,6 +246,11 @@ def _stage(
         kind = "define" if isinstance(node.op, Define) else "let"
         expr = reader.read(node.inputs[0], ()) if kind == "define" else reader.compute(node, ())
         stage = Stage(node, kind, ())
+    elif isinstance(node.op, Scan) and int(node.shape[node.op.axis]) != 1:
+        space, position = _space(node, sizes)
+        expr = reader.read(node.inputs[0], position)
+        along = sum(int(n) != 1 for n in node.shape[: node.op.axis])
+        stage = Stage(node, "scan", space, tuple(False for _ in space), along=along)
     else:
         space, position = _space(node, sizes)
         expr = reader.compute(node, position)
@@ -338,7 +352,7 @@ def _alone(stage: Stage) -> Group:
 
 def _join(stage: Stage, groups: list[Group]) -> bool:
     """Put the stage into the latest group it may join; False when it has to start one."""
-    if stage.kind not in ("map", "reduce"):
+    if stage.kind not in ("map", "reduce", "scan"):
         return False
     where = {node: i for i, group in enumerate(groups) for node in group.nodes}
     first = max((where[node] for node, _ in stage.refs if node in where), default=0)
@@ -365,10 +379,19 @@ def _fits(stage: Stage, group: Group) -> bool:
             return False
         if stage.kind == "map":
             return True
+        if stage.kind == "scan":
+            group.kind = "scan"
+            return True
         if not stage.suffix:
             return False
         group.kind, group.outer = "row", stage.kept
         return True
+    if group.kind == "scan" or stage.kind == "scan":
+        first = next((s for s in group.stages if s.kind == "scan"), None)
+        if first is None or stage.kind == "reduce" or stage.space != first.space:
+            return False
+        same = stage.kind == "map" or (stage.along == first.along and stage.node.op.reverse == first.node.op.reverse)
+        return same and all(_aligned(s, p, len(stage.space)) for s, p in inner_refs)
     if group.kind == "row" and group.outer:
         k = len(group.outer)
         if stage.space[:k] != group.outer or any(stage.reduced[:k]):

@@ -9,6 +9,7 @@ from jitlab.ir import Poly
 from jitlab.ir.program import (
     ONE,
     Buffer,
+    Call,
     Expr,
     Finish,
     For,
@@ -136,6 +137,8 @@ def without_unread(kernels: Sequence[Kernel], temps: Sequence[Buffer]) -> tuple[
             read.update(load.buffer.name for load in _reads(s))
             if isinstance(s, Gemm):
                 read.update((s.a.name, s.b.name))
+            elif isinstance(s, Call):
+                read.update(b.name for b in (*s.ins, *s.outs))
             elif isinstance(s, Finish):
                 read.update(b.name for b in s.partials)
     unread = {b.name for b in temps if b.name not in read}

@@ -1,12 +1,18 @@
-"""Products of matrices as calls of a BLAS, which reads views where they lie."""
+"""Library calls: products of matrices by a BLAS, which reads views where they lie, and what NumPy computes whole."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jitlab.ir import Node, Poly
-from jitlab.ir.program import ONE, Buffer, For, Gemm, Index, Load, Statement
+from jitlab.ir.program import ONE, Buffer, Call, For, Gemm, Index, Load, Statement
 
 from .reading import Position, Reader, Unreadable
 from .sizes import Sizes
+
+if TYPE_CHECKING:
+    from .fusion import Stage
+    from .statements import BlockWriter
 
 #: What takes the place of a stride that is a run-time symbol when strides are compared: an argument's may be large.
 FAR = 1 << 40
@@ -86,3 +92,37 @@ class Library:
 
     def _positive(self, p: Poly) -> int:
         return p.evaluate({**self.sizes.values, **self.sizes.samples, **dict.fromkeys(self._unknown, FAR)})
+
+
+def write_call(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) -> list[Statement]:
+    """The call of an operation that a library computes; operands that lie nowhere are stored first."""
+    node, shared = stage.node, writer.shared
+    computed[node] = None
+    statements: list[Statement] = []
+    ins: dict[Node, Buffer] = {}
+    for source in node.inputs:
+        if source in ins:
+            continue
+        buffer = _place(writer, source)
+        if buffer is None:
+            buffer = shared.temp("temp", tuple(writer.sizes.of(n) for n in source.shape), source.dtype)
+            statements += writer.copy(buffer, source, writer.reader(computed), node)
+        ins[source] = buffer
+    results = sorted(stage.items, key=lambda item: item.op.index) or [node]
+    outs = tuple(writer.buffers[result] for result in results)
+    extents = tuple(tuple(writer.sizes.of(n) for n in array.shape) for array in (*results, *node.inputs))
+    number = len(shared.calls)
+    shared.calls.append(node.op)
+    call = Call(number, str(node.op), outs, tuple(ins[s] for s in node.inputs), extents, shared.check(node), node.sources)
+    return [*statements, call]
+
+
+def _place(writer: BlockWriter, source: Node) -> Buffer | None:
+    """Where a value lies, in this block or around it."""
+    around: BlockWriter | None = writer
+    while around is not None:
+        buffer = around.place(source)
+        if buffer is not None or source not in around.captured:
+            return buffer
+        source, around = around.captured[source], around.around
+    return None

@@ -95,7 +95,7 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
             infos.pop()
         else:
             groups.append(group)
-            kernels.append(Kernel(f"k{len(kernels)}", "library" if group.kind == "gemm" else "nest", body))
+            kernels.append(Kernel(f"k{len(kernels)}", "library" if group.kind in ("gemm", "call") else "nest", body))
         made = [node for node in nodes if node in own]
         infos.append(_info(kernels[-1], cluster, made, shared.sizes))
     places = {shared.inputs[node]: node for node in {*donated, *ends.values()} if node in shared.inputs}
@@ -114,6 +114,7 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
         kernels,
         shared.variables,
         shared.errors,
+        shared.calls,
     )
     sizes = shared.sizes
     return Lowered(

@@ -12,6 +12,7 @@ from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.indexing import Gather, Take
 from jitlab.ops.moving import Position as CheckedPosition
+from jitlab.ops.scans import Scan
 from jitlab.ops.sources import Constant, Length
 from jitlab.ops.views import Reshape, Update, View
 
@@ -80,6 +81,8 @@ class Reader:
             indices = tuple(IndexValue(i) for i in position)
             args = tuple(self.read(source, ()) for source in node.inputs)
             return Apply(op, args, node.dtype, indices, sources=node.sources)
+        if isinstance(op, Scan) and int(node.shape[op.axis]) == 1:
+            return self.read(node.inputs[0], position)
         if isinstance(op, Take):
             (_, picked) = node.inputs
             n, axis = picked.ndim, op.axis

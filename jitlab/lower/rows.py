@@ -15,6 +15,7 @@ from jitlab.ir import Poly
 from jitlab.ir.program import (
     ONE,
     Buffer,
+    Call,
     Expr,
     Finish,
     For,
@@ -50,7 +51,7 @@ def _in_blocks(alone: Sequence[Statement], other: Sequence[Statement], *, rows_c
     assert inner is not None
     size, left = inner.extent
     passed = before if rows_come_first else after  # what the rows move past
-    if rows.extent[0] != Index(left.const) or any(isinstance(s, (Gemm, Finish)) for s in walk([*rows.body, *passed])):
+    if rows.extent[0] != Index(left.const) or any(isinstance(s, (Gemm, Call, Finish)) for s in walk([*rows.body, *passed])):
         return None
     written, read = _stores([rows]), _loads([rows])
     theirs = [*passed, blocks]

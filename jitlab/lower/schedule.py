@@ -105,6 +105,8 @@ class Nest:
             return self._map()
         if self.group.kind == "row":
             return self._rows() if self.group.outer else self._whole()
+        if self.group.kind == "scan":
+            return self._scan()
         return self._column()
 
     # -- the three shapes
@@ -230,8 +232,12 @@ class Nest:
             if len(outer) == 1 and not after and all(isinstance(a.op, PlainSum) for a in p.accumulators):
                 return self._added_in_row_blocks(p, looped, outer[0], gone[0], first.space[gone[0]], body[1:])
             return self._in_row_blocks(p, outer, gone[0], first.space[gone[0]], body[1:])
-        nest = self._loops(outer, body, vector=len(outer) - 1 if last_kept else None)
-        if last_kept and self._value(outer[-1][1]) >= WIDE:
+        return self._tiled(outer, body) if last_kept else self._loops(outer, body, vector=None)
+
+    def _tiled(self, outer: Sequence[tuple[str, Poly]], body: list[Statement]) -> list[Statement]:
+        """Loops whose last one runs over vectors of columns, several at a time where rows are long."""
+        nest = self._loops(outer, body, vector=len(outer) - 1)
+        if self._value(outer[-1][1]) >= WIDE:
             loop = nest[0]
             while isinstance(loop, For) and not loop.vector:
                 loop = loop.body[0]
@@ -294,6 +300,34 @@ class Nest:
         across = For(column, (Index(columns),), [inner, *added], vector=True, tile=TILE)
         begin = For(column, (Index(columns),), started, vector=True)
         return [begin, For(block, (Index(count),), [across])]
+
+    def _scan(self) -> list[Statement]:
+        """Every stage over one space; the scanned axis is the innermost loop, from its first element on or from its last."""
+        first = next(stage for stage in self.group.stages if stage.kind == "scan")
+        assert first.along is not None
+        accumulators: list[Accumulator] = []
+        body: list[Statement] = []
+        for stage in self.group.stages:
+            if stage.kind == "scan":
+                value = self.reader.read(stage.node.inputs[0], self._position(stage.node))
+                accumulators.append(Accumulator(self.name("r"), stage.node.op, value.dtype, stage.node.dtype))
+                bound = self.name("s")
+                at = Index.var(f"a{first.along}")
+                body.append(Step(accumulators[-1], value, at, stage.node.sources, bound))
+                self.results[stage.node] = Local(bound, stage.node.dtype)
+                body.append(self._store_result(stage))
+            else:
+                body.append(self._store(stage))
+        var, n = f"a{first.along}", first.space[first.along]
+        if first.node.op.reverse:
+            body = substitute(body, {var: Index.of(n - ONE, {var: Poly.constant(-1)})})
+            for s in body:
+                if isinstance(s, Step):
+                    s.index = Index.var(var)
+        others = [(f"a{axis}", m) for axis, m in enumerate(first.space) if axis != first.along]
+        across = first.along < len(first.space) - 1
+        others, body = collapse(others, self._loops([(var, n)], body, vector=None, accumulators=accumulators))
+        return self._tiled(others, body) if across else self._loops(others, body, vector=None)
 
     # -- passes
 
@@ -552,7 +586,7 @@ def substitute(
             gathered = tuple((new(g), k) for g, k in s.gathered)
             out.append(Store(s.buffer, s.offset.substitute(values), value, s.sources, gathered, at(s.position)))
         elif isinstance(s, Step):
-            out.append(Step(s.accumulator, new(s.value), s.index.substitute(values), s.sources))
+            out.append(Step(s.accumulator, new(s.value), s.index.substitute(values), s.sources, s.bound))
         elif isinstance(s, Let):
             out.append(Let(s.name, new(s.value), s.sources))
         else:
@@ -568,7 +602,7 @@ def replace(s: Store | Step, values: dict[int, Expr]) -> Store | Step:
     new = _replacing(values)
     if isinstance(s, Store):
         return Store(s.buffer, s.offset, new(s.value), s.sources, tuple((new(g), k) for g, k in s.gathered), s.position)
-    return Step(s.accumulator, new(s.value), s.index, s.sources)
+    return Step(s.accumulator, new(s.value), s.index, s.sources, s.bound)
 
 
 def replaced(e: Expr, values: dict[int, Expr]) -> Expr:

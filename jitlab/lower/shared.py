@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class Shared:
         self.variables: list[Variable] = []
         self.strides: dict[str, tuple[int, int]] = {}
         self.errors: list[Sources] = []
+        self.calls: list[Any] = []
         self.copies: list[Copy] = []
         self.places: dict[Node, Buffer] = {}  # of values with memory of their own, in any block
         self.captured: dict[Node, Node] = {}  # input of any body -> the value around it that it stands for

@@ -22,16 +22,18 @@ from jitlab.ir.program import (
 )
 from jitlab.ops.arithmetic import Add
 from jitlab.ops.base import Reduction
+from jitlab.ops.host import Item
 from jitlab.ops.indexing import ScatterAdd
+from jitlab.ops.library import Library as LibraryOperation
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update
 
-from .block import Block, covers, is_control, root
+from .block import Block, covers, has_several, root
 from .control import name_definitions, write_branch, write_define, write_loop
 from .dependence import Relation, relation
 from .fusion import Group, space_of
 from .joining import joined
-from .library import Library
+from .library import Library, write_call
 from .memory import Arranged, arrange, copied
 from .reading import Position, Reader, gather_positions
 from .schedule import Nest, collapse, replaced
@@ -76,7 +78,7 @@ class BlockWriter:
         elsewhere = {n for g in arranged.groups for s in g.stages for n, _ in s.refs if where.get(n) is not g}
         outputs = {root(node, arranged.in_place) for node in self.block.outputs}
         for node in self.block.all_nodes:
-            if node not in made or is_control(node) or (self.block.ordered and not node.ndim):
+            if node not in made or has_several(node) or (self.block.ordered and not node.ndim and not _is_called(node)):
                 continue
             if node in arranged.in_place:
                 base = arranged.in_place[node]
@@ -108,6 +110,8 @@ class BlockWriter:
         if group.kind == "gemm":
             library = Library(self.reader(), self.sizes, *self.shared.stride_symbols())
             return library.gemm(node, self.buffers[node])
+        if group.kind == "call":
+            return write_call(self, stage, computed)
         if group.kind == "let":
             return self._let(node, self.reader(computed).compute(node, ()))
         if group.kind == "define":
@@ -295,6 +299,12 @@ class _NotingReader(Reader):
     def compute(self, node: Node, position: Position) -> Expr:
         self._computed[node] = None
         return super().compute(node, position)
+
+
+def _is_called(node: Node) -> bool:
+    """A result of a library call."""
+    call = node.inputs[0] if isinstance(node.op, Item) else node
+    return isinstance(call.op, LibraryOperation)
 
 
 def _unit_stride_last(offset: Index, loops: Loops) -> Loops:

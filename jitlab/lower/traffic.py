@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitlab.ir.program import Buffer, Expr, For, Gemm, Index, Kernel, Load, Repeat, Store, expressions, walk
+from jitlab.ir.program import Buffer, Call, Expr, For, Gemm, Index, Kernel, Load, Repeat, Store, expressions, walk
 
 from .sizes import Sizes
 
@@ -57,6 +57,9 @@ def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
                 count *= loops.get(v, 1)
             note(written, s.out, s.out_offset, False)
             written[s.out.name][s.out_offset] = count * s.out.dtype.itemsize
+        elif isinstance(s, Call):
+            for k, buffer in enumerate((*s.outs, *s.ins)):
+                note(written if k < len(s.outs) else read, buffer, Index(), True)
         for e in expressions(s):
             visit(e, set())
     inner = {name for name in read if name in written}  # written by this kernel and still in cache

@@ -15,12 +15,13 @@ import numpy as np
 
 from jitlab import costs, events
 from jitlab.ir import Cluster, Clustering, Node, Plan, Sources, plain
-from jitlab.ir.program import Buffer, For, Gemm, If, Repeat, Statement, expressions, work
+from jitlab.ir.program import Buffer, Call, For, Gemm, If, Repeat, Statement, expressions, work
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
 from jitlab.targets.cpu_llvm.context import Phase
 from jitlab.targets.cpu_llvm.entry import DATA, Argument, Launch, Result, Warm, layout_is_known
 
+from . import library
 from .blas import gemm_address
 from .buffers import ALIGNMENT, POOLED_BYTES, pool
 from .compiled import Compiled, Origin, compiled
@@ -32,6 +33,9 @@ BUDGET = 100_000_000
 
 #: Operations on elements in one chunk of an outer loop, about.
 CHUNK_STEPS = 1 << 18
+
+#: What a call of a library is taken for, in such operations.
+CALL_STEPS = 1 << 14
 
 #: For estimates: the turns of a loop without a count.
 UNKNOWN_TURNS = 100
@@ -246,16 +250,19 @@ class Executable:
 
     def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any], in_place: bool) -> None:
         """Raise what NumPy raises for the data: the cluster's operations run on it once more, one by one."""
+        interrupt = library.raised()
+        if interrupt is not None and not isinstance(interrupt, Exception):
+            raise interrupt
         where = "".join(f" ({source.file}, line {source.line})" for source in sorted(sources)[:1])
         own = {node: values[node] for node in cluster.inputs}
         with np.errstate(all="ignore"):
             for node in cluster.nodes:
                 try:
                     own[node] = self._value(node, own)
-                except IndexError as error:
+                except Exception as error:
                     if in_place:
                         leave(self.graph, self._writes, values, {**values, **own}, node)
-                    raise IndexError(f"{error}{where}") from None
+                    raise type(error)(f"{error}{where}") from None
         raise AssertionError(f"a check failed that NumPy passes{where}")
 
     def _variant(self, cluster: Cluster, layouts: tuple[str, ...], ends: frozenset[Node]) -> Variant:
@@ -451,6 +458,9 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
     prepare(template)
     template[layout.SGEMM] = gemm_address("sgemm")
     template[layout.DGEMM] = gemm_address("dgemm")
+    if lowered.program.calls:
+        template[layout.CALL] = library.address()
+        template[layout.calls :] = library.call_sites(lowered.program)
     for name, number in layout.symbols.items():
         template[number] = lowered.symbol_values[name]
     for number, op in zip(layout.scalars.values(), lowered.constants, strict=True):
@@ -507,6 +517,8 @@ def _steps(statements: Sequence[Statement], sizes: Mapping[str, int]) -> int:
             total += own + max(_steps(s.then, sizes), _steps(s.orelse, sizes))
         elif isinstance(s, Gemm):
             total += s.m.evaluate(sizes) * s.n.evaluate(sizes) * s.k.evaluate(sizes) // 8
+        elif isinstance(s, Call):
+            total += CALL_STEPS
         else:
             total += own
     return total

@@ -11,6 +11,7 @@ import numpy as np
 from jitlab.ir.program import (
     Assign,
     Buffer,
+    Call,
     Define,
     Expr,
     Finish,
@@ -61,6 +62,8 @@ class Phase:
                 found[buffer.name] = buffer
             if isinstance(s, Gemm):
                 found |= {s.a.name: s.a, s.b.name: s.b}
+            elif isinstance(s, Call):
+                found |= {b.name: b for b in s.ins}
             elif isinstance(s, Finish):
                 found |= {b.name: b for b in s.partials}
         for e in _all_expressions(self.statements):
@@ -95,12 +98,13 @@ class Phase:
 @dataclass(frozen=True)
 class ContextLayout:
     """Which slot of the context holds what. The first are the runtime's own: where to go on, cycles until a pause, BLAS, where
-    to note times, the functions by which signals are looked after, when that was done last, and an exception."""
+    to note times, the functions by which signals are looked after, when that was done last, what calls libraries, and an
+    exception."""
 
     program: Program
 
-    RESUME_PHASE, RESUME_AT, BUDGET, SGEMM, DGEMM, TIMES, LOOK, STARTED, ERROR = range(9)
-    FIRST = 12
+    RESUME_PHASE, RESUME_AT, BUDGET, SGEMM, DGEMM, TIMES, LOOK, STARTED, CALL, ERROR = range(10)
+    FIRST = 14
 
     @cached_property
     def buffers(self) -> dict[str, int]:
@@ -164,8 +168,13 @@ class ContextLayout:
         return result
 
     @property
-    def size(self) -> int:
+    def calls(self) -> int:
+        """The first of one slot a library call: the operation, as the function at CALL knows it."""
         return self.chunks + len(self.phases)
+
+    @property
+    def size(self) -> int:
+        return self.calls + len(self.program.calls)
 
 
 def written(s: Statement) -> tuple[Buffer, ...]:
@@ -174,6 +183,8 @@ def written(s: Statement) -> tuple[Buffer, ...]:
         return (s.buffer,)
     if isinstance(s, Gemm):
         return (s.out,)
+    if isinstance(s, Call):
+        return s.outs
     return s.partials if isinstance(s, Partial) else ()
 
 
@@ -187,11 +198,13 @@ def changes(statements: Sequence[Statement]) -> frozenset[str]:
             names.update(a.name for a in s.accumulators)
         elif isinstance(s, (Step, Finish)):
             names.add(s.accumulator.name)
+            if isinstance(s, Step) and s.bound:
+                names.add(s.bound)
         elif isinstance(s, Let):
             names.add(s.name)
         elif isinstance(s, Assign):
             names.add(f"={s.variable.name}")
-        elif not isinstance(s, (Store, Gemm, Partial)) and hasattr(s, "symbol"):
+        elif not isinstance(s, (Store, Gemm, Call, Partial)) and hasattr(s, "symbol"):
             names.add(s.symbol)
     return frozenset(names)
 

@@ -10,12 +10,14 @@ from jitlab.ir import Poly
 from jitlab.ir.program import (
     Apply,
     Assign,
+    Call,
     Define,
     Expr,
     Finish,
     For,
     Gemm,
     If,
+    Index,
     Let,
     Load,
     Local,
@@ -125,6 +127,8 @@ class _Writer(Reductions):
             self._finish_partials(s)
         elif isinstance(s, Gemm):
             self._gemm(s)
+        elif isinstance(s, Call):
+            self._call(s)
         elif isinstance(s, Let):
             self.locals[s.name] = self._eval(s.value)
         elif isinstance(s, Assign):
@@ -202,7 +206,7 @@ class _Writer(Reductions):
     def _look_in(self, s: Repeat, i: str) -> None:
         """At the end of a turn: time to look at the clock? A loop without loops inside asks its own number."""
         fn = self.fn
-        if not any(isinstance(inner, (For, Repeat, Gemm)) for inner in walk([*s.before, *s.body])):
+        if not any(isinstance(inner, (For, Repeat, Gemm, Call)) for inner in walk([*s.before, *s.body])):
             every = 1 << max(0, (LOOK_STEPS // max(_steps([*s.before, *s.body]), 1)).bit_length() - 1)
             low = fn.instr(f"and i64 {i}, {every - 1}")
             self._look(fn.instr(f"icmp eq i64 {low}, {every - 1}"))
@@ -369,6 +373,25 @@ class _Writer(Reductions):
             f"ptr {b}, i64 {leading(s.ldb)}, {element} 0.0, ptr {out}, i64 {leading(s.n)}"
         )
         fn.emit(f"call void {function}({arguments})")
+
+    def _call(self, s: Call) -> None:
+        """The function at CALL gets the operation and, for each array, its address, extents and strides."""
+        fn = self.fn
+        words: list[str] = []
+        for buffer, extents in zip((*s.outs, *s.ins), s.extents, strict=True):
+            words.append(fn.instr(f"ptrtoint ptr {self._address(buffer, Index())} to i64"))
+            words += [self._poly(n) for n in extents]
+            words += [self._poly(n) for n in buffer.strides]
+        table = fn.alloca(f"[{len(words)} x i64]", 8)
+        for k, word in enumerate(words):
+            fn.emit(f"store i64 {word}, ptr {fn.instr(f'getelementptr i64, ptr {table}, i64 {k}')}")
+        function, operation = self.slot(self.layout.CALL, "ptr"), self.slot(self.layout.calls + s.number)
+        status = fn.instr(f"call i64 {function}(i64 {operation}, ptr {table})")
+        fine = fn.label("called")
+        if s.code not in self.failures:
+            self.failures[s.code] = fn.label("raised")
+        fn.branch_if(fn.instr(f"icmp ne i64 {status}, 0"), self.failures[s.code], fine, likely=False)
+        fn.block(fine)
 
 
 def _nested(s: For) -> list[Statement]:

@@ -116,6 +116,8 @@ class Reductions(Body):
         lanes = width if emitter is not None else (outer_vector.emitter.width if outer_vector is not None else 0)
         heavy = sum(work(root) for inner_s in s.body for root in expressions(inner_s)) >= HEAVY
         chains = 2 if heavy or emitter is None else 4
+        if any(step.bound for step in steps):
+            chains = 1  # a scan: in order
         accumulators = [self.running[step.accumulator.name] for step in steps]
         compensated = any(r.accumulator.op.compensated for r in accumulators)
         state = [[self._fresh(r, inner, lanes) for r in accumulators] for _ in range(chains)]
@@ -217,6 +219,8 @@ class Reductions(Body):
         if mask is not None:
             values = tuple(e.select(mask, v, old) for v, old in zip(values, total, strict=True))
         self._write(slots, values, e)
+        if step.bound:
+            self.locals[step.bound] = values[0]
 
     def _combine(self, r: Running, e: VectorEmitter, left: tuple[Val, ...], right: tuple[Val, ...]) -> tuple[Val, ...]:
         if len(left) == 1:
