@@ -34,6 +34,10 @@ def call(op: Library, *inputs: Node) -> Node | tuple[Node, ...]:
     """Append the call: its result, or a node for each of its results. `gradient` of an operation with several results gets
     the node of the call as `out`, and for `g` a tuple with the cotangent of each result, None where none flows."""
     node = apply(op, *inputs)
-    if node.dtype != SEVERAL:
-        return node
-    return tuple(apply(Item(k, type), node) for k, type in enumerate(op.results(*(source.type for source in inputs))))
+    return results_of(node) if node.dtype == SEVERAL else node
+
+
+def results_of(call: Node) -> tuple[Node, ...]:
+    """A node for each result of a call that has several."""
+    types = call.op.results(*(source.type for source in call.inputs))
+    return tuple(apply(Item(k, type), call) for k, type in enumerate(types))

@@ -17,8 +17,11 @@ from jitlab.ir import Graph, Node, Sources, plain, positions
 from jitlab.ops.arithmetic import Real, add
 from jitlab.ops.build import apply, cast, constant
 from jitlab.ops.creation import fill, zeros
+from jitlab.ops.host import SEVERAL, Item
 from jitlab.ops.reductions import Sum
 from jitlab.ops.views import broadcast_to, reshape
+
+Cotangents = dict[Node, list[Node]]  # a value -> what flows back to it from each of its uses
 
 
 def gradients(
@@ -34,7 +37,7 @@ def gradients(
 
     None stands for an x that no y depends on, or that is no float or complex number; with `unconnected="zero"`, zeros do.
     """
-    cotangents: dict[Node, list[Node]] = {}
+    cotangents: Cotangents = {}
     with graph.building():
         scope = _unique_scope(graph, name)
         before = list(graph.nodes)
@@ -44,10 +47,15 @@ def gradients(
                 with _at(y.sources | graph.position()):
                     cotangents.setdefault(y, []).append(_first_cotangent(y, grad_y))
         totals: dict[Node, Node] = {}
+        of_results: dict[Node, Cotangents] = {}  # a call with several results -> the cotangents of its Items
         for node in (*reversed(before), *graph.parameters):
-            if node in cotangents and node in depends:
+            if node in of_results:
+                _pull_back(graph, node, _gathered(node, of_results.pop(node)), scope, depends, cotangents)
+            elif node in cotangents and node in depends:
                 totals[node] = _total(node, cotangents.pop(node))
-                if not node.op.is_parameter:
+                if isinstance(node.op, Item):
+                    of_results.setdefault(node.inputs[0], {})[node] = [totals[node]]
+                elif not node.op.is_parameter:
                     _pull_back(graph, node, totals[node], scope, depends, cotangents)
         return [_result(x, totals.get(x), unconnected) for x in xs]
 
@@ -63,10 +71,10 @@ def sum_to_shape(g: Node, shape: Sequence[int]) -> Node:
 
 
 def _dependents(nodes: Sequence[Node], xs: Sequence[Node]) -> set[Node]:
-    """The xs and the float and complex values computed from them."""
+    """The xs and the float and complex values computed from them, and the calls with several results that read such values."""
     depends = {x for x in xs if x.dtype.kind in "fc"}
     for node in nodes:
-        if node.dtype.kind in "fc" and not depends.isdisjoint(node.inputs):
+        if (node.dtype.kind in "fc" or node.dtype == SEVERAL) and not depends.isdisjoint(node.inputs):
             depends.add(node)
     return depends
 
@@ -87,8 +95,19 @@ def _total(node: Node, parts: Sequence[Node]) -> Node:
     return total
 
 
-def _pull_back(graph: Graph, node: Node, g: Node, scope: str, depends: set[Node], cotangents: dict[Node, list[Node]]) -> None:
-    """Give each input of a node its share of the node's cotangent."""
+def _gathered(call: Node, of_items: Cotangents) -> tuple[Node | None, ...]:
+    """The cotangent of each result of a call, None where none flows."""
+    parts: dict[int, list[Node]] = {}
+    for item, (g,) in of_items.items():
+        parts.setdefault(item.op.index, []).append(g)
+    types = call.op.types if hasattr(call.op, "types") else call.op.results(*(x.type for x in call.inputs))
+    return tuple(_total(call, parts[k]) if k in parts else None for k in range(len(types)))
+
+
+def _pull_back(
+    graph: Graph, node: Node, g: Node | tuple[Node | None, ...], scope: str, depends: set[Node], cotangents: Cotangents
+) -> None:
+    """Give each input of a node its share of the node's cotangent (of those of its results, for a call with several)."""
     with _in_scope_of(graph, node, scope), _at(node.sources):
         if not node.op.differentiable:
             raise NoGradientError(

@@ -1,7 +1,9 @@
 """The gradient: finite differences on compositions, what is connected, and the contract's scopes (semantics §1.9)."""
 
+import functools
 import itertools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from jitlab.ops.build import apply, cast, constant, elementwise
 from jitlab.ops.functions import Exp, Log, Sin, Tanh
 from jitlab.ops.indexing import read_index, write_index
 from jitlab.ops.joining import concatenate
+from jitlab.ops.library import Library, call, results_of
 from jitlab.ops.linear import MatMul, matmul
 from jitlab.ops.reductions import Max, Mean, Sum, reduce
 from jitlab.ops.sources import Parameter
@@ -241,6 +244,45 @@ def test_an_operation_without_a_gradient_is_an_error_that_names_its_line(graph):
     with pytest.raises(NoGradientError, match="Opaque has no gradient") as caught:
         gradients(graph, [y], [graph.parameters[0]])
     assert "line 5" in str(caught.value)
+
+
+@dataclass(frozen=True)
+class Polar(Library):
+    """x*cos(a), x*sin(a), and the whole part of x: three results, two of them with a slope."""
+
+    differentiable = True
+
+    def results(self, *types):
+        return types[0], types[0], types[0].with_dtype(np.dtype("i8"))
+
+    def numpy(self, *arrays):
+        x, a = arrays
+        return x * np.cos(a), x * np.sin(a), np.asarray(x).astype("i8")
+
+    def gradient(self, g, out, *inputs):
+        assert len(g) == 3 and g[2] is None
+        x, a = inputs
+        along, across, _ = results_of(out)
+        by_x = [multiply(part, divide(value, x)) for part, value in zip(g, (along, across), strict=False) if part is not None]
+        by_a = [multiply(part, by) for part, by in zip(g, (negative(across), along), strict=False) if part is not None]
+        return [functools.reduce(add, by_x), functools.reduce(add, by_a)]
+
+
+def test_the_cotangents_of_several_results_reach_the_operation_together():
+    x, a = R.normal(size=3), R.normal(size=3)
+
+    def both(x, a):
+        along, across, whole = call(Polar(), sin(x), a)
+        return total(add(add(multiply(along, across), elementwise(Square(), along)), cast(whole, "f8")))
+
+    def one(x, a):
+        return total(elementwise(Square(), call(Polar(), sin(x), a)[1]))
+
+    for program in (both, one):
+        graph = built(program, [x, a])
+        _, *grads = interpret(graph, [x, a])
+        for position, grad in enumerate(grads):
+            np.testing.assert_allclose(grad, differences(graph, [x, a], position), rtol=1e-5, atol=1e-7)
 
 
 def test_sum_to_shape_is_the_transpose_of_broadcasting(graph):
