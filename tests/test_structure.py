@@ -25,7 +25,7 @@ LINES = (
     ("capture", "passes", "cluster", "lower"),
     ("ops",),
     ("ir",),
-    ("config",),
+    ("config", "flags"),
     ("specs",),
     ("costs",),
     ("errors", "events"),

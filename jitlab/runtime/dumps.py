@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from jitlab import events
-from jitlab.errors import ForeignFileError, OptionError
+from jitlab.errors import ForeignFileError
+from jitlab.flags import VARIABLES, read_flags
 from jitlab.ir import Cluster, Node
 from jitlab.ir.dot import nodes_dot, text_dot
 
-VARIABLES = ("TF_XLA_FLAGS", "XLA_FLAGS")
 MARKER = "// written by jitlab: it removes this file when it writes the next one of this name"
 
 
@@ -25,8 +25,6 @@ def dump_cluster(cluster: Cluster, stages: Sequence[tuple[str, str | Sequence[No
 
     The flags are read again at each call. A stage is "pipeline start, before inline", "after inline, before fuse", ...
     """
-    if not any("xla_generate_hlo_graph" in os.environ.get(name, "") for name in VARIABLES):
-        return []
     pattern, folder = wanted()
     name = computation_name(cluster)
     if pattern is None or not pattern.search(name):
@@ -46,22 +44,8 @@ def dump_cluster(cluster: Cluster, stages: Sequence[tuple[str, str | Sequence[No
 
 def wanted() -> tuple[re.Pattern[str] | None, Path]:
     """The pattern of `--xla_generate_hlo_graph` (None: not asked for) and the folder of `--xla_hlo_graph_path`."""
-    pattern: re.Pattern[str] | None = None
-    folder = tempfile.gettempdir()
-    for variable in VARIABLES:
-        for flag in os.environ.get(variable, "").split():
-            key, _, value = flag.lstrip("-").partition("=")
-            if key == "xla_hlo_graph_path" and value:
-                folder = value
-            elif key == "xla_generate_hlo_graph":
-                try:
-                    pattern = re.compile(value) if value else None
-                except re.error as error:
-                    raise OptionError(
-                        f"--xla_generate_hlo_graph={value} is not a regular expression",
-                        where=f"environment variable {variable}", why=str(error), hint="--xla_generate_hlo_graph=.*",
-                    ) from None  # fmt: skip
-    return pattern, Path(folder)
+    flags = read_flags()
+    return flags.xla_generate_hlo_graph, Path(flags.xla_hlo_graph_path or tempfile.gettempdir())
 
 
 def computation_name(cluster: Cluster) -> str:
