@@ -189,7 +189,7 @@ class Max(ExtremeOf):
         return np.max(x, axis=self.axes)
 
     def start(self, e: Emitter, dtype: np.dtype) -> Any:
-        return e.constant(_lowest(dtype), dtype)
+        return e.constant(lowest(dtype), dtype)
 
     def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
         return e.or_(total, x) if x.dtype.kind == "b" else e.maximum(total, x)
@@ -208,7 +208,7 @@ class Min(ExtremeOf):
         return np.min(x, axis=self.axes)
 
     def start(self, e: Emitter, dtype: np.dtype) -> Any:
-        return e.constant(_highest(dtype), dtype)
+        return e.constant(highest(dtype), dtype)
 
     def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
         return e.and_(total, x) if x.dtype.kind == "b" else e.minimum(total, x)
@@ -412,9 +412,9 @@ def _widened(dtype: np.dtype) -> np.dtype:
     return result
 
 
-def _lowest(dtype: np.dtype) -> Any:
+def lowest(dtype: np.dtype) -> Any:
     return False if dtype.kind == "b" else -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
-def _highest(dtype: np.dtype) -> Any:
+def highest(dtype: np.dtype) -> Any:
     return True if dtype.kind == "b" else np.inf if dtype.kind == "f" else np.iinfo(dtype).max

@@ -14,7 +14,7 @@ from . import arithmetic as ar
 from . import joining, linear
 from . import reductions as re
 from .arguments import NoValue, as_axes, as_axis, as_count, as_dtype, as_shape, node, nodes, operand, refuse
-from .base import Reduction, Unsupported, broadcast_shapes
+from .base import Unsupported, broadcast_shapes
 from .build import apply, as_node, cast, constant, dtype_of, elementwise
 from .creation import Eye, LinSpace, Range, Tri, fill, zeros
 from .indexing import Gather, Take, read_index, write_index
@@ -27,163 +27,6 @@ BOOL, INT64, FLOAT64 = np.dtype(bool), np.dtype("i8"), np.dtype("f8")
 
 
 # reductions
-
-
-def sum_rule(kind: type[Reduction]) -> Rule:
-    """sum and prod."""
-
-    def rule(
-        a: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = NoValue,
-        where: Any = NoValue,
-    ) -> Node:
-        refuse(out=out, initial=initial, where=where)
-        x = node(a)
-        axes = as_axes(axis, x.ndim)
-        if dtype is None:
-            return re.reduce(kind, x, axes, _flag(keepdims))
-        wanted = as_dtype(dtype)
-        if wanted == BOOL:
-            raise Unsupported("a sum or product as bool", "dtype")
-        return cast(re.reduce(kind, cast(x, wanted), axes, _flag(keepdims)), wanted)
-
-    return rule
-
-
-def extreme_rule(kind: type[Reduction]) -> Rule:
-    """max and min."""
-
-    def rule(
-        a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = NoValue, where: Any = NoValue
-    ) -> Node:
-        refuse(out=out, initial=initial, where=where)
-        x = node(a)
-        return re.reduce(kind, x, as_axes(axis, x.ndim), _flag(keepdims))
-
-    return rule
-
-
-def truth_rule(kind: type[Reduction]) -> Rule:
-    """any and all."""
-
-    def rule(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = NoValue) -> Node:
-        refuse(out=out, where=where)
-        x = node(a)
-        return re.reduce(kind, x, as_axes(axis, x.ndim), _flag(keepdims))
-
-    return rule
-
-
-def arg_rule(kind: type[Reduction]) -> Rule:
-    """argmax and argmin."""
-
-    def rule(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Node:
-        refuse(out=out)
-        x = node(a)
-        if isinstance(axis, tuple):
-            raise TypeError("'tuple' object cannot be interpreted as an integer")
-        return re.reduce(kind, x, as_axes(axis, x.ndim), _flag(keepdims))
-
-    return rule
-
-
-def reduce_rule(kind: type[Reduction]) -> Rule:
-    """`np.add.reduce` and its like."""
-
-    def rule(
-        array: Any,
-        axis: Any = 0,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = NoValue,
-        where: Any = True,
-    ) -> Node:
-        refuse(out=out, initial=initial, where=where, dtype=dtype)
-        x = node(array)
-        return re.reduce(kind, x, as_axes(axis, x.ndim), _flag(keepdims))
-
-    return rule
-
-
-def count_nonzero(a: Any, axis: Any = None, *, keepdims: Any = False) -> Node:
-    x = node(a)
-    return re.reduce(re.CountNonzero, x, as_axes(axis, x.ndim), _flag(keepdims))
-
-
-def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = NoValue
-) -> Node:
-    refuse(out=out, where=where)
-    x = node(a)
-    axes = as_axes(axis, x.ndim, number=False)
-    if dtype is not None:
-        if as_dtype(dtype).kind not in "fc":
-            raise Unsupported("a mean as integers", "dtype")
-        x = cast(x, as_dtype(dtype))
-    return re.reduce(re.Mean, x, axes, _flag(keepdims))
-
-
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Node:
-    refuse(out=out)
-    x = node(a)
-    axes = as_axes(axis, x.ndim)
-    return ar.subtract(re.reduce(re.Max, x, axes, _flag(keepdims)), re.reduce(re.Min, x, axes, _flag(keepdims)))
-
-
-def var(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
-    out: Any = None,
-    ddof: Any = 0,
-    keepdims: Any = False,
-    *,
-    where: Any = NoValue,
-    mean: Any = NoValue,
-    correction: Any = NoValue,
-) -> Node:
-    refuse(out=out, where=where, mean=mean, dtype=dtype)
-    if correction is not NoValue:
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
-    x = node(a)
-    axes = as_axes(axis, x.ndim, number=False)
-    if x.dtype.kind in "biu":
-        x = cast(x, FLOAT64)
-    count = re.count_of(x.type, axes)
-    total = re.reduce(re.Sum, x, axes, keepdims=True)
-    away = ar.subtract(x, ar.divide(total, as_node(count, ar.real_dtype(x.dtype))))
-    if x.dtype.kind == "c":
-        square = ar.add(elementwise(ar.Square(), apply(ar.Real(), away)), elementwise(ar.Square(), apply(ar.Imag(), away)))
-    else:
-        square = elementwise(ar.Square(), away)
-    freedom = _degrees_of_freedom(count, ddof, square.dtype)
-    return ar.divide(re.reduce(re.Sum, square, axes, _flag(keepdims)), freedom)
-
-
-def _degrees_of_freedom(count: int, ddof: Any, dtype: np.dtype) -> Node:
-    if isinstance(ddof, Node):
-        raise Unsupported("traced degrees of freedom")
-    if isinstance(count, Extent) and float(ddof).is_integer():
-        return as_node(elementwise(ar.Maximum(), as_node(count - int(ddof)), 0), dtype)
-    return constant(max(int(count) - ddof, 0), dtype)
-
-
-def std(*args: Any, **options: Any) -> Node:
-    return elementwise(ar.Sqrt(), var(*args, **options))
-
-
-def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False, *, keepdims: Any = False) -> Node:
-    refuse(weights=weights)
-    if returned:
-        raise Unsupported("the argument `returned=`")
-    return mean(a, axis, keepdims=keepdims)
 
 
 def trace(a: Any, offset: Any = 0, axis1: Any = 0, axis2: Any = 1, dtype: Any = None, out: Any = None) -> Node:
@@ -829,10 +672,6 @@ def fill_method(x: Any, value: Any) -> Node:
     return _full(target.shape, number, target.dtype)
 
 
-def add_at(a: Any, indices: Any, b: Any) -> Node:
-    return write_index(node(a), indices, operand(b), add=True)
-
-
 def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> Node:
     from .rules_views import diagonal_view
     from .views import Update
@@ -844,30 +683,10 @@ def fill_diagonal(a: Any, val: Any, wrap: Any = False) -> Node:
     return apply(Update(view.map, view.shape), x, _full(view.shape, value, x.dtype))
 
 
-REDUCTIONS: dict[str, Rule] = {
-    "sum": sum_rule(re.Sum),
-    "prod": sum_rule(re.Prod),
-    "max": extreme_rule(re.Max),
-    "min": extreme_rule(re.Min),
-    "any": truth_rule(re.Any_),
-    "all": truth_rule(re.All),
-    "argmax": arg_rule(re.ArgMax),
-    "argmin": arg_rule(re.ArgMin),
-    "mean": mean,
-    "var": var,
-    "std": std,
-    "trace": trace,
-}
-
 FUNCTIONS: dict[Any, Rule] = {
-    **{getattr(np, name): rule for name, rule in REDUCTIONS.items()},
-    np.amax: REDUCTIONS["max"],
-    np.amin: REDUCTIONS["min"],
-    np.count_nonzero: count_nonzero,
-    np.ptp: ptp,
-    np.average: average,
     sum: python_sum,
     np.linalg.norm: norm,
+    np.trace: trace,
     np.zeros: filled_rule(0),
     np.ones: filled_rule(1),
     np.empty: filled_rule(0),
@@ -913,12 +732,6 @@ FUNCTIONS: dict[Any, Rule] = {
     np.tensordot: tensordot,
     np.take: take,
     np.take_along_axis: take_along_axis,
-    np.add.reduce: reduce_rule(re.Sum),
-    np.multiply.reduce: reduce_rule(re.Prod),
-    np.maximum.reduce: reduce_rule(re.Max),
-    np.minimum.reduce: reduce_rule(re.Min),
-    np.logical_or.reduce: reduce_rule(re.Any_),
-    np.logical_and.reduce: reduce_rule(re.All),
 }
 
 
@@ -933,7 +746,7 @@ def outer_rule(rule: Rule) -> Rule:
 
 
 METHODS: dict[str, Rule] = {
-    **REDUCTIONS,
+    "trace": trace,
     "astype": astype,
     "copy": copy,
     "flatten": flatten,
@@ -943,7 +756,7 @@ METHODS: dict[str, Rule] = {
     "__getitem__": getitem,
 }
 
-UPDATES: dict[Any, Rule] = {np.copyto: copyto, np.add.at: add_at, np.fill_diagonal: fill_diagonal}
+UPDATES: dict[Any, Rule] = {np.copyto: copyto, np.fill_diagonal: fill_diagonal}
 UPDATE_METHODS: dict[str, Rule] = {"fill": fill_method, "__setitem__": setitem}
 
 __all__ = ["FUNCTIONS", "METHODS", "UPDATES", "UPDATE_METHODS", "zeros"]

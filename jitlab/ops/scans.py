@@ -130,7 +130,10 @@ class CumProd(Scan):
         return None if dtype.kind == "c" else 1
 
     def combine(self, e: Emitter, total: Any, x: Any) -> Any:
-        return e.mul(total, x)
+        if x.dtype.kind != "c":
+            return e.mul(total, x)
+        a, b, c, d = e.real(total), e.imag(total), e.real(x), e.imag(x)  # four roundings, as NumPy's loop of single steps
+        return e.make_complex(e.sub(e.mul(a, c), e.mul(b, d)), e.add(e.mul(a, d), e.mul(b, c)))
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         """The slope at x[k] is the sum of g[i] times the product of the others up to i, for all i from k on.
@@ -331,8 +334,8 @@ def _cumulative(kind: type[CumSum] | type[CumProd], x: Any, axis: Any, dtype: An
     return concatenate([fill(shape, 1 if kind is CumProd else 0, result.dtype), result], axis)
 
 
-def accumulate_rule(ufunc: np.ufunc, op: Elementwise | None) -> Any:
-    """The rule of `ufunc.accumulate`; `op` is its operation where it has one."""
+def accumulate_rule(ufunc: np.ufunc) -> Any:
+    """The rule of `ufunc.accumulate`."""
 
     def accumulate(array: Any, axis: Any = 0, dtype: Any = None, out: Any = None) -> Node:
         refuse(out=out)
@@ -344,17 +347,18 @@ def accumulate_rule(ufunc: np.ufunc, op: Elementwise | None) -> Any:
             raise Unsupported("the argument `axis=`")
         axis = as_axis(axis, x.ndim)
         wanted = _widened(ufunc, x.dtype) if dtype is None else as_dtype(dtype)
-        known = {np.add: CumSum, np.multiply: CumProd, np.maximum: CumMax, np.minimum: CumMin}.get(ufunc)
-        if known is not None:
-            return apply(known(axis), cast(x, wanted))
+        for kind in (CumSum, CumProd, CumMax, CumMin):
+            if kind.ufunc is ufunc:
+                return apply(kind(axis), cast(x, wanted))
         if ufunc is np.subtract and wanted.kind != "b":  # x[0] - x[1] - ...: the sum of x[0], -x[1], ..., to the bit
             from .arithmetic import negative
 
             value = cast(x, wanted)
             return apply(CumSum(axis), choose(equal(_along(x.shape, axis), 0), value, negative(value)))
-        if op is None or not _keeps(ufunc, wanted):
-            from .ufunc_methods import by_numpy
+        from .ufunc_methods import by_numpy, operation_of
 
+        op = operation_of(ufunc)
+        if op is None or not _keeps(ufunc, wanted):
             return by_numpy(ufunc, "accumulate", x, axis=axis, dtype=wanted)
         return apply(Accumulate(op, axis), cast(x, wanted))
 

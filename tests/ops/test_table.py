@@ -94,8 +94,6 @@ F, O, M = table.FUNCTIONS, table.OPERATORS, table.METHODS  # noqa: E741
 
 
 LEFT_TO_NUMPY = [
-    (lambda x, mask, k: F[np.sum](x, where=mask), "where"),
-    (lambda x, mask, k: F[np.sum](x, initial=1.0), "initial"),
     (lambda x, mask, k: F[np.add](x, x, out=x), "out"),
     (lambda x, mask, k: F[np.add](x, x, x), "out"),
     (lambda x, mask, k: F[np.add](x, x, where=False), "where"),
