@@ -83,7 +83,10 @@ class ReflectedUfunc:
 
 def keeps_order(function: Any) -> bool:
     """The result's axes lie in memory as those of the arguments."""
-    return isinstance(function, (np.ufunc, ReflectedUfunc)) or function in KEEP_ORDER
+    ufunc = function.ufunc if isinstance(function, ReflectedUfunc) else function
+    if isinstance(ufunc, np.ufunc):
+        return ufunc.signature is None  # np.matmul and its like lay out their results row by row
+    return function in KEEP_ORDER
 
 
 def is_foreign(x: Any) -> bool:
