@@ -1,9 +1,13 @@
-import { expect, type Locator, type Page } from '@playwright/test';
+import { test as base, expect, type Locator, type Page } from '@playwright/test';
 
 /** The parts of JupyterLab's application that the tests drive; it is exposed by serve.py's settings. */
 interface App {
   commands: { execute(id: string, args?: object): Promise<unknown> };
-  shell: { currentWidget: NotebookWidget; rightCollapsed: boolean };
+  shell: {
+    currentWidget: NotebookWidget;
+    rightCollapsed: boolean;
+    widgets(area: 'main'): Iterable<{ dispose(): void }>;
+  };
   started: Promise<void>;
 }
 
@@ -36,46 +40,91 @@ declare global {
   }
 }
 
+/**
+ * Tests with one JupyterLab among them: to load the page and to start kernels is what takes long, not what the tests do.
+ * Each test says what it needs (`open`, `has`) and finds it done or does it, so each can also run alone. After a test
+ * that failed a new worker begins, with a new page and new kernels.
+ */
+export const test = base.extend<object, { lab: Lab }>({
+  lab: [
+    async ({ browser }, use, { project }) => {
+      const { baseURL, viewport } = project.use;
+      const context = await browser.newContext({ baseURL, viewport });
+      const lab = new Lab(await context.newPage());
+      await lab.endKernels();
+      await lab.page.goto('/lab?reset');
+      await lab.started();
+      await use(lab);
+      await context.close();
+    },
+    { scope: 'worker', timeout: 300_000 }
+  ]
+});
+
 /** A notebook in a real JupyterLab, or in Notebook 7, with jitlab's panel beside it. */
 export class Lab {
   readonly panel: Locator;
+  /** What this page has opened, and the cells that its kernel has run. */
+  private opened = '';
+  private readonly ran = new Set<string>();
 
   constructor(readonly page: Page) {
     this.panel = page.locator('#jitlab-panel .jl');
   }
 
-  /** Opens a notebook of the tests' folder; `kernel: false` opens it without one. */
-  async open(path: string, options: { kernel?: boolean; app?: 'lab' | 'notebook' } = {}): Promise<void> {
-    const { kernel = true, app = 'lab' } = options;
-    await this.endKernels();
-    await this.page.request.delete(`/api/contents/${LET_GO}`);
-    if (app === 'notebook') {
-      await this.page.goto(`/notebooks/${path}`);
-    } else {
-      await this.page.goto('/lab?reset');
+  /** Opens a notebook of the tests' folder, if it is not open already; `kernel: false` opens it without one. */
+  async open(path: string, options: { kernel?: boolean } = {}): Promise<void> {
+    const { kernel = true } = options;
+    if (this.opened === path) {
+      return;
     }
+    this.opened = path;
+    this.ran.clear();
+    await this.page.evaluate(
+      async ([file, start]) => {
+        const { commands, shell } = window.jupyterapp;
+        const others = [...shell.widgets('main')];
+        await commands.execute('docmanager:open', {
+          path: file,
+          factory: 'Notebook',
+          kernelPreference: { shouldStart: start, canStart: start, autoStartDefault: start }
+        });
+        others.forEach(widget => {
+          widget.dispose();
+        });
+      },
+      [path, kernel] as const
+    );
+    await this.ready(kernel);
+  }
+
+  /** Opens a notebook in Notebook 7, in another page. */
+  async inNotebook7(path: string): Promise<Lab> {
+    const page = await this.page.context().newPage();
+    const lab = new Lab(page);
+    await page.goto(`/notebooks/${path}`);
+    await lab.started();
+    await lab.ready(true);
+    return lab;
+  }
+
+  /** The notebook is open, and its kernel has run these cells, now or before; the last one is the active one. */
+  async has(path: string, ...cells: string[]): Promise<void> {
+    await this.open(path);
+    await this.run(...cells.filter(cell => !this.ran.has(cell)));
+    await this.select(cells.at(-1) ?? '');
+  }
+
+  async started(): Promise<void> {
     await this.page.waitForFunction(() => 'jupyterapp' in window);
     await this.page.evaluate(() => window.jupyterapp.started);
-    if (app === 'lab') {
-      await this.page.evaluate(
-        ([file, start]) =>
-          window.jupyterapp.commands.execute('docmanager:open', {
-            path: file,
-            factory: 'Notebook',
-            kernelPreference: { shouldStart: start, canStart: start, autoStartDefault: start }
-          }),
-        [path, kernel] as const
-      );
-    }
-    await this.ready(kernel);
   }
 
   /** `busy`: while a cell runs, when the kernel can't be waited for. */
   async reload(options: { busy?: boolean } = {}): Promise<void> {
     await this.layoutSaved();
     await this.page.reload();
-    await this.page.waitForFunction(() => 'jupyterapp' in window);
-    await this.page.evaluate(() => window.jupyterapp.started);
+    await this.started();
     await this.ready(options.busy !== true);
   }
 
@@ -88,11 +137,13 @@ export class Lab {
         const outputs = await this.page.locator('.jp-Notebook .jp-mod-active .jp-OutputArea').allTextContents();
         throw new Error(`cell ${cell} failed: ${outputs.join('\n')}`);
       }
+      this.ran.add(cell);
     }
   }
 
-  /** Runs a cell and does not wait for it. */
+  /** Runs a cell and does not wait for it; `slow` of live.ipynb runs until `letGo` is called. */
   async start(cell: string): Promise<void> {
+    await this.page.request.delete(`/api/contents/${LET_GO}`);
     await this.select(cell);
     await this.page.evaluate(() => void window.jupyterapp.commands.execute('notebook:run-cell'));
   }
@@ -108,7 +159,6 @@ export class Lab {
     await this.run(...cells.slice(0, cells.indexOf(last) + 1));
   }
 
-  /** The cell `slow` of live.ipynb runs until this is called. */
   async letGo(): Promise<void> {
     const file = { type: 'file', format: 'text', content: 'go' };
     expect((await this.page.request.put(`/api/contents/${LET_GO}`, { data: file })).ok()).toBe(true);
@@ -122,6 +172,7 @@ export class Lab {
   }
 
   async restartKernel(): Promise<void> {
+    this.ran.clear();
     await this.page.evaluate(() => window.jupyterapp.shell.currentWidget.context.sessionContext.restartKernel());
   }
 
@@ -184,8 +235,8 @@ export class Lab {
       .toBe(true);
   }
 
-  /** Kernels outlive pages: each test starts without those of the tests before it. */
-  private async endKernels(): Promise<void> {
+  /** Kernels outlive pages: a worker starts without those of the worker before it. */
+  async endKernels(): Promise<void> {
     const sessions = (await (await this.page.request.get('/api/sessions')).json()) as { id: string }[];
     await Promise.all(sessions.map(({ id }) => this.page.request.delete(`/api/sessions/${id}`)));
   }

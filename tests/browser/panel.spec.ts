@@ -1,10 +1,25 @@
-import { expect, test } from '@playwright/test';
-import { Lab } from './lab';
+import { expect } from '@playwright/test';
+import { test } from './lab';
 
-test('a cell that runs shows its clusters, retraces and both timelines', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load', 'softmax');
+test('a kernel that has not loaded jitlab is told how', async ({ lab }) => {
+  await lab.open('empty.ipynb');
+  await expect(lab.panel).toContainText('This kernel has not loaded jitlab');
+  await expect(lab.panel).toContainText('%load_ext jitlab');
+});
+
+test('a panel that was closed stays closed, until jitlab is loaded', async ({ lab }) => {
+  await lab.open('empty.ipynb');
+  await expect(lab.panel).toBeVisible();
+  await lab.page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-right-area'));
+  await expect(lab.panel).toBeHidden();
+  await lab.reload();
+  await expect(lab.panel).toBeHidden();
+  await lab.run('load');
+  await expect(lab.panel).toBeVisible();
+});
+
+test('a cell that runs shows its clusters, retraces and both timelines', async ({ lab }) => {
+  await lab.has('live.ipynb', 'load', 'softmax');
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
   await expect(lab.panel).toContainText('Make lr an array: it retraced 5 times');
@@ -18,67 +33,11 @@ test('a cell that runs shows its clusters, retraces and both timelines', async (
   );
   await lab.section('Timeline').getByRole('button', { name: 'Show as a table' }).click();
   await expect(lab.section('Timeline').getByRole('table')).toContainText('_XlaLaunch');
-  await expect(page.locator('.jp-OutputArea .jl-output')).toContainText('21 of 22 operations compiled');
+  await expect(lab.page.locator('.jp-mod-active .jl-output')).toContainText('21 of 22 operations compiled');
 });
 
-test('a cell that still runs says so, and none of its events is lost', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load');
-  await lab.start('slow');
-  await expect(lab.panel).toHaveAttribute('data-running', 'true');
-  await expect(lab.panel.getByRole('progressbar')).toBeVisible();
-  await expect(lab.panel).toContainText('21 of 22 operations compiled');
-  await lab.letGo();
-  await expect(lab.panel).toHaveAttribute('data-running', 'false');
-  await expect(lab.panel).toHaveAttribute('data-events', '5001');
-});
-
-test('a reload brings everything back without running anything', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load', 'softmax');
-  await expect(lab.panel).toContainText('21 of 22 operations compiled');
-  await lab.reload();
-  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
-  await expect(lab.panel).toContainText('21 of 22 operations compiled');
-  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
-  expect(await lab.clusterNames()).toEqual(['cluster_0', 'ArgPartition', 'cluster_1']);
-});
-
-test('a reload in the midst of a run shows it at once, and every event in the end', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load');
-  await lab.save();
-  await lab.start('slow');
-  await expect(lab.panel).toHaveAttribute('data-running', 'true');
-  await lab.reload({ busy: true });
-  await expect(lab.panel).toHaveAttribute('data-running', 'true');
-  await expect(lab.panel).toContainText('21 of 22 operations compiled');
-  await lab.letGo();
-  await expect(lab.panel).toHaveAttribute('data-running', 'false');
-  await expect(lab.panel).toHaveAttribute('data-events', '5001');
-});
-
-test('a restart keeps the figures, says that they are old, and a new run replaces them', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load', 'softmax');
-  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
-  await lab.restartKernel();
-  await expect(lab.panel).toHaveAttribute('data-origin', 'previous');
-  await expect(lab.panel).toContainText('From before the restart. Run the cell to measure again.');
-  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
-  await lab.run('load', 'softmax');
-  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
-  await expect(lab.panel).not.toContainText('From before the restart');
-});
-
-test('the panel follows the active cell', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load', 'softmax', 'line');
+test('the panel follows the active cell', async ({ lab }) => {
+  await lab.has('live.ipynb', 'load', 'softmax', 'line');
   await expect(lab.panel).toContainText('All 2 operations compiled');
   await lab.select('softmax');
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
@@ -89,105 +48,33 @@ test('the panel follows the active cell', async ({ page }) => {
   await expect(lab.panel).toContainText('All 2 operations compiled');
 });
 
-test('a saved notebook shows its reports without a kernel', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('saved.ipynb', { kernel: false });
-  await expect(lab.panel).toHaveAttribute('data-origin', 'saved');
-  await expect(lab.panel).toContainText('All 2 operations compiled');
-  expect(await lab.clusterNames()).toEqual(['cluster_0']);
-  await expect(page.locator('.jp-OutputArea .jl-output')).toContainText('All 2 operations compiled');
-});
-
-test('a kernel that has not loaded jitlab is told how', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('empty.ipynb');
-  await expect(lab.panel).toContainText('This kernel has not loaded jitlab');
-  await expect(lab.panel).toContainText('%load_ext jitlab');
-});
-
-test('a panel that was closed stays closed, until jitlab is loaded', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await expect(lab.panel).toBeVisible();
-  await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-right-area'));
-  await expect(lab.panel).toBeHidden();
-  await lab.reload();
-  await expect(lab.panel).toBeHidden();
-  await lab.run('load');
-  await expect(lab.panel).toBeVisible();
-});
-
-test('a closed panel gets no messages, and what it missed when it is shown again', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load', 'line');
-  await expect(lab.panel).toContainText('All 2 operations compiled');
-  await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-right-area'));
-  await expect(lab.panel).toBeHidden();
-  await expect.poll(() => lab.debugState()).toMatchObject({ shown: false });
-  const before = await lab.debugState();
-  await lab.run('softmax');
-  expect(await lab.debugState()).toMatchObject({ events: before.events, last: before.last });
-  await page.evaluate(() => window.jupyterapp.commands.execute('jitlab:open'));
-  await expect(lab.panel).toContainText('21 of 22 operations compiled');
-  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
-});
-
-test('a click is not lost to a report that comes while the button is down', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load');
-  await lab.start('slow');
-  await expect(lab.panel).toContainText('21 of 22 operations compiled');
-  await lab.section('Retraces').getByRole('button', { name: 'Retraces' }).click();
-  const heading = lab.section('Retraces').getByRole('button', { name: 'Retraces' });
-  await expect(heading).toHaveAttribute('aria-expanded', 'false');
-  await lab.section('Verdict').getByRole('button', { name: 'retraces' }).hover();
-  await page.mouse.down();
-  await lab.letGo();
-  await expect.poll(() => lab.debugState()).toMatchObject({ running: false });
-  await page.mouse.up();
-  await expect(heading).toHaveAttribute('aria-expanded', 'true');
-  await expect(lab.panel).toHaveAttribute('data-running', 'false');
-});
-
-test('Notebook 7 shows the panel and the output', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb', { app: 'notebook' });
-  await lab.run('load', 'softmax');
-  await expect(page.locator('.jp-OutputArea .jl-output')).toContainText('21 of 22 operations compiled');
-  await expect(lab.panel).toBeVisible();
-  await expect(lab.panel).toContainText('21 of 22 operations compiled');
-});
-
-test('the clusters can be read and opened by keyboard alone', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load', 'softmax');
+test('the clusters can be read and opened by keyboard alone', async ({ lab }) => {
+  await lab.has('live.ipynb', 'load', 'softmax');
   const items = lab.section('Clusters').getByRole('treeitem');
   await items.first().focus();
   await expect(items.first()).toHaveAttribute('aria-expanded', 'true');
-  await page.keyboard.press('n');
-  await expect(page.locator(':focus')).toHaveAttribute(
+  await lab.page.keyboard.press('n');
+  await expect(lab.page.locator(':focus')).toHaveAttribute(
     'aria-label',
     /^Not fused: p is read again, 2.4 MB\. Take may read/
   );
-  await page.keyboard.press('End');
-  await expect(page.locator(':focus')).toHaveAttribute('aria-label', /^cluster_1, lines 8–11/);
-  await page.keyboard.press('ArrowRight');
-  await expect(page.locator(':focus')).toHaveAttribute('aria-expanded', 'true');
-  await page.keyboard.press('t');
+  await lab.page.keyboard.press('End');
+  await expect(lab.page.locator(':focus')).toHaveAttribute('aria-label', /^cluster_1, lines 8–11/);
+  await lab.page.keyboard.press('ArrowRight');
+  await expect(lab.page.locator(':focus')).toHaveAttribute('aria-expanded', 'true');
+  await lab.page.keyboard.press('t');
   await expect(lab.section('Clusters').getByRole('table')).toContainText('jitlab has no loop for it, so NumPy runs it');
 });
 
-test('no text is small, and nothing scrolls sideways, in any theme and width', async ({ page }) => {
-  const lab = new Lab(page);
-  await lab.open('live.ipynb');
-  await lab.run('load', 'softmax');
+test('no text is small, and nothing scrolls sideways, in any theme and width', async ({ lab }) => {
+  await lab.has('live.ipynb', 'load', 'softmax');
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
   for (const theme of ['JupyterLab Light', 'JupyterLab Dark', 'JupyterLab Dark High Contrast']) {
-    await page.evaluate(name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name }), theme);
-    await expect(page.locator('body')).toHaveAttribute('data-jp-theme-name', theme);
+    await lab.page.evaluate(
+      name => window.jupyterapp.commands.execute('apputils:change-theme', { theme: name }),
+      theme
+    );
+    await expect(lab.page.locator('body')).toHaveAttribute('data-jp-theme-name', theme);
     for (const width of [240, 380, 560]) {
       await lab.panel.evaluate((element, pixels) => {
         element.style.width = `${pixels}px`;
@@ -196,7 +83,109 @@ test('no text is small, and nothing scrolls sideways, in any theme and width', a
       expect(await lab.panel.evaluate(smallOrFaint), `${theme}, ${width} pixels`).toEqual([]);
     }
   }
-  await page.evaluate(() => window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' }));
+  await lab.page.evaluate(() =>
+    window.jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Light' })
+  );
+  await lab.panel.evaluate(element => {
+    element.style.width = '';
+  });
+});
+
+test('a cell that still runs says so, and none of its events is lost', async ({ lab }) => {
+  await lab.has('live.ipynb', 'load');
+  await lab.start('slow');
+  await expect(lab.panel).toHaveAttribute('data-running', 'true');
+  await expect(lab.panel.getByRole('progressbar')).toBeVisible();
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.letGo();
+  await expect(lab.panel).toHaveAttribute('data-running', 'false');
+  await expect(lab.panel).toHaveAttribute('data-events', '5001');
+});
+
+test('a click is not lost to a report that comes while the button is down', async ({ lab }) => {
+  await lab.has('live.ipynb', 'load');
+  await lab.start('slow');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.section('Retraces').getByRole('button', { name: 'Retraces' }).click();
+  const heading = lab.section('Retraces').getByRole('button', { name: 'Retraces' });
+  await expect(heading).toHaveAttribute('aria-expanded', 'false');
+  await lab.section('Verdict').getByRole('button', { name: 'retraces' }).hover();
+  await lab.page.mouse.down();
+  await lab.letGo();
+  await expect.poll(() => lab.debugState()).toMatchObject({ running: false });
+  await lab.page.mouse.up();
+  await expect(heading).toHaveAttribute('aria-expanded', 'true');
+  await expect(lab.panel).toHaveAttribute('data-running', 'false');
+});
+
+test('a closed panel gets no messages, and what it missed when it is shown again', async ({ lab }) => {
+  await lab.open('live.ipynb');
+  await lab.restartKernel(); // what the panel knows of an earlier run is not live any more
+  await lab.run('load', 'line');
+  await expect(lab.panel).toContainText('All 2 operations compiled');
+  await lab.page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-right-area'));
+  await expect(lab.panel).toBeHidden();
+  await expect.poll(() => lab.debugState()).toMatchObject({ shown: false });
+  const before = await lab.debugState();
+  await lab.run('softmax');
+  expect(await lab.debugState()).toMatchObject({ events: before.events, last: before.last });
+  await lab.page.evaluate(() => window.jupyterapp.commands.execute('jitlab:open'));
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+});
+
+test('a reload brings everything back without running anything', async ({ lab }) => {
+  await lab.has('live.ipynb', 'load', 'softmax');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.reload();
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
+  expect(await lab.clusterNames()).toEqual(['cluster_0', 'ArgPartition', 'cluster_1']);
+});
+
+test('a reload in the midst of a run shows it at once, and every event in the end', async ({ lab }) => {
+  await lab.has('live.ipynb', 'load');
+  await lab.save();
+  await lab.start('slow');
+  await expect(lab.panel).toHaveAttribute('data-running', 'true');
+  await lab.reload({ busy: true });
+  await expect(lab.panel).toHaveAttribute('data-running', 'true');
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+  await expect(lab.panel).toContainText('21 of 22 operations compiled');
+  await lab.letGo();
+  await expect(lab.panel).toHaveAttribute('data-running', 'false');
+  await expect(lab.panel).toHaveAttribute('data-events', '5001');
+});
+
+test('a restart keeps the figures, says that they are old, and a new run replaces them', async ({ lab }) => {
+  await lab.has('live.ipynb', 'load', 'softmax');
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+  await lab.restartKernel();
+  await expect(lab.panel).toHaveAttribute('data-origin', 'previous');
+  await expect(lab.panel).toContainText('From before the restart. Run the cell to measure again.');
+  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
+  await lab.run('load', 'softmax');
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+  await expect(lab.panel).not.toContainText('From before the restart');
+});
+
+test('a saved notebook shows its reports without a kernel', async ({ lab }) => {
+  await lab.open('saved.ipynb', { kernel: false });
+  await expect(lab.panel).toHaveAttribute('data-origin', 'saved');
+  await expect(lab.panel).toContainText('All 2 operations compiled');
+  expect(await lab.clusterNames()).toEqual(['cluster_0']);
+  await expect(lab.page.locator('.jp-OutputArea .jl-output')).toContainText('All 2 operations compiled');
+});
+
+test('Notebook 7 shows the panel and the output', async ({ lab }) => {
+  const seven = await lab.inNotebook7('seven.ipynb');
+  await seven.run('load', 'softmax');
+  await expect(seven.page.locator('.jp-mod-active .jl-output')).toContainText('21 of 22 operations compiled');
+  await expect(seven.panel).toBeVisible();
+  await expect(seven.panel).toHaveAttribute('data-origin', 'live');
+  await expect(seven.panel).toContainText('21 of 22 operations compiled');
+  await seven.page.close();
 });
 
 /** Texts below 11 pixels or below a contrast of 4.5 : 1. */

@@ -1,12 +1,12 @@
-import { expect, test } from '@playwright/test';
+import { expect } from '@playwright/test';
 import { join } from 'node:path';
-import { Lab } from './lab';
+import { test } from './lab';
 
 /** `make screenshots` puts the pictures of README and docs here. */
 const IMAGES = join(__dirname, '../../docs/images');
 
-test('the pictures of the documentation', async ({ page }) => {
-  const lab = new Lab(page);
+test('the pictures of the documentation', async ({ lab }) => {
+  const { page } = lab;
   await lab.open('notebooks/01-softmax-regression.ipynb');
   await page.evaluate(() => window.jupyterapp.commands.execute('application:toggle-left-area'));
   await lab.runThrough('jit');

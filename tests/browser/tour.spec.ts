@@ -1,5 +1,5 @@
-import { expect, test } from '@playwright/test';
-import { Lab } from './lab';
+import { expect } from '@playwright/test';
+import { test, type Lab } from './lab';
 
 /** What the first lesson says that the panel shows; figures of time are this machine's, and none is read. */
 async function readTour(lab: Lab, origin: 'live' | 'previous'): Promise<void> {
@@ -38,17 +38,25 @@ async function readTour(lab: Lab, origin: 'live' | 'previous'): Promise<void> {
   await expect(retraces).toContainText('rate = np.asarray(rate');
 }
 
-test('the first lesson: clusters, a retrace and both timelines, also after a reload and a restart', async ({
-  page
-}) => {
-  const lab = new Lab(page);
-  await lab.open('notebooks/01-softmax-regression.ipynb');
-  await lab.runThrough('retrace');
-  await readTour(lab, 'live');
-  await lab.reload();
-  await readTour(lab, 'live');
-  await lab.restartKernel();
-  await readTour(lab, 'previous');
-  await expect(lab.panel).toContainText('From before the restart. Run the cell to measure again.');
-  await expect(lab.panel).toHaveClass(/jl-previous/);
+test.describe('the first lesson', () => {
+  test.beforeAll(async ({ lab }) => {
+    await lab.open('notebooks/01-softmax-regression.ipynb');
+    await lab.runThrough('retrace');
+  });
+
+  test('shows clusters, a retrace and both timelines', async ({ lab }) => {
+    await readTour(lab, 'live');
+  });
+
+  test('shows them after a reload too', async ({ lab }) => {
+    await lab.reload();
+    await readTour(lab, 'live');
+  });
+
+  test('shows them after a restart of the kernel, and says that they are old', async ({ lab }) => {
+    await lab.restartKernel();
+    await readTour(lab, 'previous');
+    await expect(lab.panel).toContainText('From before the restart. Run the cell to measure again.');
+    await expect(lab.panel).toHaveClass(/jl-previous/);
+  });
 });

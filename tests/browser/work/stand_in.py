@@ -31,7 +31,7 @@ def show(name, events=0):
     link.report(cell, running)
     for number in range(events):
         link.emit(cell, {"kind": "cluster-ran", "cluster": "cluster_0", "number": number})
-    end = time.monotonic() + 90
+    end = time.monotonic() + 600
     while events and not LET_GO.exists() and time.monotonic() < end:
         link.report(cell, running)
         time.sleep(0.3)
