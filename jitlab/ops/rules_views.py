@@ -53,6 +53,18 @@ def matrix_transpose(x: ArrayType, /) -> Steps:
     return swapaxes(x, -1, -2)
 
 
+def transpose_of_matrices(x: ArrayType, /) -> Steps:
+    if x.ndim < 2:
+        raise ValueError(f"Input array must be at least 2-dimensional, but it is {x.ndim}")
+    return swapaxes(x, -1, -2)
+
+
+def linalg_diagonal(x: ArrayType, /, *, offset: Any = 0) -> Steps:
+    if x.ndim < 2:
+        return diagonal(x)  # refused
+    return diagonal(x, offset, -2, -1)
+
+
 def swapaxes(x: ArrayType, axis1: Any, axis2: Any) -> Steps:
     a, b = as_axis(axis1, x.ndim), as_axis(axis2, x.ndim)
     order = list(range(x.ndim))
@@ -101,9 +113,9 @@ def squeeze(x: ArrayType, axis: Any = None) -> Steps:
     return [squeeze_view(x, [_axis(a) for a in axes])]
 
 
-def reshape(x: ArrayType, /, shape: Any = None, order: Any = "C", *, copy: Any = None) -> Steps:
+def reshape(x: ArrayType, /, shape: Any = None, order: Any = "C", *, copy: Any = None) -> Steps | None:
     if copy not in (None, False):
-        raise Unsupported("the argument `copy=`")
+        return None
     if shape is None:
         raise TypeError("reshape() missing 1 required positional argument: 'shape'")
     if order == "F":
@@ -116,7 +128,7 @@ def reshape(x: ArrayType, /, shape: Any = None, order: Any = "C", *, copy: Any =
     return [Reshape(_new_shape(x, shape))]
 
 
-def reshape_method(x: ArrayType, *shape: Any, order: Any = "C", copy: Any = None) -> Steps:
+def reshape_method(x: ArrayType, *shape: Any, order: Any = "C", copy: Any = None) -> Steps | None:
     if len(shape) == 1 and isinstance(shape[0], (tuple, list, np.ndarray)):
         return reshape(x, shape[0], order, copy=copy)
     return reshape(x, shape, order, copy=copy)
@@ -343,7 +355,9 @@ def _text(shape: Sequence[int]) -> str:
 
 VIEWS: dict[Any, ViewRule] = {
     np.transpose: transpose,
-    np.matrix_transpose: matrix_transpose,
+    np.matrix_transpose: transpose_of_matrices,
+    np.linalg.matrix_transpose: transpose_of_matrices,
+    np.linalg.diagonal: linalg_diagonal,
     np.permute_dims: transpose,
     np.swapaxes: swapaxes,
     np.moveaxis: moveaxis,

@@ -4,7 +4,8 @@ import numpy as np
 
 from jitlab.cluster import cluster
 from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
-from jitlab.ops import Parameter
+from jitlab.ops import Library, Parameter
+from jitlab.ops.library import call
 from jitlab.runtime import Executable
 
 
@@ -20,7 +21,8 @@ def graph_of(op, *arrays):
     graph = Graph(op.name)
     with graph.building():
         nodes = [parameter(graph, a, f"x{i}") for i, a in enumerate(arrays)]
-        graph.outputs = [graph.add(op, *nodes)]
+        result = call(op, *nodes) if isinstance(op, Library) else graph.add(op, *nodes)
+        graph.outputs = list(result) if isinstance(result, tuple) else [result]
     return verify(graph)
 
 
