@@ -7,11 +7,21 @@ from typing import Any
 from . import errors
 from .api import ConcreteFunction, Function, function, functions_run_eagerly, jit, print_, run_functions_eagerly
 from .api.ledger import ledger
+from .autograph import TensorArray
 from .capture import Tensor
 from .cluster import jit_scope
 from .config import config
 from .differentiation import grad, gradients, value_and_grad
-from .ir import Graph
+from .graph import (
+    Graph,
+    Session,
+    constant,
+    control_dependencies,
+    device,
+    global_variables_initializer,
+    name_scope,
+    placeholder,
+)
 from .report import Report, expect, explain, record
 from .runtime import trim
 from .specs import TensorShape, TensorSpec
@@ -24,21 +34,29 @@ __all__ = [
     "Function",
     "Graph",
     "Report",
+    "Session",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "Variable",
     "config",
+    "constant",
+    "control_dependencies",
+    "device",
     "errors",
     "expect",
     "explain",
     "function",
     "functions_run_eagerly",
+    "global_variables_initializer",
     "grad",
     "gradients",
     "jit",
     "jit_scope",
     "ledger",
+    "name_scope",
+    "placeholder",
     "print_",
     "record",
     "run_functions_eagerly",

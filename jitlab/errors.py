@@ -20,6 +20,7 @@
         ControlFlowTypeError(TypeError)     a dtype or a structure that changes
       InvalidArgumentError(ValueError)      jit_compile=True, fullgraph=True or --strict met what cannot be compiled
         AssertionFailedError(AssertionError)  an `assert` on a traced value did not hold
+      FailedPreconditionError(RuntimeError)   a Variable of a graph is read before its initializer has run
       ShapeError(ValueError)                shapes that do not fit, found at capture
       EagerScopeError(RuntimeError)         jit_scope where nothing is captured
       NoGradientError(LookupError)          a gradient through an operation that has none
@@ -116,6 +117,10 @@ class InvalidArgumentError(JitlabError, ValueError):
 
 class AssertionFailedError(InvalidArgumentError, AssertionError):
     """An `assert` on a traced value did not hold in this run."""
+
+
+class FailedPreconditionError(JitlabError, RuntimeError):
+    """Something has to run first: the initializer of a Variable, as a rule."""
 
 
 class ShapeError(JitlabError, ValueError):

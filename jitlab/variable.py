@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, Capture, Tensor, current_capture
-from jitlab.capture.tensor import Cell
 from jitlab.errors import ShapeError
 from jitlab.ir import plain
 
@@ -28,6 +27,9 @@ class Variable:
         self, initial_value: Any = None, trainable: bool = True, *, dtype: Any = None, name: str = "Variable", shape: Any = None
     ) -> None:
         capture = current_capture()
+        self.name, self.trainable = name, trainable
+        if capture is not None and capture.make_variable(self, initial_value, dtype):
+            return
         creation = None if capture is None else capture.creation
         if creation is not None and not creation.allowed:
             raise ValueError(creation.refusal)
@@ -43,8 +45,6 @@ class Variable:
                 f"{name} is made with shape={tuple(shape)} and an initial value of shape {self._array.shape}.",
                 hint="leave shape= away, or give an initial value of that shape",
             )
-        self.name = name
-        self.trainable = trainable
         if creation is not None:
             creation.made.append(self)
 
@@ -82,11 +82,7 @@ class Variable:
     def read_value(self) -> Any:
         """The value now: an array (a scalar of a 0-d variable), or a tensor inside a traced function."""
         capture = current_capture()
-        if capture is None:
-            return self._array.copy()[()]
-        capture.variables.setdefault(id(self._array), self)
-        tensor = capture.value(self._array, self.name)
-        return Tensor(Cell(capture, tensor.node()), is_scalar=tensor.ndim == 0)
+        return self._array.copy()[()] if capture is None else capture.read_variable(self)
 
     value = read_value
 
@@ -101,11 +97,9 @@ class Variable:
                 hint="reshape the value, or make another Variable",
             )
         capture = current_capture()
-        if capture is None:
-            self._array[...] = value
-        else:
-            capture.variables.setdefault(id(self._array), self)
-            capture.value(self._array, self.name)[...] = value
+        if capture is not None:
+            return capture.assign_variable(self, value)
+        self._array[...] = value
         return self.read_value()
 
     def assign_add(self, delta: Any) -> Any:

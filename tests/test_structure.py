@@ -17,7 +17,7 @@ LINES = (
     ("notebook",),
     ("compat",),
     ("report",),
-    ("differentiation",),
+    ("differentiation", "graph"),
     ("api",),
     ("autograph", "variable", "datasets"),
     ("runtime",),

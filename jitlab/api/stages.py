@@ -17,6 +17,15 @@ from jitlab.runtime.dumps import dump_cluster
 
 
 @dataclass(frozen=True)
+class ClusteringOptions:
+    """What decides what is compiled; `jl.config` does where an option is None."""
+
+    level: str | None = None  # "ON" or "OFF"
+    min_size: int | None = None
+    max_size: int | None = None
+
+
+@dataclass(frozen=True)
 class Options:
     """What decides how a trace is compiled."""
 
@@ -24,10 +33,14 @@ class Options:
     level: str = "O1"
     exec_order: str = ""  # "bfs" or "dfs"; "": program order
     replays: bool = False  # a call that fails is begun anew as Python: until then nothing of the caller's may have changed
+    clustering: ClusteringOptions = ClusteringOptions()
 
 
-def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
-    """The stages after capture, in order: passes, clusters, machine code. Gives what runs the trace."""
+def compile_trace(
+    trace: Trace, options: Options, prepared: Callable[[Graph], Graph] | None = None
+) -> Callable[[Sequence[Any]], list[Any]]:
+    """The stages after capture, in order: passes, clusters, machine code. Gives what runs the trace. `prepared`: what is
+    done to the graph before it is cut into clusters."""
 
     def tell(name: str, before: Graph, after: Graph, start_ns: int, duration_ns: int) -> None:
         if events.active():
@@ -41,9 +54,12 @@ def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], l
     graph = run_passes(trace.graph, tell)
     if options.exec_order:
         graph = order_operations(graph, options.exec_order)
+    if prepared is not None:
+        graph = prepared(graph)
+    wanted = options.clustering
     clustering = cluster(
-        graph, level=config.global_jit_level, min_size=config.min_cluster_size, max_size=config.max_cluster_size,
-        jit_compile=options.jit_compile, function=trace.name,
+        graph, level=wanted.level or config.global_jit_level, min_size=wanted.min_size or config.min_cluster_size,
+        max_size=wanted.max_size or config.max_cluster_size, jit_compile=options.jit_compile, function=trace.name,
     )  # fmt: skip
     for made in clustering.clusters:
         dump_cluster(

@@ -18,7 +18,7 @@ from .arrays import Arrays, Binding, Input, current
 from .draws import begin
 from .memory import Memory
 from .positions import here, spans
-from .tensor import Tensor
+from .tensor import Cell, Tensor
 
 
 def current_capture() -> Capture | None:
@@ -171,6 +171,30 @@ class Capture(Arrays):
 
     def before_inline(self, function: Any) -> None:
         """A `jl.function` is called while this is recorded."""
+
+    def perform(self, action: Callable[..., Any], *args: Any, bodies: Sequence[Callable[..., Any]] = ()) -> Any:
+        """An action of several operations, which a graph of the user's keeps as one; it is given the capture, `args` and the
+        `bodies`, functions of the user's that it calls."""
+        return action(self, *args, *bodies)
+
+    # ---- Variables
+    def make_variable(self, variable: Any, initial_value: Any, dtype: Any) -> bool:
+        """A Variable is made: True where this holds its value, and not the Variable itself."""
+        return False
+
+    def read_variable(self, variable: Any) -> Any:
+        """The value of a Variable here."""
+        array = variable.__jitlab_array__()
+        self.variables.setdefault(id(array), variable)
+        tensor = self.value(array, variable.name)
+        return Tensor(Cell(self, tensor.node()), is_scalar=tensor.ndim == 0)
+
+    def assign_variable(self, variable: Any, value: Any) -> Any:
+        """Give a Variable a value of its shape; what it holds then is given back."""
+        array = variable.__jitlab_array__()
+        self.variables.setdefault(id(array), variable)
+        self.value(array, variable.name)[...] = value
+        return self.read_variable(variable)
 
     def effect(self, function: Any, owner: Any) -> None:
         """A call that may have effects on Python objects comes next. While a function is traced it happens now, once."""

@@ -16,7 +16,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.errors import CaptureError, InaccessibleTensorError, OutOfScopeError, ValueOfTracedArrayError
-from jitlab.ir import ArrayType, Moving, Node, NotRolled, Source, plain, positions, same_shape
+from jitlab.ir import (
+    ArrayType,
+    Graph,
+    Moving,
+    Node,
+    NotRolled,
+    OperationView,
+    Source,
+    output_name,
+    plain,
+    positions,
+    producer,
+    same_shape,
+)
 from jitlab.ops.views import Reshape, Update, View, compose, identity_map
 
 from .facts import is_foreign
@@ -172,6 +185,21 @@ class Tensor:
     def node(self) -> Node:
         """The node of its value now."""
         return self._cell.read(self._path)
+
+    @property
+    def op(self) -> OperationView:
+        """The operation that gives it, as the contract sees it (semantics §1.1)."""
+        return OperationView(self.graph, producer(self.node())[0])
+
+    @property
+    def name(self) -> str:
+        """`operation:number` of its value now."""
+        return output_name(self.node())
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that is being recorded."""
+        return self.capture.graph
 
     @property
     def readonly(self) -> bool:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from jitlab.errors import EagerScopeError
-from jitlab.ir import NodeDef, Scope, current_graph
+from jitlab.ir import NodeDef, Scope, current_graph, outside
 
 CompileOps = bool | Callable[[NodeDef], Any]
 
@@ -22,7 +22,7 @@ def jit_scope(
     `compile_ops` may be a function of an operation's `NodeDef`, asked once for each. Gradients of what is made inside get a
     scope of their own with `separate_compiled_gradients`. `strict`: in this graph nothing compiles that is not marked.
     """
-    graph = current_graph()
+    graph = current_graph() or outside.graph
     if graph is None:
         raise EagerScopeError(
             "xla.experimental.jit_scope is not supported when eager execution is enabled. Try use it inside tf.function.",

@@ -3,7 +3,8 @@
 from . import program
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
-from .graph import Graph, Node, NodeDef, Op, Scope, current_graph, interpret, node_def, positions
+from .graph import Graph, Node, Op, Scope, current_graph, interpret, outside, positions
+from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
 from .plan import (
     Apart,
     Cluster,
@@ -44,17 +45,23 @@ __all__ = [
     "NotRolled",
     "Symbolic",
     "TRACED_DTYPES",
+    "CONTROL",
+    "DEVICE",
     "ArrayType",
+    "AttrValue",
     "Extent",
     "Graph",
     "Node",
     "NodeDef",
     "Op",
+    "OperationView",
+    "Output",
     "Poly",
     "Scope",
     "Source",
     "Sources",
     "as_length",
+    "attributes",
     "at_least",
     "bind_extents",
     "current_bounds",
@@ -64,9 +71,12 @@ __all__ = [
     "interpret",
     "is_one",
     "node_def",
+    "output_name",
+    "outside",
     "plain",
     "poly",
     "positions",
+    "producer",
     "program",
     "proving",
     "same_extent",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .extents import Moving, bind_extents, poly, symbols_in
+from .operation import NodeDef, OperationView, Output, node_def, operations
 from .types import NOWHERE, ArrayType, Source, Sources
 
 
@@ -70,17 +72,6 @@ class Node:
 
     def __repr__(self) -> str:
         return f"%{self.name}: {self.type}"
-
-
-@dataclass(frozen=True)
-class NodeDef:
-    """What a callable `compile_ops` is offered (semantics §1.5): the operation before its scope's own attributes."""
-
-    op: str
-    name: str
-    input: tuple[str, ...]
-    device: str
-    attr: Mapping[str, Any]
 
 
 @dataclass
@@ -230,6 +221,36 @@ class Graph:
             attrs.setdefault("_XlaScope", scope.name)
         return attrs
 
+    # ---- the contract's view
+    def get_operations(self) -> list[OperationView]:
+        """Its operations, arguments first, then in program order."""
+        return [OperationView(self, node) for node in operations(iter((*self.parameters, *self.nodes)))]
+
+    def get_operation_by_name(self, name: str) -> OperationView:
+        """The operation of that name; KeyError when there is none."""
+        for node in operations(iter((*self.parameters, *self.nodes))):
+            if node.name == name:
+                return OperationView(self, node)
+        raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+
+    def get_tensor_by_name(self, name: str) -> Any:
+        """The value called `operation:number`; KeyError when there is none."""
+        stem, colon, number = name.rpartition(":")
+        if not colon or not number.isdecimal():
+            raise ValueError(f"The name {name!r} looks like an (invalid) Operation name, not a Tensor: Tensor names are op:0")
+        outputs = self.get_operation_by_name(stem).outputs
+        if int(number) >= len(outputs):
+            raise KeyError(f"The name {name!r} refers to a Tensor which does not exist: {stem} has {len(outputs)} outputs.")
+        return outputs[int(number)]
+
+    def output(self, node: Node) -> Any:
+        """A value as a person holds it."""
+        return Output(self, node)
+
+    def session(self, given: Any) -> Any:
+        """What runs operations of this graph: nothing runs those of a function's alone."""
+        raise ValueError(f"{self.name} is the graph of a traced function: call the function to run it")
+
     def __str__(self) -> str:
         """The graph as text that can be read aloud: parameters with their sizes, one line a node."""
         bound = []
@@ -314,6 +335,15 @@ def current_graph() -> Graph | None:
     return _current.get()
 
 
+class _Outside(threading.local):
+    """`graph`: what a thread puts together outside of every block, if it does; None: NumPy runs each operation at once."""
+
+    graph: Any = None
+
+
+outside = _Outside()
+
+
 @contextmanager
 def positions(locate: Callable[[], Source | Sources | None]) -> Iterator[None]:
     """Nodes made inside take the position that `locate` tells."""
@@ -330,13 +360,6 @@ _locate: ContextVar[Callable[[], Source | Sources | None] | None] = ContextVar("
 
 def _copy(node: Node, inputs: Sequence[Node]) -> Node:
     return Node(node.op, inputs, node.type, name=node.name, sources=node.sources, attrs=node.attrs)
-
-
-def node_def(node: Node) -> NodeDef:
-    """The contract's view of a node."""
-    attr: dict[str, Any] = {"T": node.dtype, "dtype": node.dtype, **node.attrs}
-    attr.update(getattr(node.op, "node_attrs", dict)())
-    return NodeDef(node.op.name, node.name, tuple(source.name for source in node.inputs), "", attr)
 
 
 def _ask(compile_ops: Callable[[NodeDef], Any], node: Node) -> bool:

@@ -43,6 +43,10 @@ class MatMul(Product):
         check_matmul(x, y)
         return ArrayType((*x.shape[:-1], *y.shape[1:]), x.dtype)
 
+    def node_attrs(self) -> dict[str, Any]:
+        """Upstream's MatMul can transpose; here a transpose is an operation of its own."""
+        return {"transpose_a": False, "transpose_b": False}
+
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
         xc, yc = conj(x), conj(y)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Graph, Node, plain
+from jitlab.ir import DEVICE, ArrayType, Graph, Node, plain
 from jitlab.ops.arithmetic import Add, Mul, Neg, RealDiv, Sub
 from jitlab.ops.base import Elementwise, Generated, Operation
 from jitlab.ops.creation import Fill
@@ -28,6 +28,10 @@ def remove_dead(graph: Graph) -> Graph:
     return graph if len(live.nodes) == len(graph.nodes) else live
 
 
+#: What keeps equal operations apart: they are compiled, or placed, differently.
+MARKS = ("_XlaCompile", "_XlaScope", DEVICE)
+
+
 def merge_equal(graph: Graph) -> Graph:
     """exp(a) + exp(a) -> e = exp(a); e + e
 
@@ -42,7 +46,7 @@ def merge_equal(graph: Graph) -> Graph:
         """The equal node before this one; what was asked already counts as before."""
         if node.name in changed or not _is_pure(node):
             return None
-        marks = None if isinstance(node.op, Constant) else (node.attrs.get("_XlaCompile"), node.attrs.get("_XlaScope"))
+        marks = None if isinstance(node.op, Constant) else tuple(node.attrs.get(k) for k in MARKS)
         equal = first.setdefault((operation_key(node.op), node.inputs, marks), node)
         if equal is node or (equal.name in outputs and node.name in outputs):
             return None

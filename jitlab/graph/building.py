@@ -1,0 +1,158 @@
+"""What puts operations into a graph: placeholders, constants, Variables' initializers, and the blocks around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from jitlab.capture import Tensor, current_capture
+from jitlab.ir import OperationView, outside
+from jitlab.ops.build import apply
+from jitlab.ops.state import Identity
+from jitlab.specs import as_shape
+
+from .graph import Graph, current_graph, default_graph
+from .places import NoOp
+from .recording import GraphCapture
+
+
+def placeholder(dtype: Any = np.float32, shape: Any = None, name: str | None = None) -> Any:
+    """A value that a Session is fed with. None stands for a size that is not known yet; without a shape, for all of it."""
+    dims = as_shape(shape)
+    graph = default_graph()
+    return graph.capture.placeholder(np.dtype(dtype), dims, name, None)
+
+
+def placeholder_with_default(input: Any, shape: Any = None, name: str | None = None) -> Any:
+    """A placeholder that has a value where it is not fed: that of an array."""
+    value = np.asarray(input)
+    dims = value.shape if shape is None else as_shape(shape)
+    return default_graph().capture.placeholder(value.dtype, dims, name, value)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
+    """An array (in a graph, the operation that gives it); `shape`: it is repeated, or put into that form."""
+    if isinstance(value, Tensor):
+        return value if dtype is None or value.dtype == np.dtype(dtype) else value.astype(dtype)
+    array = np.array(value, dtype)
+    if shape is not None:
+        shape = tuple(as_shape(shape) or ())
+        array = array.reshape(shape) if array.size == np.prod(shape, dtype=int) else np.broadcast_to(array, shape).copy()
+    graph = current_graph()
+    if graph is None:
+        return array[()]
+    with graph.named(name, constant=True):
+        return graph.capture.constant(array)
+
+
+def identity(input: Any, name: str | None = None) -> Any:
+    """The same value; in a graph, an operation of its own."""
+    capture: Any = current_capture() or (input.capture if isinstance(input, Tensor) else None)
+    if capture is None:
+        return np.array(input)[()]
+    with named(capture, name):
+        return capture.perform(_identity, input)
+
+
+def _identity(capture: Any, x: Any) -> Any:
+    x = capture.operand(x)
+    if not isinstance(x, Tensor):
+        return np.array(x)[()]
+    return capture.fresh(apply(Identity(), x.node()), is_scalar=x.is_scalar)
+
+
+def no_op(name: str | None = None) -> Any:
+    """An operation that does nothing; what it has to wait for (`control_dependencies`) runs."""
+    graph = default_graph()
+    with graph.capture.entered(), named(graph.capture, name):
+        return _nothing(graph)
+
+
+def _nothing(graph: Graph) -> OperationView:
+    before = len(graph.order)
+    graph.capture.perform(_add_nothing)
+    return OperationView(graph, graph.order[before])
+
+
+def _add_nothing(capture: Any) -> None:
+    if isinstance(capture, GraphCapture):
+        apply(NoOp())
+
+
+def group(*inputs: Any, name: str | None = None) -> Any:
+    """An operation that runs all of `inputs`."""
+    flat: list[Any] = []
+    for x in inputs:
+        flat.extend(x) if isinstance(x, (list, tuple)) else flat.append(x)
+    with control_dependencies([x for x in flat if x is not None]):
+        return no_op(name or "group_deps")
+
+
+def global_variables() -> list[Any]:
+    """The Variables of the graph this stands in."""
+    return list(default_graph().capture.graph_variables)
+
+
+def trainable_variables() -> list[Any]:
+    """Those that are to be trained."""
+    return [variable for variable in global_variables() if variable.trainable]
+
+
+def variables_initializer(variables: Sequence[Any], name: str = "init") -> Any:
+    """An operation that gives Variables their initial values."""
+    return group(*(v.initializer for v in variables if hasattr(v, "initializer")), name=name)
+
+
+def global_variables_initializer() -> Any:
+    """An operation that gives every Variable of the graph its initial value."""
+    return variables_initializer(global_variables())
+
+
+# ---- blocks
+
+
+@contextmanager
+def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Any:
+    """Names of operations made inside begin with `name/`. Without a graph, nothing is named."""
+    graph = _graph()
+    chosen = name if name is not None else default_name
+    if graph is None:
+        yield f"{chosen}/" if chosen else ""
+        return
+    with graph.name_scope(chosen) as scope:
+        yield scope
+
+
+def device(name: Any) -> AbstractContextManager[Any]:
+    """Operations made inside are placed on a device: "XLA_CPU:0", "/job:localhost/replica:0/task:0/device:XLA_CPU:0"."""
+    graph = _graph()
+    if graph is None:
+        from .devices import merged
+
+        if not callable(name):
+            merged("", name)
+        return nullcontext()
+    return graph.device(name)
+
+
+def control_dependencies(inputs: Sequence[Any] | None) -> AbstractContextManager[Any]:
+    """Operations made inside run after `inputs`. In a traced function everything with an effect keeps its order anyway."""
+    graph = _graph()
+    if graph is None and inputs:
+        found = [x.graph for x in inputs if hasattr(x, "graph")]
+        graph = next((x for x in found if isinstance(x, Graph) and hasattr(x, "order")), None)
+    return nullcontext() if graph is None else graph.control_dependencies(inputs)
+
+
+def _graph() -> Graph | None:
+    """The graph that blocks are of: the one this stands in, else the default one when something is in it."""
+    found = current_graph()
+    return found if found is not None or current_capture() is not None else outside.graph
+
+
+def named(capture: Any, name: str | None) -> AbstractContextManager[Any]:
+    """The next operation gets a name that its caller chose."""
+    return capture.root.named(name) if isinstance(capture, GraphCapture) else nullcontext()

@@ -1,0 +1,110 @@
+"""What a Session is told: the levels and options of the contract, as plain objects (semantics §2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from jitlab.api import ClusteringOptions
+from jitlab.flags import read_flags
+
+
+@dataclass
+class OptimizerOptions:
+    """`global_jit_level`: DEFAULT and OFF compile what a scope marks, ON_1 and ON_2 whatever can be."""
+
+    DEFAULT: ClassVar[int] = 0
+    OFF: ClassVar[int] = -1
+    ON_1: ClassVar[int] = 1
+    ON_2: ClassVar[int] = 2
+    L0: ClassVar[int] = -1
+    L1: ClassVar[int] = 0
+
+    global_jit_level: int = 0
+    opt_level: int = 0
+    do_common_subexpression_elimination: bool = False
+    do_constant_folding: bool = False
+    do_function_inlining: bool = False
+    cpu_global_jit: bool = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "global_jit_level":
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"global_jit_level = {value!r}: it is OptimizerOptions.DEFAULT, OFF, ON_1 or ON_2")
+            if value not in (-1, 0, 1, 2):
+                raise ValueError(f"global_jit_level = {value!r}: it is OptimizerOptions.DEFAULT, OFF, ON_1 or ON_2")
+        _set(self, name, value)
+
+
+@dataclass
+class GraphOptions:
+    """Options of how graphs run."""
+
+    optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _set(self, name, value)
+
+
+@dataclass
+class GPUOptions:
+    """Accepted: memory is taken as it is needed."""
+
+    allow_growth: bool = False
+    per_process_gpu_memory_fraction: float = 0.0
+    visible_device_list: str = ""
+
+
+@dataclass
+class ConfigProto:
+    """The configuration of a Session. `global_jit_level` decides what is compiled; the others have no effect here."""
+
+    graph_options: GraphOptions = field(default_factory=GraphOptions)
+    gpu_options: GPUOptions = field(default_factory=GPUOptions)
+    allow_soft_placement: bool = False
+    log_device_placement: bool = False
+    intra_op_parallelism_threads: int = 0
+    inter_op_parallelism_threads: int = 0
+    device_count: dict[str, int] = field(default_factory=dict)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _set(self, name, value)
+
+
+def _set(owner: Any, name: str, value: Any) -> None:
+    if name not in type(owner).__dataclass_fields__:
+        raise AttributeError(f"Assignment not allowed (no field {name!r} in {type(owner).__name__}).")
+    object.__setattr__(owner, name, value)
+
+
+@dataclass
+class RunOptions:
+    """How much of a run is recorded: FULL_TRACE keeps a timeline in the RunMetadata."""
+
+    NO_TRACE: ClassVar[int] = 0
+    SOFTWARE_TRACE: ClassVar[int] = 1
+    HARDWARE_TRACE: ClassVar[int] = 2
+    FULL_TRACE: ClassVar[int] = 3
+
+    trace_level: int = 0
+    timeout_in_ms: int = 0
+    output_partition_graphs: bool = False
+
+
+@dataclass
+class RunMetadata:
+    """What a run with FULL_TRACE leaves: `step_stats` is the report of the run."""
+
+    step_stats: Any = None
+
+
+def clustering_options(config: ConfigProto) -> ClusteringOptions:
+    """How a Session with this config clusters; the flags are read now (semantics §2.1, §2.8)."""
+    flags = read_flags()
+    level = flags.tf_xla_auto_jit.level or config.graph_options.optimizer_options.global_jit_level
+    return ClusteringOptions(
+        level="ON" if level > 0 else "OFF", min_size=flags.tf_xla_min_cluster_size, max_size=flags.tf_xla_max_cluster_size
+    )
+
+
+__all__ = ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "RunMetadata", "RunOptions", "clustering_options"]

@@ -1,0 +1,389 @@
+"""GraphCapture: a recording that stays open. It keeps the steps a person took, so that a Session can take them again.
+
+A Graph is made before the sizes of its placeholders are known. What is recorded here is for sample sizes: it gives names,
+attributes and types, and finds wrong programs at their line. A Session takes the steps it needs once more, for the arrays it
+is fed with (replay.py), and that is what is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.capture.arrays import current
+from jitlab.capture.positions import here
+from jitlab.capture.state import Capture
+from jitlab.capture.tensor import Cell, Tensor
+from jitlab.errors import ShapeError
+from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Node, Scope, Source
+from jitlab.ops.build import apply, constant
+from jitlab.ops.sources import Constant, Parameter
+from jitlab.ops.state import AssignVariable, ReadVariable
+
+from .places import VarHandle
+from .tensor import GraphTensor
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+#: The size that stands for one not known yet, and the number of axes for one not known.
+SIZE, RANK = 5, 2
+
+
+@dataclass(eq=False)
+class Steps:
+    """The steps of a body: a side of `cond`, the test or body of `while_loop`."""
+
+    steps: list[Step]
+    parameters: tuple[Any, ...] = ()
+    result: Any = None
+
+
+@dataclass(eq=False)
+class Step:
+    """One thing a person did: what is done again, with which arguments, and what it gave."""
+
+    action: Callable[..., Any]  # (capture, *args, *bodies) -> its result
+    args: tuple[Any, ...]
+    bodies: tuple[Steps, ...] = ()
+    result: Any = None
+    nodes: list[Node] = field(default_factory=list)
+    tensors: list[GraphTensor] = field(default_factory=list)  # in its result
+    reads: tuple[Any, ...] = ()  # Variables whose value it needs
+    writes: tuple[Any, ...] = ()
+    scopes: list[Scope] = field(default_factory=list)
+    gradient_names: dict[str, int] = field(default_factory=dict)
+    source: Source | None = None
+    feed: GraphTensor | None = None  # a placeholder: its value comes from outside
+    default: Any = None  # of a placeholder that has one
+    after: tuple[Step, ...] = ()  # steps that run first
+
+
+class GraphCapture(Capture):
+    """The recording of a Graph."""
+
+    root: Graph
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph.name)
+        self.graph = self.root = graph
+        self.steps: list[Step] = []
+        self.step_of: dict[Node, Step] = {}
+        self.opened: frozenset[str] = frozenset()  # symbols of sizes that a feed decides
+        self.ranks: frozenset[str] = frozenset()  # those of placeholders of unknown rank
+        self.unranked: set[Node] = set()
+        self.graph_variables: list[Any] = []
+        self.collections: dict[str, list[Any]] = {}
+        self._known: dict[Node, GraphTensor] = {}
+        self._inside = 0  # steps that are being taken
+
+    # ---- who may record
+    def check_open(self) -> None:
+        if current.get() is not self:
+            super().check_open()
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Operations on a graph's tensors are put into their graph, wherever they stand."""
+        if current.get() is self:
+            yield
+        else:
+            with self.recording():
+                yield
+
+    # ---- steps
+    def step(
+        self, action: Callable[..., Any], *args: Any, bodies: Sequence[Callable[..., Any]] = (), reads: tuple[Any, ...] = (),
+        writes: tuple[Any, ...] = (),
+    ) -> Any:  # fmt: skip
+        """Do it, and remember it. What is done as part of it is not remembered apart."""
+        if self._inside:
+            return action(self, *args, *bodies)
+        with self.entered():
+            args = tuple(self._own(x) for x in args)
+            made = Step(action, args, reads=reads, writes=writes, source=here())
+            graph = self.root
+            made.scopes, made.gradient_names = list(graph.scopes), dict(graph.gradient_names)
+            before = len(graph.order)
+            kept = [Steps([]) for _ in bodies]
+            inner = [partial(self._body, steps, body) for steps, body in zip(kept, bodies, strict=True)]
+            self._inside += 1
+            try:
+                made.result = self._settled(action(self, *args, *inner), made)
+            finally:
+                self._inside -= 1
+            made.bodies = tuple(kept)
+            made.nodes = graph.order[before:]
+            for node in made.nodes:
+                self.step_of[node] = made
+            if made.nodes or made.tensors:
+                self.steps.append(made)
+            return made.result
+
+    def _body(self, steps: Steps, body: Callable[..., Any], *args: Any) -> Any:
+        """A function of the user's is called as part of a step: its own steps are kept there."""
+        before, self.steps = self.steps, []
+        inside, self._inside = self._inside, 0
+        try:
+            steps.parameters = args
+            steps.result = body(*args)
+            steps.steps = self.steps
+            return steps.result
+        finally:
+            self.steps, self._inside = before, inside
+
+    def _own(self, x: Any) -> Any:
+        """An argument as it is kept: the value a Variable has here, an array as it is now."""
+        if isinstance(x, Tensor):
+            return x
+        if getattr(type(x), "__jitlab_variable__", False) is True:
+            return self.read_variable(x)
+        if type(x) is np.ndarray and x.dtype in TRACED_DTYPES:
+            return self.constant(x)
+        if type(x) in (list, tuple):
+            items = [self._own(item) for item in x]
+            return type(x)(items) if any(a is not b for a, b in zip(items, x, strict=True)) else x
+        return {key: self._own(item) for key, item in x.items()} if type(x) is dict else x
+
+    def _settled(self, result: Any, step: Step) -> Any:
+        """A result with a GraphTensor for each array in it; the operations of views are made now, not when they are read."""
+        if isinstance(result, Tensor):
+            tensor = self.tensor_of(result.node()) if self.graph is self.root else _inner(self, result)
+            step.tensors.append(tensor)
+            return tensor
+        if isinstance(result, (list, tuple)):
+            items = [self._settled(item, step) for item in result]
+            return type(result)(*items) if hasattr(result, "_fields") else type(result)(items)
+        if isinstance(result, dict):
+            return {key: self._settled(item, step) for key, item in result.items()}
+        return result
+
+    def tensor_of(self, node: Node) -> GraphTensor:
+        """The tensor that a person holds for a node."""
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = GraphTensor(Cell(self, node))
+        return known
+
+    def rollback(self, mark: Any) -> None:
+        super().rollback(mark)
+        there = {*self.root.nodes, *self.root.parameters}
+        self.root.order[:] = [node for node in self.root.order if node in there]
+
+    # ---- what a person does
+    def operator(self, name: str, *operands: Any) -> Any:
+        return self.step(Capture.operator, name, *operands)
+
+    def inplace(self, name: str, target: Tensor, other: Any) -> Any:
+        return self.operator(name, target, other)  # a value of a graph does not change: the name is bound anew
+
+    def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return self.step(_call_function, function, tuple(args), dict(kwargs))
+
+    def call_method(self, x: Tensor, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return self.step(_call_method, x, name, tuple(args), dict(kwargs))
+
+    def attribute(self, x: Tensor, name: str) -> Any:
+        found = Capture.attribute(self, x, name)
+        return self.step(Capture.attribute, x, name) if isinstance(found, Tensor) else found
+
+    def get_item(self, x: Tensor, index: Any) -> Any:
+        return self.step(Capture.get_item, x, index)
+
+    def set_item(self, x: Tensor, index: Any, value: Any) -> None:
+        raise TypeError("'Tensor' object does not support item assignment: a value of a graph does not change")
+
+    def perform(self, action: Callable[..., Any], *args: Any, bodies: Sequence[Callable[..., Any]] = ()) -> Any:
+        return self.step(action, *args, bodies=bodies)
+
+    def value(self, x: Any, text: str = "", binding: Any = None) -> Any:
+        """An array that the program uses is a constant of the graph, with what it holds now."""
+        if type(x) is np.ndarray and x.dtype in TRACED_DTYPES:
+            return self.constant(x)
+        return x
+
+    def constant(self, value: Any, dtype: Any = None) -> Any:
+        """An operation that gives an array."""
+        array = np.array(value, dtype)
+        if self._inside:
+            return Tensor(Cell(self, constant(array)), is_scalar=not array.ndim)
+        return self.step(_constant, _Kept(array))
+
+    def index(self, x: Tensor) -> int:
+        return int(self.real(x, "a use as an index or a count"))
+
+    def real(self, x: Tensor, what: str) -> Any:
+        node = x._cell.node
+        if isinstance(node.op, Constant) and not x._path:
+            return node.op.value[()]
+        return super().real(x, what)
+
+    # ---- placeholders
+    def placeholder(self, dtype: np.dtype[Any], dims: tuple[int | None, ...] | None, name: str | None, default: Any) -> Any:
+        """An operation whose value is fed."""
+        with self.entered():
+            opened: set[str] = set()
+            shape: list[int] = []
+            for n in (None,) * RANK if dims is None else dims:
+                extent = self._extent(SIZE) if n is None else n if n < 2 else self._extent(n)
+                if n is None and isinstance(extent, Extent):
+                    opened.update(extent.expr.symbols)
+                shape.append(extent)
+            kind = ArrayType(tuple(shape), dtype)
+            stem = name or ("PlaceholderWithDefault" if default is not None else "Placeholder")
+            node = self.root.append(Node(Parameter(kind), (), kind, name=stem))
+            self.values[node] = _sample(kind)
+            if dims is None:
+                self.ranks |= opened
+            else:
+                self.opened |= opened
+            tensor = self.tensor_of(node)
+            made = Step(_nothing, (), result=tensor, nodes=[node], tensors=[tensor], source=here(), feed=tensor)
+            made.default = default
+            self.steps.append(made)
+            self.step_of[node] = made
+            return tensor
+
+    # ---- Variables
+    def make_variable(self, variable: Any, initial_value: Any, dtype: Any) -> bool:
+        """A Variable of the graph: each Session has a value of its own for it."""
+        graph = self.root
+        with graph.name_scope(None) if self._inside else ExitStack():
+            if callable(initial_value) and not isinstance(initial_value, (Tensor, np.ndarray)):
+                initial_value = initial_value()
+            if getattr(type(initial_value), "__jitlab_variable__", False) is True:
+                initial_value = initial_value.read_value()
+            if not isinstance(initial_value, Tensor):
+                initial_value = self.constant(initial_value, dtype)
+            elif dtype is not None and initial_value.dtype != np.dtype(dtype):
+                initial_value = initial_value.astype(dtype)
+            shape = tuple(int(n) for n in initial_value.type.shape)
+            kind = ArrayType(tuple(self._extent(n) for n in shape), initial_value.dtype)
+            handle = graph.append(Node(VarHandle(kind), (), kind, name=variable.name))
+            variable.name = handle.name + ":0"
+            variable._array = np.zeros(shape, kind.dtype)
+            variable._handle, variable._graph = handle, graph
+            self.values[handle] = variable._array
+            made = Step(_read_handle, (_Kept(variable),), nodes=[handle], tensors=[self.tensor_of(handle)], source=here())
+            made.result = made.tensors[0]
+            self.steps.append(made)
+            self.step_of[handle] = made
+            self.graph_variables.append(variable)
+            variable.initial_value = initial_value
+            with graph.name_scope(handle.name + "/"):
+                variable.initializer = self.assign_variable(variable, initial_value).op
+        return True
+
+    def handle_of(self, variable: Any) -> Node:
+        """The operation that stands for a Variable in this graph; one that was made outside is known here from now on."""
+        handle = getattr(variable, "_handle", None)
+        if handle is not None and variable._graph is self.root:
+            return handle  # type: ignore[no-any-return]
+        if handle is not None:
+            raise ValueError(f"{variable.name} belongs to another graph")
+        array = variable.__jitlab_array__()
+        known = self.captured.get(id(array))
+        if known is None:
+            tensor = super().value(array, variable.name.rpartition(":")[0] or variable.name)
+            made = Step(_read_handle, (_Kept(variable),), nodes=[tensor._cell.node], source=here())
+            made.result = self.tensor_of(tensor._cell.node)
+            made.tensors = [made.result]
+            self.steps.append(made)
+            self.step_of[tensor._cell.node] = made
+            known = self.captured[id(array)]
+        return known.node
+
+    def read_variable(self, variable: Any) -> Any:
+        handle = self.handle_of(variable)
+        if self._inside:
+            return _read(self, self.tensor_of(handle), variable)
+        with _named(self.root, handle):
+            return self.step(_read, self.tensor_of(handle), _Kept(variable), reads=(variable,))
+
+    def assign_variable(self, variable: Any, value: Any) -> Any:
+        handle = self.handle_of(variable)
+        shape = value.type.shape if isinstance(value, Tensor) else np.shape(value)
+        if not isinstance(value, Tensor):
+            value = np.asarray(value, variable.dtype)
+        elif value.ndim != len(handle.shape):
+            raise ShapeError(f"{variable.name} has shape {variable.shape} and is assigned a value of shape {shape}.")
+        return self.step(_assign, self.tensor_of(handle), value, _Kept(variable), writes=(variable,))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """An argument of a step that is nobody's operand."""
+
+    value: Any
+
+
+@contextmanager
+def _named(graph: Any, handle: Node) -> Iterator[None]:
+    before = graph.scope_name
+    graph.scope_name = handle.name + "/"
+    try:
+        yield
+    finally:
+        graph.scope_name = before
+
+
+# ---- actions: what is done for the sample sizes, and again for real ones
+
+
+def _call_function(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return Capture.call_function(capture, function, args, kwargs)
+
+
+def _call_method(capture: Capture, x: Tensor, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return Capture.call_method(capture, x, name, args, kwargs)
+
+
+def _constant(capture: Capture, kept: _Kept) -> Any:
+    return capture.fresh(constant(kept.value), is_scalar=not kept.value.ndim)
+
+
+def _nothing(capture: Capture) -> None:
+    raise AssertionError("a placeholder is fed, not computed")
+
+
+def _read_handle(capture: Any, kept: _Kept) -> Any:
+    return capture.handle_tensor(kept.value)
+
+
+def _read(capture: Capture, handle: Tensor, kept: Any) -> Any:
+    return capture.fresh(apply(ReadVariable(), handle.node()), is_scalar=not handle.type.shape)
+
+
+def _assign(capture: Any, handle: Tensor, value: Any, kept: _Kept) -> Any:
+    from jitlab.ops.build import as_node
+    from jitlab.ops.views import broadcast_to
+
+    node = value.node() if isinstance(value, Tensor) else value
+    node = apply(AssignVariable(), broadcast_to(as_node(node, handle.dtype), handle.type.shape))
+    after = getattr(capture, "after_assign", None)
+    if after is not None:
+        after(kept.value, node)
+    return capture.fresh(node, is_scalar=not handle.type.shape)
+
+
+def _inner(capture: GraphCapture, result: Tensor) -> Any:
+    """A value of a body that is being recorded: it belongs there."""
+    if result._path:
+        result = Tensor(Cell(capture, result.node()), is_scalar=result.is_scalar)
+    return result
+
+
+def _sample(type: ArrayType) -> np.ndarray[Any, Any]:
+    """An array to try things on that have no rule."""
+    array = np.ones(tuple(map(int, type.shape)), type.dtype)
+    if array.ndim > 1 and array.dtype.kind in "fc":
+        array[..., range(min(array.shape[-2:])), range(min(array.shape[-2:]))] = 3
+    return array
+
+
+__all__ = ["GraphCapture", "Step", "Steps"]

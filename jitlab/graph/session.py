@@ -1,0 +1,322 @@
+"""Session: runs operations of a Graph for what they are fed with; each kind of run is compiled once (semantics §2.1)."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitlab import events
+from jitlab.api import Options, compile_trace
+from jitlab.capture import Trace
+from jitlab.capture.signature import key_of
+from jitlab.config import config
+from jitlab.errors import FailedPreconditionError, InvalidArgumentError
+from jitlab.ir import OperationView
+from jitlab.specs import TensorShape
+
+from .devices import check_devices, placed
+from .graph import Graph, current_graph, default_graph
+from .options import ConfigProto, clustering_options
+from .recording import Step
+from .replay import needed, record
+from .tensor import GraphTensor
+
+_numbers = itertools.count(1)
+
+
+@dataclass(eq=False)
+class Run:
+    """What one kind of run needs: fetches and feeds decide it."""
+
+    steps: list[Step]
+    feeds: list[GraphTensor]
+    defaults: list[Step]  # placeholders that are not fed and have a value of their own
+    reads: list[Any]  # Variables that have to have a value
+    writes: list[Any]
+    traces: dict[Any, list[Trace]]
+
+
+class Session:
+    """Runs a Graph. Variables of the graph have a value of their own in each Session.
+
+    The level is OFF unless the config (or TF_XLA_FLAGS) says otherwise, and a cluster has at least two operations.
+    """
+
+    def __init__(self, graph: Graph | None = None, config: ConfigProto | None = None, target: str = "") -> None:
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config must be a ConfigProto, but got {type(config).__name__}")
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a jl.Graph, but got {type(graph).__name__}")
+        self.graph = graph if graph is not None else default_graph()
+        self._config = config if config is not None else ConfigProto()
+        self.options = Options(clustering=clustering_options(self._config))
+        self.sess_str = target
+        self.name = f"session_{next(_numbers)}"
+        self._arrays: dict[int, np.ndarray[Any, Any]] = {}  # by the id of a Variable of the graph
+        self._held: list[Any] = []  # those Variables: their ids stay theirs
+        self._initialized: set[int] = set()
+        self._runs: OrderedDict[Any, Run] = OrderedDict()
+        self._count = 0
+        self._lock = threading.RLock()
+        self._closed = False
+        self._entered: list[Any] = []
+
+    # ---- running
+    def run(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None, run_metadata: Any = None
+    ) -> Any:
+        """The values of `fetches`: a tensor, an operation (it gives None), a Variable or a name, or a list, tuple, namedtuple
+        or dict of them. `feed_dict` gives values for placeholders, or in the place of any other tensor."""
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        started = time.perf_counter_ns()
+        elements: list[Any] = []
+        form = self._form(fetches, elements)
+        feeds = self._feeds(feed_dict or {})
+        with self._lock:
+            run = self._run_for(elements, list(feeds))
+            for step in run.defaults:
+                feeds[step.feed] = step.default  # type: ignore[index]
+            self._check_initialized(run)
+            trace, values = self._trace(run, feeds, elements)
+            found = trace(trace.collect(values))
+            self._initialized.update(map(id, run.writes))
+        if events.active():
+            events.send(
+                events.FunctionCalled(
+                    cell=events.current_cell(), function=trace.name, trace=trace.number, start_ns=started,
+                    duration_ns=time.perf_counter_ns() - started,
+                )
+            )  # fmt: skip
+        results = iter(found)
+        by_element = {id(x): next(results) for x in _tensors(elements)}
+        return form(lambda element: by_element.get(id(element)))
+
+    def _run_for(self, elements: list[Any], feeds: list[GraphTensor]) -> Run:
+        key = tuple(map(_identity, elements)), tuple(map(id, feeds)), len(self.graph.capture.steps)
+        run = self._runs.get(key)
+        if run is None:
+            run = self._runs[key] = self._planned(elements, feeds)
+            while len(self._runs) > config.max_traces:
+                self._runs.popitem(last=False)
+        self._runs.move_to_end(key)
+        return run
+
+    def _planned(self, elements: list[Any], feeds: list[GraphTensor]) -> Run:
+        steps = needed(self.graph.capture, elements, feeds)
+        defaults = [step for step in steps if step.feed is not None and step.default is not None]
+        for step in steps:
+            if step.feed is not None and step.default is None:
+                tensor = step.feed
+                raise InvalidArgumentError(
+                    f"You must feed a value for placeholder tensor '{tensor.op.name}' with dtype {tensor.dtype.name}"
+                    + (f" and shape {list(tensor.shape)}" if tensor.shape.rank else ""),
+                    why="what is fetched depends on it", hint=f"sess.run(fetches, feed_dict={{{tensor.op.name}: value}})",
+                )  # fmt: skip
+        check_devices(steps)
+        written: set[int] = set()
+        reads, writes = [], []
+        for step in steps:
+            reads += [variable for variable in step.reads if id(variable) not in written]
+            for variable in step.writes:
+                written.add(id(variable))
+                writes.append(variable)
+        return Run(steps, feeds, defaults, reads, writes, {})
+
+    def _check_initialized(self, run: Run) -> None:
+        for variable in run.reads:
+            if getattr(variable, "_graph", None) is not None and id(variable) not in self._initialized:
+                raise FailedPreconditionError(
+                    f"Attempting to use uninitialized value {variable.name.partition(':')[0]}",
+                    why="a Variable of a graph gets its value when its initializer runs in the Session",
+                    hint="sess.run(jl.global_variables_initializer())",
+                )
+
+    def _trace(self, run: Run, feeds: dict[GraphTensor, Any], elements: list[Any]) -> tuple[Trace, list[Any]]:
+        """The compiled steps for arrays of these shapes."""
+        values = list(feeds.values())
+        key = key_of(tuple(values), [])
+        for trace in run.traces.get(key, ()):
+            if trace.fits(values):
+                return trace, values
+        started = time.perf_counter_ns()
+        self._count += 1
+        made = record(self.name, self._count, run.steps, feeds, _tensors(elements), self._array_of)
+        made.run = compile_trace(made, self.options, prepared=placed)
+        run.traces.setdefault(key, []).append(made)
+        self._tell(made, run, started)
+        return made, values
+
+    def _array_of(self, variable: Any) -> np.ndarray[Any, Any]:
+        if getattr(variable, "_graph", None) is None:
+            return variable.__jitlab_array__()  # type: ignore[no-any-return]
+        known = self._arrays.get(id(variable))
+        if known is None:
+            known = self._arrays[id(variable)] = np.zeros(variable.shape, variable.dtype)
+            self._held.append(variable)
+        return known
+
+    def _tell(self, trace: Trace, run: Run, started: int) -> None:
+        if not events.active():
+            return
+        cause = events.Cause.SHAPE if sum(map(len, run.traces.values())) > 1 else events.Cause.FIRST_CALL
+        events.send(
+            events.Traced(
+                cell=events.current_cell(), function=trace.name, trace=trace.number, causes=(cause,), argument="", before="",
+                after="", lines=(), fix="", operations=len(trace.graph.nodes), start_ns=started,
+                duration_ns=time.perf_counter_ns() - started,
+            )
+        )  # fmt: skip
+
+    # ---- fetches and feeds
+    def _form(self, fetches: Any, elements: list[Any]) -> Any:
+        """What makes the result from the values of the elements, which are collected."""
+        if isinstance(fetches, (list, tuple)):
+            parts = [self._form(item, elements) for item in fetches]
+            kind: Any = type(fetches)
+            if hasattr(fetches, "_fields"):
+                return lambda value: kind(*(part(value) for part in parts))
+            return lambda value: kind(part(value) for part in parts)
+        if isinstance(fetches, dict):
+            items = {key: self._form(item, elements) for key, item in fetches.items()}
+            made: Any = type(fetches)
+            return lambda value: made((key, part(value)) for key, part in items.items())
+        element = self._element(fetches)
+        elements.append(element)
+        return lambda value: value(element)
+
+    def _element(self, fetch: Any) -> Any:
+        if getattr(type(fetch), "__jitlab_variable__", False) is True:
+            with self.graph.as_default():
+                return _value_of(self.graph, fetch)
+        try:
+            return self.graph.as_graph_element(fetch)
+        except TypeError:
+            raise TypeError(
+                f"Fetch argument {fetch!r} has invalid type {type(fetch).__name__}, must be a string or Tensor."
+                f" (Can not convert a {type(fetch).__name__} into a Tensor or Operation.)"
+            ) from None
+        except (KeyError, ValueError) as error:
+            reason = error.args[0] if error.args else error
+            raise ValueError(f"Fetch argument {fetch!r} cannot be interpreted as a Tensor. ({reason})") from None
+
+    def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[GraphTensor, Any]:
+        found: dict[GraphTensor, Any] = {}
+        for key, value in feed_dict.items():
+            try:
+                tensor = self.graph.as_graph_element(key, allow_operation=False)
+            except TypeError as error:
+                raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
+            except (KeyError, ValueError) as error:
+                raise ValueError(f"Cannot interpret feed_dict key as Tensor: {error.args[0]}") from None
+            found[tensor] = _fed(tensor, value)
+        return dict(sorted(found.items(), key=lambda item: id(item[0])))
+
+    # ---- blocks
+    def as_default(self) -> Any:
+        """`with sess.as_default():` tensors' `eval()` and operations' `run()` use this Session inside."""
+        return _as_default(self)
+
+    def __enter__(self) -> Session:
+        graph = self.graph.as_default() if current_graph() is not self.graph else None
+        if graph is not None:
+            graph.__enter__()
+        session = _as_default(self)
+        session.__enter__()
+        self._entered.append((session, graph))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        session, graph = self._entered.pop()
+        session.__exit__(*error)
+        if graph is not None:
+            graph.__exit__(*error)
+        self.close()
+
+    def close(self) -> None:
+        """Its Variables' values and its compiled runs are let go; it cannot run any more."""
+        self._closed = True
+        self._runs.clear()
+        self._arrays.clear()
+
+    def list_devices(self) -> list[Any]:
+        """The devices operations can be placed on."""
+        from .devices import device_attributes
+
+        return device_attributes()
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.sessions: list[Session] = []
+
+
+_stack = _Stack()
+
+
+@contextmanager
+def _as_default(session: Session) -> Iterator[Session]:
+    _stack.sessions.append(session)
+    try:
+        yield session
+    finally:
+        _stack.sessions.remove(session)
+
+
+def default_session() -> Session | None:
+    """The Session of the block this stands in."""
+    return _stack.sessions[-1] if _stack.sessions else None
+
+
+def _identity(element: Any) -> int:
+    return id(element._node) if isinstance(element, OperationView) else id(element)
+
+
+def _tensors(elements: list[Any]) -> list[GraphTensor]:
+    return list({id(x): x for x in elements if isinstance(x, GraphTensor)}.values())
+
+
+def _value_of(graph: Graph, variable: Any) -> Any:
+    """The tensor that reads a Variable when it is fetched: made once for each graph."""
+    known = graph.capture.collections.setdefault("fetched", [])
+    for other, tensor in known:
+        if other is variable:
+            return tensor
+    with graph.name_scope(None):
+        tensor = variable.read_value()
+    known.append((variable, tensor))
+    return tensor
+
+
+def _fed(tensor: GraphTensor, value: Any) -> Any:
+    """The array for a tensor; what it cannot be is a TypeError or a ValueError."""
+    name = tensor.name
+    if isinstance(value, GraphTensor) or type(value).__name__ == "Tensor" and hasattr(value, "_cell"):
+        raise TypeError(
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python scalars, strings, lists,"
+            " numpy ndarrays, or TensorHandles."
+        )
+    if getattr(type(value), "__jitlab_variable__", False) is True:
+        value = value.numpy()
+    if isinstance(value, int) and not isinstance(value, bool) and tensor.dtype.type(value) != value:
+        raise TypeError(
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {tensor.dtype.name}."
+            " Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
+        )
+    array = np.asarray(value, tensor.dtype)
+    if not tensor.shape.is_compatible_with(array.shape):
+        shown = TensorShape(tensor.static_shape)
+        raise ValueError(f"Cannot feed value of shape {array.shape!r} for Tensor {name!r}, which has shape {str(shown)!r}")
+    return array
+
+
+__all__ = ["Session", "default_session"]
+

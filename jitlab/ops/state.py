@@ -1,0 +1,83 @@
+"""What the graph face adds to arrays: variables that are read and assigned, and values that only carry a name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jitlab.ir import ArrayType, Node
+
+from .base import Elementwise, Operation
+
+X = np.linspace(-2.0, 2.0, 8)
+
+
+@dataclass(frozen=True)
+class Identity(Elementwise):
+    """The value itself, under a name of its own."""
+
+    flops_per_element: ClassVar[float] = 0
+    differentiable: ClassVar[bool] = True
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.array(arrays[0])[()]
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return types[0]
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [g]
+
+    def body(self, e: Any, *xs: Any) -> Any:
+        return xs[0]
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), X > 0
+
+
+@dataclass(frozen=True)
+class ReadVariable(Identity):
+    """The value that a variable has when it is read (semantics §2.5: reads happen at the start of a cluster)."""
+
+    tf_name: ClassVar[str | None] = "ReadVariableOp"
+
+    @property
+    def stem(self) -> str:
+        return "Read/ReadVariableOp"
+
+
+@dataclass(frozen=True)
+class AssignVariable(Identity):
+    """The value that a variable gets (§2.5: writes happen at the end of a cluster)."""
+
+    tf_name: ClassVar[str | None] = "AssignVariableOp"
+
+    @property
+    def stem(self) -> str:
+        return "Assign"
+
+
+@dataclass(frozen=True)
+class CopyToDevice(Operation):
+    """An array moved on or off an XLA device: a copy, whatever memory the device has."""
+
+    device: str
+    flops_per_element: ClassVar[float] = 0
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.array(arrays[0])[()]
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return types[0]
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return f"a copy to {self.device}"
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls("/device:XLA_CPU:0"), X
