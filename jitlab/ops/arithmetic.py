@@ -15,6 +15,7 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node
 
+from . import complex_bodies
 from .base import Elementwise, broadcast_shapes
 from .build import apply, cast, constant, elementwise
 from .emitter import Emitter
@@ -27,6 +28,7 @@ I8 = np.array([-128, -7, -1, 0, 1, 7, 100, 127], np.int8)
 J8 = np.array([-1, 2, 0, 0, 3, -2, 100, 1], np.int8)
 BOOLS = np.array([True, False, True, True, False, False, True, False])
 SPECIALS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, 2.5])
+COMPLEX_SPECIALS = np.array([complex(x, y) for x, y in zip(SPECIALS, SPECIALS[::-1], strict=True)])
 
 NO_COMPLEX = "no loop body for complex numbers"
 
@@ -258,19 +260,23 @@ class Sign(Unary):
     ufunc: ClassVar[np.ufunc] = np.sign
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
-        return [None]
-
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" else None
+        (x,) = inputs
+        if x.dtype.kind != "c":
+            return [None]
+        # x = |x| out, and of a turn by t at the length r only i t / r counts
+        length = elementwise(Abs(), x)
+        across = multiply(out, multiply(1j, apply(Imag(), multiply(conj(out), g))))
+        return [unless_zero(g, select(equal(length, 0), zero_like(x), divide(across, length)))]
 
     def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.sign(*xs)
+        return complex_bodies.sign(e, *xs) if xs[0].dtype.kind == "c" else e.sign(*xs)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X
         yield cls(), I8
         yield cls(), SPECIALS
+        yield cls(), COMPLEX_SPECIALS
 
 
 @dataclass(frozen=True)
@@ -304,17 +310,17 @@ class Reciprocal(Unary):
         return negative(elementwise(Square(), out))
 
     def why_not_compiled(self, *types: ArrayType) -> str | None:
-        if types[0].dtype.kind == "c":
-            return NO_COMPLEX
         return "the reciprocal of an integer 0 is left to NumPy" if types[0].dtype.kind in "iu" else None
 
     def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.div(e.constant(1, xs[0].dtype), xs[0])
+        (x,) = xs
+        return complex_bodies.reciprocal(e, x) if x.dtype.kind == "c" else e.div(e.constant(1, x.dtype), x)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X
         yield cls(), SPECIALS
+        yield cls(), Z
 
 
 @dataclass(frozen=True)
@@ -328,16 +334,14 @@ class Sqrt(Unary):
     def derivative(self, x: Node, out: Node) -> Node:
         return divide(0.5, out)
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" else None
-
     def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.sqrt(*xs)
+        return complex_bodies.body(e, "sqrt", *xs) if xs[0].dtype.kind == "c" else e.sqrt(*xs)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X + 2.5
         yield cls(), SPECIALS
+        yield cls(), Z
 
 
 @dataclass(frozen=True)
@@ -367,17 +371,15 @@ class Pow(Elementwise):
         log = elementwise(Log(), select(positive, x, one))  # 0**y is 0 around y > 0; x < 0 has no slope along y
         return [gx, unless_zero(g, multiply(g, conj(multiply(out, log))))]
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" else None
-
     def body(self, e: Emitter, *xs: Any) -> Any:
-        return e.pow(*xs)
+        return complex_bodies.power(e, *xs) if xs[0].dtype.kind == "c" else e.pow(*xs)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X + 2.5, Y
         yield cls(), I8, np.abs(J8 % 5)
         yield cls(), SPECIALS, SPECIALS[::-1].copy()
+        yield cls(), Z, Z[::-1] * 0.5
 
 
 class Extreme(Elementwise):
@@ -398,8 +400,11 @@ class Extreme(Elementwise):
             select(self.wins(y, x), g, select(tie, half, none)),
         ]
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" else None
+    def of_complex(self, e: Emitter, order: str, nan_wins: bool, x: Any, y: Any) -> Any:
+        """x where it comes first, or is NaN (`nan_wins`), or y is NaN (otherwise)."""
+        first = complex_bodies.compare(e, order, x, y)
+        absent = x if nan_wins else y
+        return e.select(e.or_(first, _has_nan(e, absent)), x, y)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
@@ -407,6 +412,8 @@ class Extreme(Elementwise):
         yield cls(), I8, J8
         yield cls(), BOOLS, ~BOOLS
         yield cls(), SPECIALS, np.roll(SPECIALS, 2)
+        yield cls(), COMPLEX_SPECIALS, np.roll(COMPLEX_SPECIALS, 2)
+        yield cls(), Z, Z[::-1]
 
 
 @dataclass(frozen=True)
@@ -419,6 +426,8 @@ class Maximum(Extreme):
         return greater(x, y)
 
     def body(self, e: Emitter, *xs: Any) -> Any:
+        if xs[0].dtype.kind == "c":
+            return self.of_complex(e, "ge", True, *xs)
         return e.or_(*xs) if xs[0].dtype.kind == "b" else e.maximum(*xs)
 
 
@@ -432,6 +441,8 @@ class Minimum(Extreme):
         return greater(y, x)
 
     def body(self, e: Emitter, *xs: Any) -> Any:
+        if xs[0].dtype.kind == "c":
+            return self.of_complex(e, "le", True, *xs)
         return e.and_(*xs) if xs[0].dtype.kind == "b" else e.minimum(*xs)
 
 
@@ -445,6 +456,8 @@ class Fmax(Extreme):
         return either(greater(x, y), is_nan(y))
 
     def body(self, e: Emitter, *xs: Any) -> Any:
+        if xs[0].dtype.kind == "c":
+            return self.of_complex(e, "ge", False, *xs)
         return e.or_(*xs) if xs[0].dtype.kind == "b" else e.fmax(*xs)
 
 
@@ -458,6 +471,8 @@ class Fmin(Extreme):
         return either(greater(y, x), is_nan(y))
 
     def body(self, e: Emitter, *xs: Any) -> Any:
+        if xs[0].dtype.kind == "c":
+            return self.of_complex(e, "le", False, *xs)
         return e.and_(*xs) if xs[0].dtype.kind == "b" else e.fmin(*xs)
 
 
@@ -485,11 +500,13 @@ class Clip(Elementwise):
             select(above, g, none),
         ]
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" else None
-
     def body(self, e: Emitter, *xs: Any) -> Any:
         x, low, high = xs
+        if x.dtype.kind == "c":
+            above = e.select(e.or_(complex_bodies.compare(e, "lt", x, low), _has_nan(e, low)), low, x)
+            above = e.select(_has_nan(e, x), x, above)
+            result = e.select(e.or_(complex_bodies.compare(e, "gt", above, high), _has_nan(e, high)), high, above)
+            return e.select(_has_nan(e, above), above, result)
         if x.dtype.kind != "f":
             x = e.select(e.lt(x, low), low, x)
             return e.select(e.gt(x, high), high, x)
@@ -504,6 +521,7 @@ class Clip(Elementwise):
         yield cls(), SPECIALS, np.float64(0.0), np.float64(2.0)
         yield cls(), X, np.float64(1.0), np.float64(-1.0)
         yield cls(), X, np.float64(np.nan), np.float64(1.0)
+        yield cls(), Z, np.complex128(-1 - 1j), np.complex128(1 + 1j)
 
 
 @dataclass(frozen=True)
@@ -635,6 +653,10 @@ class Conj(Elementwise):
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), Z
         yield cls(), X
+
+
+def _has_nan(e: Emitter, z: Any) -> Any:
+    return e.or_(e.isnan(e.real(z)), e.isnan(e.imag(z)))
 
 
 def add(x: Any, y: Any) -> Node:

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType
-
-from .arithmetic import BOOLS, I8, J8, NO_COMPLEX, SPECIALS, X, Y, Z
+from . import complex_bodies
+from .arithmetic import BOOLS, COMPLEX_SPECIALS, I8, J8, SPECIALS, X, Y, Z
 from .base import Elementwise
 from .emitter import Emitter
 
@@ -20,7 +19,6 @@ BOOL = np.dtype(bool)
 class Comparison(Elementwise):
     """A bool from two numbers. A signed and an unsigned 64-bit integer are compared as they are, as NumPy does."""
 
-    on_complex: ClassVar[bool] = False  # the order of complex numbers is left to NumPy
 
     def compare(self, e: Emitter, x: Any, y: Any) -> Any:
         raise NotImplementedError
@@ -40,9 +38,6 @@ class Comparison(Elementwise):
         unsigned = np.dtype("u8")
         return e.select(below, when_below, self.compare(e, e.cast(x, unsigned), e.cast(y, unsigned)))
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" and not self.on_complex else None
-
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X, Y
@@ -50,8 +45,8 @@ class Comparison(Elementwise):
         yield cls(), BOOLS, ~BOOLS
         yield cls(), SPECIALS, np.roll(SPECIALS, 1)
         yield cls(), I8.astype(np.int64), J8.astype(np.uint64)
-        if cls.on_complex:
-            yield cls(), Z, np.where(BOOLS, Z, 0)
+        yield cls(), Z, np.where(BOOLS, Z, Z.real)
+        yield cls(), COMPLEX_SPECIALS, COMPLEX_SPECIALS.real + 1j
 
 
 @dataclass(frozen=True)
@@ -61,7 +56,7 @@ class Less(Comparison):
     ufunc: ClassVar[np.ufunc] = np.less
 
     def compare(self, e: Emitter, x: Any, y: Any) -> Any:
-        return e.lt(x, y)
+        return complex_bodies.compare(e, "lt", x, y) if x.dtype.kind == "c" else e.lt(x, y)
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ class LessEqual(Comparison):
     ufunc: ClassVar[np.ufunc] = np.less_equal
 
     def compare(self, e: Emitter, x: Any, y: Any) -> Any:
-        return e.le(x, y)
+        return complex_bodies.compare(e, "le", x, y) if x.dtype.kind == "c" else e.le(x, y)
 
 
 @dataclass(frozen=True)
@@ -81,7 +76,7 @@ class Greater(Comparison):
     ufunc: ClassVar[np.ufunc] = np.greater
 
     def compare(self, e: Emitter, x: Any, y: Any) -> Any:
-        return e.gt(x, y)
+        return complex_bodies.compare(e, "gt", x, y) if x.dtype.kind == "c" else e.gt(x, y)
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,7 @@ class GreaterEqual(Comparison):
     ufunc: ClassVar[np.ufunc] = np.greater_equal
 
     def compare(self, e: Emitter, x: Any, y: Any) -> Any:
-        return e.ge(x, y)
+        return complex_bodies.compare(e, "ge", x, y) if x.dtype.kind == "c" else e.ge(x, y)
 
 
 @dataclass(frozen=True)
@@ -99,7 +94,6 @@ class Equal(Comparison):
     """x == y."""
 
     ufunc: ClassVar[np.ufunc] = np.equal
-    on_complex: ClassVar[bool] = True
 
     def compare(self, e: Emitter, x: Any, y: Any) -> Any:
         return e.eq(x, y)
@@ -110,7 +104,6 @@ class NotEqual(Comparison):
     """x != y."""
 
     ufunc: ClassVar[np.ufunc] = np.not_equal
-    on_complex: ClassVar[bool] = True
 
     def compare(self, e: Emitter, x: Any, y: Any) -> Any:
         return e.ne(x, y)

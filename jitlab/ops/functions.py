@@ -12,28 +12,31 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node
 
-from .arithmetic import I8, NO_COMPLEX, SPECIALS, Sqrt, Square, Unary, X, Z, add, divide, multiply, negative, subtract
+from . import complex_bodies
+from .arithmetic import I8, SPECIALS, Sqrt, Square, Unary, X, Z, add, divide, multiply, negative, subtract
 from .build import elementwise
 from .emitter import Emitter
 
 
 class Function(Unary):
-    """A function of floats that a target computes within 3 ULP; complex numbers are left to NumPy."""
+    """A function of floats that a target computes within 3 ULP; of complex numbers by `complex_bodies`."""
 
     flops_per_element: ClassVar[float] = 20
     exact: ClassVar[bool] = False
-
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" else None
+    has_complex: ClassVar[bool] = True
 
     def body(self, e: Emitter, *xs: Any) -> Any:
-        return getattr(e, type(self).ufunc.__name__)(xs[0])
+        (x,) = xs
+        name = type(self).ufunc.__name__
+        return complex_bodies.body(e, name, x) if x.dtype.kind == "c" else getattr(e, name)(x)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X * 0.75
         yield cls(), SPECIALS
         yield cls(), SPECIALS.astype(np.float32)
+        if cls.has_complex:
+            yield cls(), Z
 
 
 class Logarithm(Function):
@@ -45,6 +48,7 @@ class Logarithm(Function):
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X + 2.5
         yield cls(), SPECIALS
+        yield cls(), Z
 
 
 @dataclass(frozen=True)
@@ -202,6 +206,7 @@ class Inverse(Function):
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X * 0.45
         yield cls(), SPECIALS
+        yield cls(), Z
 
 
 @dataclass(frozen=True)
@@ -251,6 +256,7 @@ class Arccosh(Inverse):
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), X + 3.5
         yield cls(), SPECIALS
+        yield cls(), Z
 
 
 @dataclass(frozen=True)
@@ -270,6 +276,7 @@ class Cbrt(Function):
 
     ufunc: ClassVar[np.ufunc] = np.cbrt
     singular: ClassVar[bool] = True
+    has_complex: ClassVar[bool] = False
 
     def derivative(self, x: Node, out: Node) -> Node:
         return divide(1 / 3, elementwise(Square(), out))

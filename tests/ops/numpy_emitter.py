@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,15 @@ class NumpyEmitter:
         result = np.zeros((), np.result_type(real, np.complex64))
         result.real, result.imag = real, imag
         return result[()]
+
+    def fma(self, x: Any, y: Any, z: Any) -> Any:
+        if not (np.isfinite(x) and np.isfinite(y) and np.isfinite(z)):
+            return x * y + z
+        exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+        try:
+            return x.dtype.type(float(exact)) if exact else x * y + z
+        except OverflowError:
+            return x * y + z
 
     def erf(self, x: Any) -> Any:
         return x.dtype.type(math.erf(x))

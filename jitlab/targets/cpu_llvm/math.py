@@ -326,7 +326,9 @@ def sinh(x: Num) -> Num:
     a, p, scale = _hyperbolic(x)
     q = fma(p, scale, scale - 0.25)
     y = q / (q * 4.0 + 1.0) + q
-    return copysign(where(a < x.format.tiny, a, y + y), x)
+    z = a * a
+    small = fma(z * a, poly(z, x.constants("SINH")), a)
+    return copysign(where(a < 1.0, small, y + y), x)
 
 
 @_Function
