@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import TRACED_DTYPES, Extent, Node, Symbolic, as_length
+from jitlab.ir import TRACED_DTYPES, Extent, Moving, Node, Symbolic, as_length
 
-from .base import Unsupported
+from .base import Elementwise, Generated, Reduction, Unsupported
 from .build import as_node
-from .joining import array
-from .views import normalize_axis
+from .joining import Concatenate, array
+from .sources import Constant, Length
+from .views import Reshape, View, normalize_axis
 
 NoValue: Any = np._NoValue
+
+#: Operations whose values are known at capture when those of their inputs are.
+_FIXED = (Constant, Length, Elementwise, Generated, Reduction, Concatenate, View, Reshape)
 
 
 def operand(x: Any) -> Any:
@@ -58,6 +62,18 @@ def refuse(**arguments: Any) -> None:
         if name == "order" and value in ("K", "C", "A") or name == "casting" and value == "same_kind":
             continue
         raise Unsupported(f"the argument `{name}=`")
+
+
+def known(x: Any, what: str) -> Any:
+    """The value of an argument that the program wrote down, `np.array([0, 2])` too; Unsupported where only a run knows it."""
+    if isinstance(x, Node):
+        is_fixed = isinstance(x.op, _FIXED) and not (isinstance(x.op, Length) and isinstance(x.op.extent, Moving))
+        if not is_fixed or any(isinstance(n, Moving) for n in x.shape):
+            raise Unsupported(f"{what} that only a run knows", "data_dependent")
+        return x.op.numpy(*(known(source, what) for source in x.inputs))
+    if isinstance(x, Symbolic):
+        raise Unsupported(f"{what} that moves with a loop", "data_dependent")
+    return type(x)(known(part, what) for part in x) if type(x) in (list, tuple) else x
 
 
 def as_dtype(dtype: Any) -> np.dtype:
