@@ -27,6 +27,7 @@ from jitlab.ir import (
 )
 from jitlab.ops.base import Unsupported, broadcast_shapes
 from jitlab.ops.build import apply, as_node, fitting
+from jitlab.ops.einsum import einsum_view
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.indexing import basic_index, is_basic, read_index, write_index
 from jitlab.ops.sources import Parameter
@@ -361,6 +362,11 @@ class Arrays(Loops):
         if function in VIEWS and args and isinstance(args[0], Tensor):
             view = self._view(VIEWS[function], function, args[0], args[1:], kwargs)
             if view is not None:
+                return view
+        if function is np.einsum and len(args) == 2 and isinstance(args[1], Tensor):
+            view = self._view(einsum_view, function, args[1], args[:1], kwargs)
+            if view is not None:
+                view._locked = args[1]._locked  # einsum's diagonals may be written into, np.diagonal's may not
                 return view
         rule = function_rule(function)
         if rule is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from jitlab.ir import ArrayType, Node
+from jitlab.ir import ArrayType, Node, current_graph
 
 from .base import Operation
 from .build import apply
@@ -38,6 +38,9 @@ def call(op: Library, *inputs: Node) -> Node | tuple[Node, ...]:
 
 
 def results_of(call: Node) -> tuple[Node, ...]:
-    """A node for each result of a call that has several."""
+    """A node for each result of a call that has several: those that the graph has, so that each result is stored once."""
+    graph = current_graph()
+    assert graph is not None, "no graph is being built"
+    known = {node.op.index: node for node in graph.nodes if isinstance(node.op, Item) and node.inputs[0] is call}
     types = call.op.results(*(source.type for source in call.inputs))
-    return tuple(apply(Item(k, type), call) for k, type in enumerate(types))
+    return tuple(known.get(k) or apply(Item(k, type), call) for k, type in enumerate(types))
