@@ -8,21 +8,12 @@ from typing import Any
 
 from jitlab import events
 from jitlab.capture import Trace
-from jitlab.cluster import cluster
-from jitlab.config import config
+from jitlab.cluster import ClusteringOptions, cluster
+from jitlab.flags import read_flags
 from jitlab.ir import Graph
 from jitlab.passes import order_operations, run_passes
 from jitlab.runtime import Executable
 from jitlab.runtime.dumps import dump_cluster
-
-
-@dataclass(frozen=True)
-class ClusteringOptions:
-    """What decides what is compiled; `jl.config` does where an option is None."""
-
-    level: str | None = None  # "ON" or "OFF"
-    min_size: int | None = None
-    max_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -33,7 +24,7 @@ class Options:
     level: str = "O1"
     exec_order: str = ""  # "bfs" or "dfs"; "": program order
     replays: bool = False  # a call that fails is begun anew as Python: until then nothing of the caller's may have changed
-    clustering: ClusteringOptions = ClusteringOptions()
+    clustering: ClusteringOptions | None = None  # None: as jl.config and the flags have it now
 
 
 def compile_trace(
@@ -56,11 +47,8 @@ def compile_trace(
         graph = order_operations(graph, options.exec_order)
     if prepared is not None:
         graph = prepared(graph)
-    wanted = options.clustering
-    clustering = cluster(
-        graph, level=wanted.level or config.global_jit_level, min_size=wanted.min_size or config.min_cluster_size,
-        max_size=wanted.max_size or config.max_cluster_size, jit_compile=options.jit_compile, function=trace.name,
-    )  # fmt: skip
+    wanted = options.clustering or ClusteringOptions.for_functions(read_flags())
+    clustering = cluster(graph, wanted, jit_compile=options.jit_compile, function=trace.name)
     for made in clustering.clusters:
         dump_cluster(
             made,

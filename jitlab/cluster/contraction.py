@@ -50,6 +50,9 @@ class Contraction:
     def consumers(self, group: int) -> Sequence[int]:
         return tuple(self._after[group])
 
+    def producers(self, group: int) -> Sequence[int]:
+        return tuple(self._before[group])
+
     def contract(self, a: int, b: int) -> bool:
         """Make a and b one group, unless another path leads from a to b."""
         found = self._search(a, b)

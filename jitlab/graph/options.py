@@ -100,11 +100,7 @@ class RunMetadata:
 
 def clustering_options(config: ConfigProto) -> ClusteringOptions:
     """How a Session with this config clusters; the flags are read now (semantics §2.1, §2.8)."""
-    flags = read_flags()
-    level = flags.tf_xla_auto_jit.level or config.graph_options.optimizer_options.global_jit_level
-    return ClusteringOptions(
-        level="ON" if level > 0 else "OFF", min_size=flags.tf_xla_min_cluster_size, max_size=flags.tf_xla_max_cluster_size
-    )
+    return ClusteringOptions.for_session(read_flags(), config.graph_options.optimizer_options.global_jit_level)
 
 
 __all__ = ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "RunMetadata", "RunOptions", "clustering_options"]

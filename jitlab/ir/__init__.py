@@ -7,11 +7,13 @@ from .graph import Graph, Node, Op, Scope, current_graph, interpret, outside, po
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
 from .plan import (
     Apart,
+    Change,
     Cluster,
     Clustering,
     Copied,
     Copy,
     Edge,
+    Flip,
     Joined,
     KernelInfo,
     NotFused,
@@ -26,12 +28,14 @@ from .verify import verify
 
 __all__ = [
     "Apart",
+    "Change",
     "Bounds",
     "Cluster",
     "Clustering",
     "Copied",
     "Copy",
     "Edge",
+    "Flip",
     "Joined",
     "KernelInfo",
     "NotFused",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -12,19 +13,36 @@ from .graph import Graph, Node
 
 
 class Stays(Enum):
-    """Why an operation is in no cluster (semantics §2.2, §2.4, §2.10)."""
+    """Why an operation is in no cluster, in the order the questions are asked (semantics §2.2, §2.4).
 
-    DISALLOWED = "disallowed by _XlaCompile attribute"
-    JIT_OFF = "global jit disabled"
-    NO_LOOP_BODY = "no_loop_body"
-    DTYPE = "dtype"
-    FOREIGN_TYPE = "foreign_type"
-    DATA_DEPENDENT_SHAPE = "data_dependent_shape"
-    STATEFUL_RANDOM = "stateful random op"
-    SIZE = "cluster too small"
-    LEVEL = "jit_compile=False"
-    ERRSTATE = "errstate"
-    EFFECT = "effect"
+    `meaning` is the question's name here, `upstream` what the contract logs for it (§2.10).
+    """
+
+    def __init__(self, meaning: str, upstream: str) -> None:
+        self.meaning, self.upstream = meaning, upstream
+
+    DISALLOWED = "a jit_scope with compile_ops=False", "disallowed by _XlaCompile attribute"
+    NO_COMPILER = "its device has no compiler", "could not find JIT device type"
+    JIT_OFF = "the level is OFF and no scope marks it", "global jit disabled"
+    LEVEL = "jit_compile=False and no scope marks it", "disallowed by _XlaCompile attribute"
+    ARGUMENT = "an argument of the graph", "top level _Arg or _Retval"
+    NO_LOOP_BODY = "jitlab has no loop for it", "unsupported op"
+    DTYPE = "jitlab has no loop for this dtype", "unsupported op"
+    FOREIGN_TYPE = "it works on other things than plain arrays", "unsupported op"
+    DATA_DEPENDENT_SHAPE = "values decide the shape of its result", "unsupported op"
+    EFFECT = "it has an effect outside the arrays", "unsupported op"
+    UNSUPPORTED_WHILE = "a loop with an operation that can't be compiled", "unsupported while"
+    UNSUPPORTED_IF = "a branch with an operation that can't be compiled", "unsupported if"
+    UNSUPPORTED_FUNCTION = "a call of what can't be compiled", "unsupported function"
+    DEPTH = "bodies inside bodies", "function depth limit exceeded"
+    STATEFUL_RANDOM = "it draws from a random generator", "stateful random op"
+    CHECK = "it checks a value and raises", "Assert or CheckNumerics"
+    SLOW = "compiled code for it is slow", "slow operation"
+    NOT_FUSIBLE = "it shares loops with nothing", "not fusable op but fusion_only enabled"
+    NOT_LISTED = "not in tf_xla_ops_to_cluster", "rejected by allowlist"
+    EXCLUDED = "in tf_xla_cluster_exclude_ops", "in the exclusion list"
+    FUEL = "the fuel is used up", "fuel"
+    SIZE = "its cluster would be too small", "cluster too small"
 
 
 class Joined(Enum):
@@ -33,15 +51,39 @@ class Joined(Enum):
     MARKED = "marked by jit_scope"
     AUTO = "joined by auto-clustering"
     MUST = "jit_compile=True"
+    PLACED = "placed on an XLA device"
 
 
 class Apart(Enum):
-    """Why an edge was not contracted (semantics §2.3)."""
+    """Why an edge was not contracted, in the order the questions are asked (semantics §2.3)."""
 
-    SCOPES = "the two nodes have mismatching XLA scopes"
-    CYCLE = "contracting the edge would create a cycle"
-    SIZE = "the new cluster will be larger than the max cluster size"
     NOT_COMPILED = "one end is not compiled"
+    DEVICES = "the two nodes have incompatible devices"
+    SCOPES = "the two nodes have mismatching XLA scopes"
+    SIZE = "the new cluster will be larger than the max cluster size"
+    CROSS_DEVICE = "the new cluster will introduce a cross device dependency"
+    RESOURCES = "the new cluster would break resource variable semantics"
+    CYCLE = "contracting the edge would create a cycle"
+
+
+class Change(Enum):
+    """What would be changed to flip a decision about clusters."""
+
+    ALLOW = "compile_ops=True"
+    MARK = "make it inside a jit_scope"
+    ONE_SCOPE = "make them inside one jit_scope"
+    LEVEL = "clustering ON"
+    MUST = "jit_compile=True"
+    MIN_SIZE = "tf_xla_min_cluster_size"
+    MAX_SIZE = "tf_xla_max_cluster_size"
+    FUEL = "tf_xla_clustering_fuel"
+    LIST = "tf_xla_ops_to_cluster"
+    DO_NOT_EXCLUDE = "tf_xla_cluster_exclude_ops"
+    CAST = "another dtype"
+    NEST_LESS = "fewer bodies inside one another"
+    PLACE = "another device"
+    USE_VALUE = "use the value that was assigned"
+    COMPUTE_TWICE = "compute it a second time"
 
 
 class NotFused(Enum):
@@ -81,7 +123,21 @@ class Reason:
     evidence: tuple[Any, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {"code": self.code.name.lower(), "text": self.text}
+        shown = {"evidence": [str(part) for part in self.evidence]} if self.evidence else {}
+        return {"code": self.code.name.lower(), "text": self.text, **shown}
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The smallest change that was found to flip a decision: `text` follows "would compile if" or "would fuse if".
+
+    `names`: the operations that are changed; `value`: what a setting (or an attribute of theirs) would be.
+    """
+
+    change: Change
+    text: str
+    names: tuple[str, ...] = ()
+    value: Any = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +170,13 @@ class Cluster:
     outputs: list[Node]
     reason: Reason
     scope: str | None = None
+    device: str = ""
+    silent: list[Node] = field(default_factory=list)  # members that compute nothing (NoOp): they are steps of their own
+
+    @property
+    def members(self) -> list[Node]:
+        """All that belong to it, as the report counts them."""
+        return [*self.nodes, *self.silent]
 
 
 @dataclass
@@ -124,6 +187,7 @@ class Clustering:
     steps: list[Cluster | Node]
     stays: dict[Node, Reason]
     apart: list[Edge] = field(default_factory=list)
+    flip: Callable[[Node | Edge], Flip | None] = lambda what: None  # what would change a decision; it looks when it is asked
 
     @property
     def clusters(self) -> list[Cluster]:
@@ -162,7 +226,7 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """The `plans`, `ops`, `clusters`, `kernels` and `boundaries` of docs/report-format.md, without times, and `copies`."""
         clustering = self.clustering
-        cluster_of = {node: c for c in clustering.clusters for node in c.nodes}
+        cluster_of = {node: c for c in clustering.clusters for node in c.members}
         kernel_of: dict[Node, KernelInfo] = {}
         for kernel in self.kernels:
             for node in kernel.nodes:
@@ -174,6 +238,7 @@ class Plan:
             cluster = cluster_of.get(node)
             reason = clustering.stays.get(node)
             kernel_info = kernel_of.get(node)
+            flip = clustering.flip(node) if reason else None
             ops.append(
                 {
                     "name": node.name, "plan": self.title, "op": node.op.name,
@@ -184,12 +249,14 @@ class Plan:
                     "scope": _text(node.attrs.get("_XlaScope")), "seconds": None,
                 }
             )  # fmt: skip
+            if flip is not None:
+                ops[-1]["would_compile_if"] = flip.text
         clusters = []
         for c in clustering.clusters:
             mine = [k for k in self.kernels if k.cluster == c.name]
             clusters.append(
                 {
-                    "name": c.name, "plan": self.title, "ops": [n.name for n in c.nodes if is_operation(n)],
+                    "name": c.name, "plan": self.title, "ops": [n.name for n in c.members if is_operation(n)],
                     "kernels": [k.name for k in mine], "reason": c.reason.to_json(), "calls": 0, "seconds": None,
                     "flops": sum(k.flops for k in mine), "bytes_read": sum(k.bytes_read for k in mine),
                     "bytes_written": sum(k.bytes_written for k in mine), "lines": line_numbers(c.nodes),
@@ -206,7 +273,7 @@ class Plan:
         boundaries = [
             {
                 "producer": edge.producer.name, "consumer": edge.consumer.name, "reason": edge.reason.to_json(),
-                "bytes": edge.bytes, "would_fuse_if": edge.would_fuse_if,
+                "bytes": edge.bytes, "would_fuse_if": _would_fuse(edge, clustering),
             }
             for edge in (*self.boundaries, *clustering.apart)
         ]  # fmt: skip
@@ -220,7 +287,41 @@ class Plan:
         plans = [{"name": self.title, "function": self.function, "trace": self.trace}]
         return {
             "plans": plans, "ops": ops, "clusters": clusters, "kernels": kernels, "boundaries": boundaries, "copies": copies,
+            "activity": self.activity(),
         }  # fmt: skip
+
+    def activity(self) -> dict[str, Any]:
+        """The summary of one graph (semantics §2.10): how many nodes are in clusters, of which kinds. Constants are nodes."""
+        clustering = self.clustering
+        clusters = clustering.clusters
+        mine = {node for c in clusters for node in c.members}
+        graph = clustering.graph
+        outside = [node for node in (*graph.parameters, *graph.nodes) if _counts(node) and node not in mine]
+        return {
+            "unclustered_node_count": len(outside),
+            "clustered_node_count": sum(_counts(node) for node in mine),
+            "clusters": [
+                {"name": c.name, "size": sum(map(_counts, c.members)), "op_histogram": _histogram(c.members)} for c in clusters
+            ],
+            "unclustered_op_histogram": _histogram(outside),
+        }
+
+
+def _would_fuse(edge: Edge, clustering: Clustering) -> str | None:
+    if edge.would_fuse_if is not None or not isinstance(edge.reason.code, Apart):
+        return edge.would_fuse_if
+    flip = clustering.flip(edge)
+    return flip.text if flip else None
+
+
+def _counts(node: Node) -> bool:
+    return node.op.name not in ("Item", "Size")
+
+
+def _histogram(nodes: Iterable[Node]) -> list[dict[str, Any]]:
+    """The most frequent first, then by name."""
+    counts = Counter(node.op.name for node in nodes if _counts(node))
+    return [{"op": op, "count": count} for op, count in sorted(counts.items(), key=lambda kind: (-kind[1], kind[0]))]
 
 
 def _home(node: Node, clusters: Sequence[Cluster]) -> str | None:

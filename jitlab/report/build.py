@@ -69,6 +69,7 @@ def report_json(recording: Recording) -> Json:
         ],
         "loops": _loops(recording),
         "copies": [copy for plan in plans for copy in _copies(plan)],
+        "activity": [_activity(plan, recording) for plan in plans if "activity" in plan.json],
         "timeline": {"lanes": _lanes(recording)},
     }
     _add_savings(data["retraces"])
@@ -225,6 +226,23 @@ def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, f
     if moving >= computing and kernel["bytes_read"] + kernel["bytes_written"] < MEMORY_FELT:
         return None, None
     return "memory" if moving >= computing else "compute", share if share is not None and share <= 1 else None
+
+
+def _activity(plan: _Plan, recording: Recording) -> Json:
+    """The summary of a plan (semantics §2.10) with each cluster's compilations; times are microseconds."""
+    compiles: dict[str, list[int]] = {}
+    for step in recording.compiled.get((plan.function, plan.trace), ()):
+        compiles.setdefault(step.cluster, []).append(step.duration_ns)
+    return {
+        "plan": plan.title, **plan.json["activity"],
+        "compiles": [
+            {
+                "cluster_name": cluster, "compile_count": len(times), "compile_time_us": times[-1] // 1000,
+                "cumulative_compile_time_us": sum(times) // 1000,
+            }
+            for cluster, times in compiles.items()
+        ],
+    }  # fmt: skip
 
 
 def _boundary(edge: Json, plan: _Plan) -> Json:

@@ -26,6 +26,7 @@ MIME = "application/vnd.jitlab.report+json"
 BUNDLE_BYTES = 150_000
 LISTS = (
     "ops", "boundaries", "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies", "kernels", "clusters",
+    "activity",
 )  # fmt: skip
 STAGES = ("graph", "program", "llvm", "asm", "ptx")
 
@@ -36,6 +37,7 @@ class Reason:
 
     code: str
     text: str
+    evidence: tuple[str, ...] = ()  # what shows it: the way of a cycle, the two scopes, the sizes, ...
 
     def __str__(self) -> str:
         return self.text
@@ -58,6 +60,7 @@ class Op:
     inputs: tuple[str, ...]
     scope: str | None
     seconds: float | None
+    would_compile_if: str | None = None  # the smallest change found that would put it into a cluster
 
 
 @dataclass(frozen=True)
@@ -294,6 +297,11 @@ class Report:
         return Listing(_made(Boundary, entry) for entry in self.data["boundaries"])
 
     @cached_property
+    def activity(self) -> list[dict[str, Any]]:
+        """For each plan how many operations of which kinds are in which cluster and in none, and what compiling took."""
+        return copy.deepcopy(list(self.data.get("activity", ())))
+
+    @cached_property
     def statements(self) -> list[Statement]:
         """Statements of a `%%jit` cell that Python ran."""
         return Listing(_made(Statement, entry) for entry in self.data.get("statements", ()))
@@ -515,14 +523,14 @@ def _made(cls: Any, entry: Mapping[str, Any]) -> Any:
         if name == "lines":
             value = tuple(value) if all(isinstance(n, int) for n in value) else tuple(wording.numbers_of(value))
         elif name == "reason" and isinstance(value, Mapping):
-            value = Reason(value["code"], value["text"])
+            value = Reason(value["code"], value["text"], tuple(value.get("evidence", ())))
         elif isinstance(value, list):
             value = tuple(tuple(item) if isinstance(item, list) else item for item in value)
         values[name] = value
     return cls(**values)
 
 
-_LATER = ("proof", "changes", "site")  # reports that were saved before have none
+_LATER = ("proof", "changes", "site", "would_compile_if")  # reports that were saved before have none
 
 
 def _close(name: str, names: Iterable[str]) -> str:
