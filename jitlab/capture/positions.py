@@ -8,6 +8,7 @@ import os
 import sys
 import sysconfig
 import weakref
+from itertools import islice
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
@@ -24,11 +25,15 @@ _LIBRARY = tuple(
     | {os.path.dirname(os.path.abspath(np.__file__)) + os.sep, _PACKAGE}
 )
 
+#: Line, last line, column and last column of an instruction, None where it has none.
+Position = tuple[int | None, int | None, int | None, int | None]
+
 #: Converted code by id (code objects of two files may be equal, and hashing one is slow), as long as it lives.
 _converted: dict[int, weakref.ref[CodeType]] = {}
 _added: dict[int, weakref.ref[CodeType]] = {}
 _wrappers: dict[int, weakref.ref[CodeType]] = {}
 _spans: dict[int, dict[int, Source]] = {}  # by the id of converted code, then by instruction
+_positions: dict[int, list[Position]] = {}  # by the id of converted code, one for each instruction
 _user: dict[str, bool] = {}
 
 
@@ -59,7 +64,7 @@ def _noted(code: CodeType) -> weakref.ref[CodeType]:
     key = id(code)
 
     def forget(_: Any) -> None:
-        for table in (_converted, _added, _wrappers, _spans):
+        for table in (_converted, _added, _wrappers, _spans, _positions):
             table.pop(key, None)
 
     return weakref.ref(code, forget)
@@ -155,12 +160,19 @@ def span(frame: FrameType) -> Source:
 
 
 def _position(frame: FrameType) -> tuple[int, int, int, int]:
-    for index, (line, end_line, column, end_column) in enumerate(frame.f_code.co_positions()):
-        if index == frame.f_lasti // 2:
-            at = frame.f_lineno if line is None else line
-            columns = (-1 if column is None else column, -1 if end_column is None else end_column)
-            return at, columns[0], at if end_line is None else end_line, columns[1]
-    return frame.f_lineno, -1, -1, -1
+    key, index = id(frame.f_code), frame.f_lasti // 2
+    found: Position = (None, None, None, None)
+    if key in _converted:  # a long program asks for each of its instructions
+        if key not in _positions:
+            _positions[key] = list(frame.f_code.co_positions())
+        if index < len(_positions[key]):
+            found = _positions[key][index]
+    else:
+        found = next(islice(frame.f_code.co_positions(), index, None), found)
+    line, end_line, column, end_column = found
+    at = frame.f_lineno if line is None else line
+    columns = (-1 if column is None else column, -1 if end_column is None else end_column)
+    return at, columns[0], at if end_line is None else end_line, columns[1]
 
 
 def spans(source: Source | None) -> tuple[Span, ...]:
