@@ -13,6 +13,13 @@ def pytest_addoption(parser):
     parser.addoption("--every-program", action="store_true", help="compile all sample calls (minutes), not one in some")
 
 
+def pytest_collection_modifyitems(items):
+    """Tests run in several processes, which must agree on their names."""
+    for item in items:
+        if re.search(r" at 0x[0-9a-f]{6}", item.nodeid):
+            raise pytest.UsageError(f"{item.nodeid} has an address in its name: give the parameter an id")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_measured_peaks():
     """Reports say the same on every machine; tests of bounds name their own peaks."""

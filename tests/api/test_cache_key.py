@@ -110,6 +110,9 @@ class Equal:
     def __hash__(self):
         return hash(self.k)
 
+    def __repr__(self):
+        return f"Equal({self.k})"
+
 
 class Unhashable:
     __hash__ = None

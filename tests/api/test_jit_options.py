@@ -33,8 +33,8 @@ WRONG = [
     (dict(ge_options={"global": 1}), TypeError, "must be dict"),
     (dict(ge_options={"global": {"a": 1}}), TypeError, "must map str to str"),
     (dict(ge_options={"session": {1: "a"}}), TypeError, "must map str to str"),
-    (dict(exec_order=object()), TypeError, "the option 'exec_order'|'exec_order' must be"),
-    (dict(anything=object()), TypeError, "'anything' must be made of str"),
+    (dict(exec_order=...), TypeError, "the option 'exec_order'|'exec_order' must be"),
+    (dict(anything=...), TypeError, "'anything' must be made of str"),
 ]
 
 
