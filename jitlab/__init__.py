@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from . import errors
-from .api import ConcreteFunction, Function, function, functions_run_eagerly, jit, print_, run_functions_eagerly
+from .api import (
+    ConcreteFunction,
+    Function,
+    cond,
+    function,
+    functions_run_eagerly,
+    jit,
+    print_,
+    run_functions_eagerly,
+    while_loop,
+)
 from .api.ledger import ledger
 from .autograph import TensorArray
 from .capture import Tensor
@@ -40,6 +50,7 @@ __all__ = [
     "TensorShape",
     "TensorSpec",
     "Variable",
+    "cond",
     "config",
     "constant",
     "control_dependencies",
@@ -62,6 +73,7 @@ __all__ = [
     "run_functions_eagerly",
     "trim",
     "value_and_grad",
+    "while_loop",
 ]
 
 

@@ -61,8 +61,7 @@ class Gradient:
             if not -len(args) <= n < len(args):
                 raise TypeError(f"argnums names argument {n}, the call has {len(args)} positional arguments")
             own[n] = _map(capture, args[n], xs)
-        with capture.unrolling():  # a Loop has no gradient
-            value = HOOKS.call(self.function, *own, **kwargs)
+        value = HOOKS.call(self.function, *own, **kwargs)
         y = value[0] if isinstance(value, tuple) and value and isinstance(value[0], Tensor) and value[0].ndim == 0 else value
         if not isinstance(y, Tensor) or y.ndim != 0 or y.dtype.kind != "f":
             what = f"an array of shape {tuple(map(int, y.shape))}, {y.dtype}" if isinstance(y, Tensor) else type(y).__name__
@@ -105,28 +104,33 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") ->
 
     Operations of a `jit_scope` give theirs the same scope, or one of their own with `separate_compiled_gradients`.
     """
-    capture = current_capture()
+    ys, xs = (list(v) if isinstance(v, (list, tuple)) else [v] for v in (ys, xs))
+    capture: Any = current_capture() or next((x.capture for x in (*ys, *xs) if isinstance(x, Tensor)), None)
     if capture is None:
         raise CaptureError(
             "jl.gradients works on values that are being traced.",
             why="outside a traced function there are only numbers, not how they were computed",
             hint="call it inside a function under @jl.function, or use jl.grad(f)",
         )
-    many = [list(v) if isinstance(v, (list, tuple)) else [v] for v in (ys, xs)]
     weights = None if grad_ys is None else list(grad_ys) if isinstance(grad_ys, (list, tuple)) else [grad_ys]
-    tensors = [[_tensor(capture, v) for v in values] for values in many]
+    with capture.gradient_scope(name) as scope:
+        return capture.perform(_gradients, ys, [capture.differentiable(x) for x in xs], weights, scope)  # type: ignore[no-any-return]
+
+
+def _gradients(capture: Capture, ys: list[Any], xs: list[Any], weights: list[Any] | None, name: str) -> list[Any]:
+    many = [[_tensor(capture, v) for v in values] for values in (ys, xs)]
     nodes = append_gradients(
         capture.graph,
-        [t.node() for t in tensors[0]],
-        [t.node() for t in tensors[1]],
+        [t.node() for t in many[0]],
+        [t.node() for t in many[1]],
         None if weights is None else [None if w is None else _tensor(capture, w).node() for w in weights],
         name,
     )
-    return [None if node is None else _fresh(capture, node, x.is_scalar) for node, x in zip(nodes, tensors[1], strict=True)]
+    return [None if node is None else _fresh(capture, node, x.is_scalar) for node, x in zip(nodes, many[1], strict=True)]
 
 
 def _tensor(capture: Capture, value: Any) -> Tensor:
-    found = capture.value(value)
+    found = capture.operand(value)
     if not isinstance(found, Tensor):
         raise CaptureError(
             f"jl.gradients got a {type(value).__name__}, not a traced array.", where=describe(here()), hint="np.asarray(x)"

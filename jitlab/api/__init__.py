@@ -1,8 +1,10 @@
 """What people call: `function`, and the stages behind it."""
 
+from .calling import numpy_function, py_func, py_function
 from .concrete import ConcreteFunction
 from .decorator import function
 from .eagerly import functions_run_eagerly, run_functions_eagerly
+from .flow import cond, while_loop
 from .jit import Jit, jit
 from .printing import print_
 from .stages import ClusteringOptions, Options, compile_trace
@@ -15,9 +17,14 @@ __all__ = [
     "Jit",
     "Options",
     "compile_trace",
+    "cond",
     "function",
     "functions_run_eagerly",
     "jit",
+    "numpy_function",
     "print_",
+    "py_func",
+    "py_function",
     "run_functions_eagerly",
+    "while_loop",
 ]

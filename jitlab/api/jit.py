@@ -90,7 +90,7 @@ class Jit(Explained):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()
         if capture is not None:
-            return self.__jitlab_inline__(capture, args, kwargs)
+            return capture.perform(_inlined, self, args, kwargs)
         try:
             trace = self._last
             if trace is not None and not kwargs and len(args) == self._signature.count and self._signature.is_simple:
@@ -408,6 +408,10 @@ class PathJit(Jit):
             self._paths[where].remove(oldest)
             self.ledger.evicted(oldest)
         return trace
+
+
+def _inlined(capture: Capture, function: Jit, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function.__jitlab_inline__(capture, args, kwargs)
 
 
 def _warm_up(trace: CallTrace) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from jitlab.capture import current_capture
+from jitlab.capture import Capture, Tensor, current_capture
 from jitlab.capture.host import Template, add_host_call, must_compile
 
 #: Of a longer axis so many elements are shown at each end.
@@ -17,14 +17,19 @@ SUMMARIZE = 3
 
 def print_(
     *inputs: Any, sep: str = " ", end: str = "\n", output_stream: TextIO | None = None, summarize: int = SUMMARIZE
-) -> None:
+) -> Any:
     """Print arrays and Python values, joined by `sep`; to stderr, or `output_stream`. Inside a traced function it happens
     at each run. Lists, tuples and dicts are shown with what they hold; of an axis longer than 2 * `summarize` the first and
     last elements (-1: all)."""
-    capture = current_capture()
+    capture = current_capture() or next((x.capture for x in inputs if isinstance(x, Tensor) and x.capture.is_open), None)
     if capture is None:
         _printed(inputs, sep, end, output_stream, summarize)
-        return
+        return None
+    capture.perform(_record, list(inputs), sep, end, output_stream, summarize)  # type: ignore[attr-defined]
+    return capture.last_operation()  # type: ignore[attr-defined]
+
+
+def _record(capture: Capture, inputs: Sequence[Any], sep: str, end: str, stream: TextIO | None, summarize: int) -> None:
     capture.effect(print_, None)
     if capture.strict:
         raise must_compile(capture, "PrintV2", "printing has no compiled form")
@@ -32,7 +37,7 @@ def print_(
     made = tuple(template.of(_value(x)) for x in inputs)
 
     def show(values: Sequence[Any]) -> tuple[()]:
-        _printed(values, sep, end, output_stream, summarize)
+        _printed(values, sep, end, stream, summarize)
         return ()
 
     show.__name__ = "print"

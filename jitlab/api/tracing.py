@@ -117,7 +117,7 @@ class Function(Explained):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()
         if capture is not None:
-            return self.__jitlab_inline__(capture, args, kwargs)
+            return capture.perform(_inlined, self, args, kwargs)
         if functions_run_eagerly():
             return self._function()(*args, **kwargs)
         started = time.perf_counter_ns() if events.active() else 0
@@ -615,6 +615,10 @@ class Function(Explained):
 
     def _definition(self) -> Source | None:
         return self.ledger.definition.source
+
+
+def _inlined(capture: Capture, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function.__jitlab_inline__(capture, args, kwargs)
 
 
 def _remove(table: dict[Any, list[Any]], key: Any, item: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from jitlab import events
 from jitlab.ir import positions, proving
 from jitlab.ir.bounds import State
+from jitlab.ops.build import constant
 
 from .arrays import Arrays, Binding, Input, current
 from .draws import begin
@@ -176,6 +177,34 @@ class Capture(Arrays):
         """An action of several operations, which a graph of the user's keeps as one; it is given the capture, `args` and the
         `bodies`, functions of the user's that it calls."""
         return action(self, *args, *bodies)
+
+    def naming(self, name: str | None) -> AbstractContextManager[Any]:
+        """The next action's operation is called so, in a graph of the user's."""
+        return nullcontext()
+
+    def gradient_scope(self, name: str) -> AbstractContextManager[str]:
+        """What the scopes of a `gradients` call are called after (semantics §1.9)."""
+        return nullcontext(name)
+
+    def differentiable(self, x: Any) -> Any:
+        """What is differentiated with respect to: a Tensor, for a Variable the one that all its reads come from."""
+        if getattr(type(x), "__jitlab_variable__", False) is True:
+            array = x.__jitlab_array__()
+            self.variables.setdefault(id(array), x)
+            return self.value(array, x.name)
+        return self.value(x)
+
+    def constant_tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
+        """An array of the program as a value of the graph."""
+        return Tensor(Cell(self, constant(array)), is_scalar=not array.ndim)
+
+    def guessed_results(self, dtypes: Sequence[np.dtype[Any]]) -> list[Any] | None:
+        """Arrays that stand for the results of a Python function, where it is not called while it is recorded."""
+        return None
+
+    def last_operation(self) -> Any:
+        """What an operation that is run for its effect gives."""
+        return None
 
     # ---- Variables
     def make_variable(self, variable: Any, initial_value: Any, dtype: Any) -> bool:

@@ -8,7 +8,7 @@ is fed with (replay.py), and that is what is compiled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from jitlab.capture.positions import here
 from jitlab.capture.state import Capture
 from jitlab.capture.tensor import Cell, Tensor
 from jitlab.errors import ShapeError
-from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Node, Scope, Source
+from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Node, OperationView, Scope, Source
 from jitlab.ops.build import apply, constant
 from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.state import AssignVariable, ReadVariable
@@ -72,7 +72,8 @@ class GraphCapture(Capture):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph.name)
         self.graph = self.root = graph
-        self.steps: list[Step] = []
+        self.steps: list[Step] = []  # of the body that is being recorded; else all of them:
+        self.all_steps = self.steps
         self.step_of: dict[Node, Step] = {}
         self.opened: frozenset[str] = frozenset()  # symbols of sizes that a feed decides
         self.ranks: frozenset[str] = frozenset()  # those of placeholders of unknown rank
@@ -80,6 +81,7 @@ class GraphCapture(Capture):
         self.graph_variables: list[Any] = []
         self.collections: dict[str, list[Any]] = {}
         self._known: dict[Node, GraphTensor] = {}
+        self.guesses = False  # the step that is being taken calls Python: the form of its results is a guess
         self._inside = 0  # steps that are being taken
 
     # ---- who may record
@@ -113,14 +115,19 @@ class GraphCapture(Capture):
             kept = [Steps([]) for _ in bodies]
             inner = [partial(self._body, steps, body) for steps, body in zip(kept, bodies, strict=True)]
             self._inside += 1
+            self.guesses = False
             try:
                 made.result = self._settled(action(self, *args, *inner), made)
             finally:
                 self._inside -= 1
             made.bodies = tuple(kept)
+            for inner_step in (x for steps in kept for x in steps.steps):
+                made.reads, made.writes = (*made.reads, *inner_step.reads), (*made.writes, *inner_step.writes)
             made.nodes = graph.order[before:]
             for node in made.nodes:
                 self.step_of[node] = made
+                if self.guesses or not self.unranked.isdisjoint(node.inputs):
+                    self.unranked.add(node)
             if made.nodes or made.tensors:
                 self.steps.append(made)
             return made.result
@@ -214,6 +221,31 @@ class GraphCapture(Capture):
             return Tensor(Cell(self, constant(array)), is_scalar=not array.ndim)
         return self.step(_constant, _Kept(array))
 
+    def constant_tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
+        return self.constant(array)  # type: ignore[no-any-return]
+
+    def naming(self, name: str | None) -> AbstractContextManager[Any]:
+        return nullcontext() if self._inside else self.root.named(name)
+
+    @contextmanager
+    def gradient_scope(self, name: str) -> Iterator[str]:
+        if self._inside:
+            yield name
+            return
+        with self.root.name_scope(name or "gradients") as scope:
+            yield scope.rstrip("/")
+
+    def differentiable(self, x: Any) -> Any:
+        is_variable = getattr(type(x), "__jitlab_variable__", False) is True
+        return self.tensor_of(self.handle_of(x)) if is_variable else self.value(x)
+
+    def guessed_results(self, dtypes: Sequence[np.dtype[Any]]) -> list[Any] | None:
+        self.guesses = True
+        return [np.zeros((), dtype) for dtype in dtypes]
+
+    def last_operation(self) -> Any:
+        return OperationView(self.root, self.root.order[-1]) if self.graph is self.root else None
+
     def index(self, x: Tensor) -> int:
         return int(self.real(x, "a use as an index or a count"))
 
@@ -271,7 +303,7 @@ class GraphCapture(Capture):
             self.values[handle] = variable._array
             made = Step(_read_handle, (_Kept(variable),), nodes=[handle], tensors=[self.tensor_of(handle)], source=here())
             made.result = made.tensors[0]
-            self.steps.append(made)
+            self.all_steps.append(made)
             self.step_of[handle] = made
             self.graph_variables.append(variable)
             variable.initial_value = initial_value
@@ -293,7 +325,7 @@ class GraphCapture(Capture):
             made = Step(_read_handle, (_Kept(variable),), nodes=[tensor._cell.node], source=here())
             made.result = self.tensor_of(tensor._cell.node)
             made.tensors = [made.result]
-            self.steps.append(made)
+            self.all_steps.append(made)
             self.step_of[tensor._cell.node] = made
             known = self.captured[id(array)]
         return known.node
@@ -310,7 +342,7 @@ class GraphCapture(Capture):
         shape = value.type.shape if isinstance(value, Tensor) else np.shape(value)
         if not isinstance(value, Tensor):
             value = np.asarray(value, variable.dtype)
-        elif value.ndim != len(handle.shape):
+        elif value._cell.node not in self.unranked and value.ndim != len(handle.shape):
             raise ShapeError(f"{variable.name} has shape {variable.shape} and is assigned a value of shape {shape}.")
         return self.step(_assign, self.tensor_of(handle), value, _Kept(variable), writes=(variable,))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.capture import Trace, finish
+from jitlab.capture.memory import Frozen, Quiet
 from jitlab.capture.positions import here
 from jitlab.capture.state import Capture
 from jitlab.capture.tensor import Cell, Tensor
@@ -71,7 +72,8 @@ class RunCapture(Capture):
         for step in steps:
             if all(id(tensor) in self.known for tensor in step.tensors) and step.tensors:
                 continue  # fed
-            self.known.update(zip(map(id, step.tensors), self._tensors(self._taken(step)), strict=True))
+            for tensor, mine in zip(step.tensors, self._tensors(self._taken(step)), strict=True):
+                self.known.setdefault(id(tensor), mine)  # one of several may be fed
 
     def _taken(self, step: Step) -> Any:
         graph: RunGraph = self.root  # type: ignore[assignment]
@@ -155,7 +157,7 @@ def needed(capture: GraphCapture, wanted: Sequence[Any], fed: Iterable[GraphTens
         if step not in steps:
             steps.add(step)
             nodes.extend(tensor._cell.node for tensor in _arguments(step))
-    return [step for step in capture.steps if step in steps]
+    return [step for step in capture.all_steps if step in steps]
 
 
 def _arguments(step: Step) -> list[GraphTensor]:
@@ -189,6 +191,7 @@ def record(
 ) -> Trace:  # fmt: skip
     """The trace of these steps for these arrays; it gives the values of `results`, a list of tensors."""
     capture = RunCapture(name, array_of)
+    capture.memory = quiet = Quiet(Frozen(), record, ())  # functions of the user's have done to Python what they do
     with capture.recording():
         try:
             for tensor, array in feeds.items():
@@ -201,6 +204,7 @@ def record(
             trace = finish(capture, own, number)
         finally:
             capture.close()
+            quiet.undo()
     trace.leaves = list(range(len(feeds)))
     for input in trace.inputs[: len(feeds)]:
         input.value = None

@@ -101,7 +101,7 @@ class Session:
         return form(lambda element: by_element.get(id(element)))
 
     def _run_for(self, elements: list[Any], feeds: list[GraphTensor]) -> Run:
-        key = tuple(map(_identity, elements)), tuple(map(id, feeds)), len(self.graph.capture.steps)
+        key = tuple(map(_identity, elements)), tuple(map(id, feeds)), len(self.graph.capture.all_steps)
         run = self._runs.get(key)
         if run is None:
             run = self._runs[key] = self._planned(elements, feeds)
