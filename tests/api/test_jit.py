@@ -529,12 +529,12 @@ def test_no_warning_from_ordinary_programs():
 def test_a_long_loop_that_cannot_be_rolled_is_pythons_around_a_body_that_is_captured_once():
     def program(x, n):
         for i in range(n):
-            x = np.sort(x)[::-1] * 0.99 + i
+            x = np.unique(x)[::-1] * 0.99 + i
         return x
 
     with jl.record() as recording:
         found = jl.jit(program)(np.arange(5.0), 40)
     report = recording.report()
     np.testing.assert_array_equal(found, program(np.arange(5.0), 40))
-    assert len(report.clusters) == 1 and sum(f.op == "Sort" for f in report.fallbacks) == 1
-    assert "a loop of 40 iterations cannot be rolled: sort runs on NumPy" in str(report).replace("\n  ", " ")
+    assert len(report.clusters) == 1 and sum(f.op == "Unique" for f in report.fallbacks) == 1
+    assert "a loop of 40 iterations cannot be rolled: unique runs on NumPy" in str(report).replace("\n  ", " ")

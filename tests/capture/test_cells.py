@@ -139,13 +139,13 @@ def test_lines_are_those_of_the_cell():
 
 def test_strict_cell_refuses_what_it_cannot_compile():
     names = namespace()
-    source = "a = v * 2\nb = np.median(a)\nc = 1"
+    source = "a = v * 2\nb = np.unique(a)\nc = 1"
     linecache.cache["<strict>"] = (len(source), None, source.splitlines(True), "<strict>")
     with pytest.raises(InvalidArgumentError) as error:
         run_cell(source, names, "<strict>", strict=True)
     text = str(error.value)
-    assert "Detected unsupported operations when trying to compile graph" in text and "median" in text
-    assert "where: <strict>, line 2: b = np.median(a)" in text
+    assert "Detected unsupported operations when trying to compile graph" in text and "unique" in text
+    assert "where: <strict>, line 2: b = np.unique(a)" in text
     assert "--strict leaves nothing to NumPy" in text and "this cell" in text and "jit_compile=" not in text
     assert "c" not in names and "a" in names
     with pytest.raises(CaptureError, match="--strict"):
