@@ -49,6 +49,7 @@ class Stage:
     space: tuple[Poly, ...]
     reduced: tuple[bool, ...] = ()  # for each axis of `space`
     refs: list[tuple[Node, Position]] = field(default_factory=list)  # values of other stages, where they are read
+    picked: set[Node] = field(default_factory=set)  # what it reads where integers say: that has to lie in memory
     leaves: set[Node] = field(default_factory=set)  # inputs of the cluster it reads
     lazy: dict[Node, float] = field(default_factory=dict)  # what it computes on the way, with its operations an element
     items: tuple[Node, ...] = ()  # the results of a loop or branch
@@ -256,6 +257,7 @@ def _stage(
         expr = reader.compute(node, position)
         stage = Stage(node, "map", space, tuple(False for _ in space))
     stage.refs = list(refs)
+    stage.picked = reader.picked
     stage.leaves = leaves
     stage.lazy = {n: f for n, f in reader.work.items() if n is not node}
     del expr
@@ -268,6 +270,11 @@ class _TracingReader(Reader):
     def __init__(self, sizes: Sizes, resolve: object) -> None:
         super().__init__(sizes, resolve, lambda node: Scalar(node.name, node.dtype), lambda node: 0)  # type: ignore[arg-type]
         self.work: dict[Node, float] = {}
+        self.picked: set[Node] = set()
+
+    def _read_gathered(self, node: Node, rest: Position, picks: Sequence[tuple[int, Node, Position]]) -> Expr:
+        self.picked.add(node.inputs[0])
+        return super()._read_gathered(node, rest, picks)
 
     def compute(self, node: Node, position: Position) -> Expr:
         expr = super().compute(node, position)
@@ -373,6 +380,8 @@ def _related(stage: Stage, group: Group) -> bool:
 
 def _fits(stage: Stage, group: Group) -> bool:
     own = {s.node: s for s in group.stages}
+    if not stage.picked.isdisjoint(own):
+        return False
     inner_refs = [(own[node], position) for node, position in stage.refs if node in own]
     if group.kind == "map":
         if stage.space != group.stages[0].space or not all(_aligned(s, p, len(stage.space)) for s, p in inner_refs):

@@ -17,6 +17,12 @@ INEXACT_REDUCTIONS = ("sum", "prod", "mean", "var", "std", "ptp")
 EXACT = {cls.ufunc for cls in operations(Elementwise) if "ufunc" in vars(cls) and cls.exact}
 EXACT |= {np.positive, np.conjugate, np.fabs}
 
+EXACT_OF_COMPLEX = {
+    *(np.add, np.subtract, np.negative, np.positive, np.conjugate, np.maximum, np.minimum, np.fmax, np.fmin, np.less, np.less_equal),
+    *(np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isinf, np.isfinite),
+    *(np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
+}
+
 #: NumPy's ufunc -> is it exact?
 UFUNCS = {
     ufunc: ufunc in EXACT
@@ -89,9 +95,8 @@ LINEAR = entries(
 
 
 def is_exact(ufunc, *operands) -> bool:
-    """Complex products and quotients are rounded more than once."""
-    rounded_twice = ufunc in (np.multiply, np.divide, np.square, np.reciprocal) and any(x.dtype.kind == "c" for x in operands)
-    return UFUNCS[ufunc] and not rounded_twice
+    """Of complex numbers only what rounds each part once at most is."""
+    return UFUNCS[ufunc] and (not any(x.dtype.kind == "c" for x in operands) or ufunc in EXACT_OF_COMPLEX)
 
 
 def unary(m):

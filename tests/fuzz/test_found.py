@@ -1,0 +1,25 @@
+"""Programs that the fuzzer has found, kept small: each was wrong once."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+
+X = np.arange(16.0).reshape(4, 4) - 5
+EMPTY = np.zeros((4, 0))
+
+
+@pytest.mark.parametrize(
+    ("program", "x"),
+    [
+        (lambda x: np.take(np.max(x, axis=1, keepdims=True) == 3, [0, -1], axis=-1), X),
+        (lambda x: x[::2] @ x[::2].T, EMPTY),
+    ],
+    ids=["picked from a reduction that keeps its axis", "a product over no elements"],
+)
+def test_it_gives_what_numpy_gives(program, x):
+    want = program(x)
+    for transform in (jl.jit, jl.function):
+        got = transform(program)(x)
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)
