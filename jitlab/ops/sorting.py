@@ -419,7 +419,7 @@ class OrderStatistic(Library):
         yield cls("median"), X
         yield cls("nanmedian"), WITH_NAN
         yield cls("percentile", "linear", 30), X.astype(np.float32)
-        yield cls("quantile"), X, np.array([[0.1, 0.5], [0.75, 1.0]], np.float32)
+        yield cls("quantile"), X, np.array([[0.1, 0.5], [0.75, 0.9]], np.float32)
         yield cls("percentile", "nearest"), INTS, np.array(30.0)
         yield cls("nanquantile", "hazen"), WITH_NAN, np.array([0.3, 0.6])
 
