@@ -18,7 +18,8 @@ EXACT = {cls.ufunc for cls in operations(Elementwise) if "ufunc" in vars(cls) an
 EXACT |= {np.positive, np.conjugate, np.fabs}
 
 EXACT_OF_COMPLEX = {
-    *(np.add, np.subtract, np.negative, np.positive, np.conjugate, np.maximum, np.minimum, np.fmax, np.fmin, np.less, np.less_equal),
+    *(np.add, np.subtract, np.negative, np.positive, np.conjugate, np.maximum, np.minimum, np.fmax, np.fmin),
+    *(np.less, np.less_equal),
     *(np.greater, np.greater_equal, np.equal, np.not_equal, np.isnan, np.isinf, np.isfinite),
     *(np.logical_and, np.logical_or, np.logical_xor, np.logical_not),
 }
