@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, Capture, NotReplayable, Tensor, Trace, call_user, changed_container, finish, substitute
+from jitlab.capture.host import is_numpy
 from jitlab.capture.memory import Memory, Quiet
 from jitlab.capture.signature import is_variable, paths_of
 from jitlab.capture.state import Creation
@@ -112,8 +113,8 @@ def record(
 
 
 def call(capture: Capture, body: Any, args: tuple[Any, ...], kwargs: dict[str, Any], autograph: bool) -> Any:
-    """The body, converted when `autograph` says so."""
-    if autograph and isinstance(body, (PythonFunction, MethodType)):
+    """The body, converted when `autograph` says so and it is no function of NumPy's."""
+    if autograph and isinstance(body, (PythonFunction, MethodType)) and not is_numpy(body):
         return call_user(capture, body, args, kwargs)
     return HOOKS.call(body, *args, **kwargs) if autograph else body(*args, **kwargs)
 
