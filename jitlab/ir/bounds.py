@@ -65,6 +65,10 @@ class Bounds:
         self._counts[stem] = number + 1
         return f"{stem}{number}"
 
+    def counted(self, stem: str) -> int:
+        """The number of the next symbol of this stem."""
+        return self._counts.get(stem, 0)
+
     def state(self) -> State:
         return State(len(self._ranges), len(self._facts), tuple(self._counts.items()), self.depth)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,6 +31,7 @@ class Loop(Operation):
     symbol: str
     count: int | None = None  # an Extent; None: until the test says no
     test: Graph | None = None
+    replays: Operation | None = field(default=None, repr=False)  # on the same inputs its first results are those of this Loop
     tf_name: ClassVar[str | None] = "While"
     flops_per_element: ClassVar[float] = 0
 
@@ -79,6 +80,7 @@ class Branch(Operation):
     then: Graph
     orelse: Graph
     types: tuple[ArrayType, ...]
+    replays: Operation | None = field(default=None, repr=False)  # on the same inputs its first results are those of this Branch
     tf_name: ClassVar[str | None] = "If"
     flops_per_element: ClassVar[float] = 0
 

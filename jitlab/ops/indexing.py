@@ -134,6 +134,7 @@ class ScatterUpdate(Scatter):
         from .creation import Range
 
         _, value, *indices = inputs
+        taken = apply(Gather(self.axes), g, *indices)  # before it is written over, so that the update can be in place
         kept = apply(ScatterUpdate(self.axes), g, zeros(value.shape, g.dtype), *indices)
         shape = index_shape(*(i.type for i in indices))
         order = reshape(apply(Range((ArrayType(shape, g.dtype).size,)), constant(0), constant(1)), shape)
@@ -141,7 +142,6 @@ class ScatterUpdate(Scatter):
         numbers = apply(ScatterUpdate(tuple(range(len(rows)))), zeros(rows, order.dtype), order, *indices)
         last = equal(apply(Gather(tuple(range(len(rows)))), numbers, *indices), order)
         last = reshape(last, (*shape, *(1 for _ in range(value.ndim - len(shape)))))
-        taken = apply(Gather(self.axes), g, *indices)
         return [kept, choose(last, taken, constant(0, g.dtype)), *(None for _ in indices)]
 
 

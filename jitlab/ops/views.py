@@ -115,8 +115,8 @@ class Update(Operation):
         from .creation import zeros
 
         _, value = inputs
-        kept = apply(Update(self.map, self.shape), g, zeros(value.shape, g.dtype))
-        return [kept, apply(View(self.map, self.shape), g)]
+        taken = apply(View(self.map, self.shape), g)  # before it is written over, so that the update can be in place
+        return [apply(Update(self.map, self.shape), g, zeros(value.shape, g.dtype)), taken]
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         _, value = types

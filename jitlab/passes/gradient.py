@@ -9,17 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from jitlab.errors import NoGradientError
-from jitlab.ir import Graph, Node, Sources, plain, positions
+from jitlab.ir import Bounds, Graph, Node, Sources, current_bounds, plain, positions, proving
+from jitlab.ir.graph import is_definition, symbols_of
 from jitlab.ops.arithmetic import Real, add
 from jitlab.ops.build import apply, cast, constant
-from jitlab.ops.creation import fill, zeros
+from jitlab.ops.control import Branch, Loop
+from jitlab.ops.creation import Fill, fill, zeros
 from jitlab.ops.host import SEVERAL, Item
+from jitlab.ops.indexing import ScatterAdd
 from jitlab.ops.reductions import Sum
-from jitlab.ops.views import broadcast_to, reshape
+from jitlab.ops.sources import Constant
+from jitlab.ops.views import Update, View, broadcast_to, reshape
+
+from .control_gradient import pull_back_control
 
 Cotangents = dict[Node, list[Node]]  # a value -> what flows back to it from each of its uses
 
@@ -37,27 +44,140 @@ def gradients(
 
     None stands for an x that no y depends on, or that is no float or complex number; with `unconnected="zero"`, zeros do.
     """
-    cotangents: Cotangents = {}
-    with graph.building():
-        scope = _unique_scope(graph, name)
-        before = list(graph.nodes)
-        depends = _dependents(before, xs)
+    with graph.building(), _with_bounds(graph):
+        reverse = _Reverse(graph, _unique_scope(graph, name), _dependents(graph.nodes, xs))
+        first = []
         for y, grad_y in zip(ys, grad_ys or [None] * len(ys), strict=True):
             if y.dtype.kind in "fc":
                 with _at(y.sources | graph.position()):
-                    cotangents.setdefault(y, []).append(_first_cotangent(y, grad_y))
+                    first.append((y, _first_cotangent(y, grad_y)))
+        totals = reverse.run(first)
+        return [_result(x, totals.get(x), unconnected) for x in xs]
+
+
+@dataclass(eq=False)
+class _Reverse:
+    """The walk over a graph from its last node to its first, with what has flowed to each value so far."""
+
+    graph: Graph
+    scope: str
+    depends: set[Node]
+    inside: bool = False  # the graph is a body of our own
+    free: set[Node] = field(default_factory=set)  # of a body: values that its backward half has anyway
+    cotangents: Cotangents = field(default_factory=dict)
+
+    def run(self, first: Sequence[tuple[Node, Node]]) -> dict[Node, Node]:
+        """The cotangent of each value that one reaches."""
+        cotangents = self.cotangents
+        before = list(self.graph.nodes)
+        for y, g in first:
+            cotangents.setdefault(y, []).append(g)
         totals: dict[Node, Node] = {}
         of_results: dict[Node, Cotangents] = {}  # a call with several results -> the cotangents of its Items
-        for node in (*reversed(before), *graph.parameters):
+        for node in (*reversed(before), *self.graph.parameters):
             if node in of_results:
-                _pull_back(graph, node, _gathered(node, of_results.pop(node)), scope, depends, cotangents)
-            elif node in cotangents and node in depends:
-                totals[node] = _total(node, cotangents.pop(node))
+                self.pull_back(node, _gathered(node, of_results.pop(node)))
+            elif node in cotangents and node in self.depends:
+                totals[node] = self.total(node, cotangents.pop(node))
                 if isinstance(node.op, Item):
                     of_results.setdefault(node.inputs[0], {})[node] = [totals[node]]
                 elif not node.op.is_parameter:
-                    _pull_back(graph, node, totals[node], scope, depends, cotangents)
-        return [_result(x, totals.get(x), unconnected) for x in xs]
+                    self.pull_back(node, totals[node])
+        return totals
+
+    def pull_back(self, node: Node, g: Node | tuple[Node | None, ...]) -> None:
+        """Give each input of a node its share of the node's cotangent (of those of its results, for a call with several)."""
+        with _in_scope_of(self.graph, node, self.scope), _at(node.sources):
+            if isinstance(node.op, (Loop, Branch)):
+                assert isinstance(g, tuple)
+                pull_back_control(self, node, g)
+                return
+            if not node.op.differentiable:
+                raise NoGradientError(
+                    f"{node.op.name} has no gradient.",
+                    where="; ".join(f"{source.file}, line {source.line}" for source in sorted(node.sources)),
+                    why="the value to differentiate depends on it",
+                    hint="compute it from operations that have one, or take the gradient of something before it",
+                )
+            shares = node.op.gradient(g, node, *node.inputs)
+            for source, share in zip(node.inputs, shares, strict=True):
+                if share is not None:
+                    self.give(source, share)
+
+    def give(self, x: Node, g: Node) -> None:
+        if x in self.depends:
+            self.cotangents.setdefault(x, []).append(_like(g, x))
+
+    def take(self, x: Node) -> Node | None:
+        parts = self.cotangents.pop(x, None)
+        return None if parts is None else self.total(x, parts)
+
+    def total(self, node: Node, parts: Sequence[Node]) -> Node:
+        """The sum of the cotangents of a value's uses. In a body, what flows to a region is added there, in place."""
+        if not self.inside:
+            return _total(node, parts)
+        whole = [x for x in parts if not _is_part(x)]
+        with _at(node.sources):
+            total = _total(node, whole) if whole else None
+            for part in parts:
+                if _is_part(part):
+                    total = part if total is None else _added_in_place(total, part)
+        assert total is not None
+        return total
+
+    def inner(
+        self, graph: Graph, ys: list[Node], xs: list[Node], weights: list[Node], seeds: dict[Node, Node], free: set[Node]
+    ) -> list[Node | None]:
+        """The pass over a body; what flows to some parameters is added to their `seeds`."""
+        reverse = _Reverse(graph, "", _dependents(graph.nodes, xs), True, free, {x: [seed] for x, seed in seeds.items()})
+        totals = reverse.run(list(zip(ys, weights, strict=True)))
+        return [totals.get(x) for x in xs]
+
+
+def _is_part(g: Node) -> bool:
+    """A value in one region and zeros elsewhere: what flows back through a subscript."""
+    if not isinstance(g.op, (Update, ScatterAdd)):
+        return False
+    base = g.inputs[0]
+    return isinstance(base.op, Fill) and isinstance(base.inputs[0].op, Constant) and not base.inputs[0].op.value.any()
+
+
+def _added_in_place(total: Node, part: Node) -> Node:
+    """update(zeros, v) + total  ->  update(total, view(total) + v)"""
+    _, value, *rest = part.inputs
+    if isinstance(part.op, ScatterAdd):
+        return apply(part.op, total, value, *rest)
+    region = part.op.map, part.op.shape
+    return apply(Update(*region), total, add(apply(View(*region), total), value))
+
+
+@contextmanager
+def _with_bounds(graph: Graph) -> Iterator[None]:
+    """What is known of symbols without fixed values: what the capture knows, or what a finished graph says."""
+    if current_bounds.get() is not None or not any(isinstance(node.op, (Loop, Branch)) for node in graph.nodes):
+        yield
+        return
+    bounds = Bounds(graph.symbol_values())
+    for name in sorted({name for node in graph.nodes for name in _names_of(node)}):
+        stem, number = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
+        while number and bounds.counted(stem) <= int(number):
+            bounds.unique(stem)
+    for node in graph.nodes:
+        if is_definition(node.op):
+            bounds.add(node.op.symbol, node.op.least, node.op.most)
+    with proving(bounds):
+        yield
+
+
+def _names_of(node: Node) -> set[str]:
+    """The symbols of a node, and those of the loops and definitions in it."""
+    names = symbols_of(node)
+    if hasattr(node.op, "symbol"):
+        names.add(node.op.symbol)
+    for body in getattr(node.op, "graphs", ()):
+        for inner in body.nodes:
+            names |= _names_of(inner)
+    return names
 
 
 def sum_to_shape(g: Node, shape: Sequence[int]) -> Node:
@@ -102,24 +222,6 @@ def _gathered(call: Node, of_items: Cotangents) -> tuple[Node | None, ...]:
         parts.setdefault(item.op.index, []).append(g)
     types = call.op.types if hasattr(call.op, "types") else call.op.results(*(x.type for x in call.inputs))
     return tuple(_total(call, parts[k]) if k in parts else None for k in range(len(types)))
-
-
-def _pull_back(
-    graph: Graph, node: Node, g: Node | tuple[Node | None, ...], scope: str, depends: set[Node], cotangents: Cotangents
-) -> None:
-    """Give each input of a node its share of the node's cotangent (of those of its results, for a call with several)."""
-    with _in_scope_of(graph, node, scope), _at(node.sources):
-        if not node.op.differentiable:
-            raise NoGradientError(
-                f"{node.op.name} has no gradient.",
-                where="; ".join(f"{source.file}, line {source.line}" for source in sorted(node.sources)),
-                why="the value to differentiate depends on it",
-                hint="compute it from operations that have one, or take the gradient of something before it",
-            )
-        shares = node.op.gradient(g, node, *node.inputs)
-        for source, share in zip(node.inputs, shares, strict=True):
-            if share is not None and source in depends:
-                cotangents.setdefault(source, []).append(_like(share, source))
 
 
 def _like(share: Node, source: Node) -> Node:

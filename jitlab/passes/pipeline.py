@@ -9,6 +9,7 @@ from jitlab.ir import Graph
 
 from .bodies import drop_unused_inputs, with_bodies
 from .hoisting import hoist_products
+from .replays import join_replays
 from .simplify import (
     compose_views,
     drop_what_does_nothing,
@@ -25,6 +26,7 @@ Pass = Callable[[Graph], Graph]
 Observer = Callable[[str, Graph, Graph, int, int], None]
 
 PASSES: tuple[Pass, ...] = (
+    join_replays,
     remove_dead,
     drop_unused_inputs,
     fold_constants,
