@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Moving, Node, NotRolled, at_least, current_bounds, plain
+from jitlab.ir import TRACED_DTYPES, Extent, Moving, Node, NotRolled, at_least, current_bounds, plain
 
 from . import arithmetic as ar
 from . import comparison as co
 from . import functions as fu
 from .arguments import as_count, as_dtype, node, nodes, operand, refuse
 from .base import Elementwise, Unsupported, broadcast_shapes
-from .build import apply, as_node, cast, constant, dtype_of, elementwise, is_python_number, result_dtype, shape_of
+from .build import apply, as_node, cast, constant, dtype_of, elementwise, fitting, is_python_number, result_dtype, shape_of
 from .creation import fill
 from .elementwise import Select
 from .linear import matmul
+from .ufuncs import Complex
 from .views import broadcast_to
 
 Rule = Callable[..., Any]
@@ -38,31 +39,58 @@ def ufunc_rule(op: Elementwise, ufunc: np.ufunc | None = None) -> Rule:
         dtype: Any = None,
         subok: Any = True,
         signature: Any = None,
+        sig: Any = None,
     ) -> Node:
-        refuse(out=out, where=where, casting=casting, order=order, subok=subok, signature=signature)
+        signature = sig if signature is None else signature
+        refuse(out=out, subok=subok, order=order)
         if len(operands) > ufunc.nin:
             raise Unsupported("the argument `out=`")
         if len(operands) < ufunc.nin:
             raise TypeError(f"{ufunc.__name__}() takes from {ufunc.nin} to {ufunc.nin + 1} positional arguments")
         xs = [operand(x) for x in operands]
-        if dtype is not None or ufunc is not type(op).ufunc:
-            return _in_loop(op, ufunc, xs, dtype)
-        return build(op, *xs) if build else elementwise(op, *xs)
+        if dtype is not None or signature is not None or casting != "same_kind" or ufunc is not type(op).ufunc:
+            result = _in_loop(op, ufunc, xs, _signature(ufunc, dtype, signature), casting)
+        else:
+            result = build(op, *xs) if build else elementwise(op, *xs)
+        return result if where is True else _masked(result, where)
 
     return rule
 
 
-def _in_loop(op: Elementwise, ufunc: np.ufunc, xs: list[Any], dtype: Any) -> Node:
-    """The operation in the loop of another ufunc, or in the one whose result has `dtype`."""
+def _signature(ufunc: np.ufunc, dtype: Any, signature: Any) -> Any:
+    """What `dtype=` and `signature=` ask of the loop, as `resolve_dtypes` wants it."""
+    if signature is None:
+        return None if dtype is None else (*(None for _ in range(ufunc.nin)), as_dtype(dtype))
+    if dtype is not None:
+        raise TypeError("cannot specify both 'signature' and 'dtype'")
+    if isinstance(signature, str):
+        signature = tuple(signature.replace("->", ""))
+    if not isinstance(signature, tuple):
+        raise TypeError("the signature object to ufunc must be a string or a tuple.")
+    if len(signature) == 1:
+        raise TypeError("Use `dtype` or  fill the tuple with more than one 'None'.")
+    return tuple(None if s is None else as_dtype(s) for s in signature)
+
+
+def _in_loop(op: Elementwise, ufunc: np.ufunc, xs: list[Any], signature: Any, casting: Any = "same_kind") -> Node:
+    """The operation in the loop of another ufunc, or in the one that `dtype=`, `signature=` and `casting=` choose."""
     from .build import promotion_dtypes
 
-    options: dict[str, Any] = {} if dtype is None else {"signature": (*(None for _ in xs), as_dtype(dtype))}
-    loop = ufunc.resolve_dtypes((*promotion_dtypes(xs), None), **options)
-    if any(d.kind not in "biufc" for d in loop):
+    options = {} if signature is None else {"signature": signature}
+    loop = ufunc.resolve_dtypes((*promotion_dtypes(xs), None), casting=casting, **options)
+    if any(d not in TRACED_DTYPES for d in loop):
         raise Unsupported("the argument `dtype=`", "dtype")
     if isinstance(op, ar.Pow):
         _check_exponent(loop[0], xs[1], xs[0])
     return apply(op, *(as_node(x, d) for x, d in zip(xs, loop, strict=False)))
+
+
+def _masked(result: Node, where: Any) -> Node:
+    """`where=` without `out=`: NumPy leaves memory as it found it where the mask is False; that is 0 here."""
+    mask = node(where)
+    if mask.dtype.kind != "b":
+        raise TypeError(f"Cannot cast array data from {mask.dtype!r} to dtype('bool') according to the rule 'safe'")
+    return apply(Select(), mask, result, constant(0, result.dtype))
 
 
 def _compare(op: Elementwise, x: Any, y: Any) -> Node:
@@ -199,27 +227,27 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: 
     if high is None:
         return elementwise(ar.Maximum(), x, operand(low))
     low, high = operand(low), operand(high)
-    dtype = _common([x, low, high])
-    if dtype.kind == "b":
-        raise Unsupported("clipping bools", "dtype")
-    return apply(ar.Clip(), as_node(x, dtype), _literal(low, dtype), _literal(high, dtype))
+    loop = np._core.umath.clip.resolve_dtypes((*_dtypes(x, low, high), None))  # type: ignore[attr-defined]
+    return apply(ar.Clip(), *(as_node(fitting(v, d), d) for v, d in zip((x, low, high), loop, strict=False)))
 
 
 def round_(a: Any, decimals: Any = 0, out: Any = None) -> Node:
     refuse(out=out)
     decimals = int(as_count(decimals))
     x = node(a)
-    if x.dtype.kind == "b":
-        raise Unsupported("rounding bools", "dtype")
-    if x.dtype.kind in "iu":
-        if decimals < 0:
-            raise Unsupported("rounding integers to tens")
+    if x.dtype.kind == "c":
+        return apply(Complex(), *(round_(apply(part, x), decimals) for part in (ar.Real(), ar.Imag())))
+    if x.dtype.kind in "iu" and decimals >= 0:
         return x
     if decimals == 0:
-        return elementwise(fu.Rint(), x)
+        return elementwise(fu.Rint(), x)  # of bools a float16
     factor = float(10 ** abs(decimals))
-    if x.dtype.kind == "c":
-        raise Unsupported("rounding complex numbers to decimals", "dtype")
+    if x.dtype.kind == "b":
+        name = "multiply" if decimals > 0 else "divide"
+        text = f"Cannot cast ufunc '{name}' output from dtype('float64') to dtype('bool') with casting rule 'same_kind'"
+        raise TypeError(text)
+    if x.dtype.kind in "iu":
+        return cast(ar.multiply(elementwise(fu.Rint(), ar.divide(x, factor)), factor), x.dtype)
     if decimals > 0:
         return ar.divide(elementwise(fu.Rint(), ar.multiply(x, factor)), factor)
     return ar.multiply(elementwise(fu.Rint(), ar.divide(x, factor)), factor)
@@ -255,25 +283,13 @@ def conjugate(x: Any, /, out: Any = None, **options: Any) -> Node:
     return elementwise(ar.Conj(), value) if value.dtype.kind in "cb" else value
 
 
-def isclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: Any = False) -> Node:
-    x, y = operand(a), operand(b)
-    if dtype_of(y).kind in "biu":
-        y = as_node(y, np.result_type(dtype_of(y), np.dtype("f8")))
-    near = elementwise(
-        co.LessEqual(), elementwise(ar.Abs(), ar.subtract(x, y)), ar.add(atol, ar.multiply(rtol, elementwise(ar.Abs(), y)))
-    )
-    result = elementwise(co.LogicalAnd(), near, elementwise(co.IsFinite(), y))
-    result = elementwise(co.LogicalOr(), result, elementwise(co.Equal(), x, y))
-    if equal_nan:
-        both = elementwise(co.LogicalAnd(), elementwise(co.IsNan(), x), elementwise(co.IsNan(), y))
-        result = elementwise(co.LogicalOr(), result, both)
-    return result
-
-
 def nan_to_num(x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Node:
     value = node(x)
-    if not copy or value.dtype.kind == "c":
-        raise Unsupported("nan_to_num of complex numbers or in place")
+    if not copy:
+        raise Unsupported("nan_to_num in place")
+    if value.dtype.kind == "c":
+        parts = (nan_to_num(apply(part, value), True, nan, posinf, neginf) for part in (ar.Real(), ar.Imag()))
+        return apply(Complex(), *parts)
     if value.dtype.kind != "f":
         return value
     info = np.finfo(value.dtype)
@@ -373,7 +389,6 @@ FUNCTIONS: dict[Any, Rule] = {
     np.real: real,
     np.imag: imag,
     np.angle: angle,
-    np.isclose: isclose,
     np.nan_to_num: nan_to_num,
     abs: python_abs,
     max: python_extreme(co.Greater),

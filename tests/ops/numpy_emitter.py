@@ -14,7 +14,7 @@ from jitlab.ops import Elementwise, Generated, Operation, Reduction
 
 _SAME = "floor_divide remainder copysign minimum maximum fmin fmax isnan isinf isfinite signbit invert hypot".split()
 _SAME += "sqrt floor ceil trunc rint sign exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sinh cosh arctan".split()
-_SAME += "arcsin arccos arctan2 arcsinh arccosh arctanh cbrt fmod".split()
+_SAME += "arcsin arccos arctan2 arcsinh arccosh arctanh cbrt fmod nextafter gcd lcm".split()
 _OTHER = {
     "add": np.add,
     "sub": np.subtract,
@@ -32,6 +32,7 @@ _OTHER = {
     "and_": np.bitwise_and,
     "or_": np.bitwise_or,
     "xor": np.bitwise_xor,
+    "bit_count": np.bitwise_count,
     "shift_left": np.left_shift,
     "shift_right": np.right_shift,
 }
@@ -70,6 +71,15 @@ class NumpyEmitter:
             return x.dtype.type(float(exact)) if exact else x * y + z
         except OverflowError:
             return x * y + z
+
+    def mantissa(self, x: Any) -> Any:
+        return np.frexp(x)[0]
+
+    def exponent(self, x: Any) -> Any:
+        return np.frexp(x)[1]
+
+    def ldexp(self, x: Any, power: Any) -> Any:
+        return np.ldexp(x, power)
 
     def erf(self, x: Any) -> Any:
         return x.dtype.type(math.erf(x))

@@ -96,8 +96,6 @@ F, O, M = table.FUNCTIONS, table.OPERATORS, table.METHODS  # noqa: E741
 LEFT_TO_NUMPY = [
     (lambda x, mask, k: F[np.add](x, x, out=x), "out"),
     (lambda x, mask, k: F[np.add](x, x, x), "out"),
-    (lambda x, mask, k: F[np.add](x, x, where=False), "where"),
-    (lambda x, mask, k: F[np.add](x, x, casting="unsafe"), "casting"),
     (lambda x, mask, k: F[np.add](x, x, nonsense=1), "does not know"),
     (lambda x, mask, k: F[np.sum](x, nonsense=1), "does not know"),
     (lambda x, mask, k: F[np.zeros](3, order="F"), "order"),

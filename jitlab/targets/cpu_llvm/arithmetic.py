@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import machine, math
+from . import bits, machine, math
 from .instructions import Instructions
 from .values import (
     BOOL,
@@ -546,6 +546,27 @@ class Arithmetic(Instructions):
 
     def hypot(self, x: Val, y: Val) -> Val:
         return math.hypot(self, x, y)
+
+    def nextafter(self, x: Val, y: Val) -> Val:
+        return bits.nextafter(self, x, y)
+
+    def mantissa(self, x: Val) -> Val:
+        return bits.mantissa(self, x)
+
+    def exponent(self, x: Val) -> Val:
+        return bits.exponent(self, x)
+
+    def ldexp(self, x: Val, power: Val) -> Val:
+        return bits.ldexp(self, x, power)
+
+    def gcd(self, x: Val, y: Val) -> Val:
+        return bits.gcd(self, x, y)
+
+    def lcm(self, x: Val, y: Val) -> Val:
+        return bits.lcm(self, x, y)
+
+    def bit_count(self, x: Val) -> Val:
+        return bits.bit_count(self, x)
 
     def pow(self, x: Val, y: Val) -> Val:
         if x.dtype.kind == "f":
