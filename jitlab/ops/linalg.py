@@ -225,7 +225,7 @@ def tensorinv(a: Any, ind: Any = 2) -> Node:
     if not ind > 0:
         raise ValueError("Invalid ind argument.")
     count = product(x.shape[ind:])
-    if int(count) == 0 or int(x.type.size) % int(count):
+    if not x.ndim or int(count) == 0 or int(x.type.size) % int(count):
         numpys_error(np.linalg.tensorinv, x.type, ind=ind)
     return reshape(inv(reshape(x, (count, x.type.size // count))), (*x.shape[ind:], *x.shape[:ind]))
 
