@@ -55,12 +55,11 @@ class Advisor:
         options, name = self.options, node.op.name
         code = reason.code
         marked = {**self.study.attrs(node), "_XlaCompile": True}
-        if scope is not None:
-            marked["_XlaScope"] = scope
         if code is Stays.DISALLOWED:
             yield Flip(Change.ALLOW, "its jit_scope had compile_ops=True", (node.name,)), _attrs(node, marked), options
         elif code in (Stays.JIT_OFF, Stays.LEVEL):
             text = f"it were made inside {scope or 'a jit_scope'}"
+            marked |= {} if scope is None else {"_XlaScope": scope}
             yield Flip(Change.MARK, text, (node.name,), scope), _attrs(node, marked), options
         elif code is Stays.SIZE and reason.evidence[0]:
             size = reason.evidence[0]
