@@ -44,6 +44,7 @@ from jitlab.ops.table import (
 from jitlab.ops.views import Reshape, View, broadcast_to, reshape
 
 from .blocks import Block, Effects, enter
+from .explanations import explained
 from .facts import (
     KEEPS_ZERO_D,
     TYPE_FUNCTIONS,
@@ -332,8 +333,9 @@ class Arrays(Loops):
             return
         ufunc = operator_function(name)
         empty = [np.empty((0,) * min(x.ndim, 1), x.dtype) if isinstance(x, Tensor) else x for x in (target, other)]
-        ufunc(*empty, out=np.empty(0, target.dtype))  # NumPy's own exception
-        raise TypeError(f"Cannot cast {ufunc.__name__!r} output from {result.dtype!r} to {target.dtype!r}")
+        with self.explaining(ufunc, (target, other)):
+            ufunc(*empty, out=np.empty(0, target.dtype))  # NumPy's own exception
+            raise TypeError(f"Cannot cast {ufunc.__name__!r} output from {result.dtype!r} to {target.dtype!r}")
 
     # ---- functions and methods
     def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -370,7 +372,8 @@ class Arrays(Loops):
                 return view
         rule = function_rule(function)
         if rule is None:
-            return self._host(function, args, kwargs)
+            with self.explaining(function, args):
+                return self._host(function, args, kwargs)
         result = self._apply(rule, function, args, kwargs)
         return self._as_python(result, args) if function in PYTHON_FUNCTIONS else result
 
@@ -394,7 +397,7 @@ class Arrays(Loops):
                 return self._host(function, (x, *args), kwargs, refusal)
             if steps is None:
                 return None
-            if steps and isinstance(steps[0], list):  # several views: split and the like
+            if function is np.unstack or (steps and isinstance(steps[0], list)):  # several views: split and the like
                 several = [self._along(x, way, function) for way in steps]
                 return tuple(several) if function is np.unstack else several
             return self._along(x, steps, function)
@@ -564,12 +567,12 @@ class Arrays(Loops):
         if moving is not None:
             return moving
         index = self._index_value(index)
-        if x.is_scalar and not (index == () if isinstance(index, tuple) else index is Ellipsis):
-            raise IndexError("invalid index to scalar variable.")
         selection = select(self, x, index)
         if selection is not None:
             return selection
-        with self.explaining("a subscript", (x,)):
+        with self.explaining("a subscript", (x, index)):
+            if x.is_scalar and not (index == () if isinstance(index, tuple) else index is Ellipsis):
+                raise IndexError("invalid index to scalar variable.")
             if is_basic(index):
                 view = basic_index(x.type, index)
                 if not view.shape and not _has_ellipsis(index):
@@ -621,9 +624,9 @@ class Arrays(Loops):
         if isinstance(value, Tensor):
             if value._cell is x._cell and value._path == x._path:
                 return
-            if not np.can_cast(value.dtype, x.dtype, casting):  # type: ignore[arg-type]
-                raise TypeError(f"Cannot cast array data from {value.dtype!r} to {x.dtype!r} according to the rule '{casting}'")
         with self.explaining("an assignment", (x, value)):
+            if isinstance(value, Tensor) and not np.can_cast(value.dtype, x.dtype, casting):  # type: ignore[arg-type]
+                raise TypeError(f"Cannot cast array data from {value.dtype!r} to {x.dtype!r} according to the rule '{casting}'")
             node = as_node(self._assigned(value, x.dtype), x.dtype)
             x._cell.write(x._path, _broadcast_value(node, x.type.shape))
 
@@ -720,27 +723,17 @@ class Arrays(Loops):
     # ---- errors
     @contextmanager
     def explaining(self, function: Any, operands: Sequence[Any]) -> Iterator[None]:
-        """A ValueError about shapes says what, where, why and what to try."""
+        """An error of NumPy's says what, where and why; its type stays."""
         try:
             yield
-        except ValueError as error:
-            if type(error) is ValueError and _is_about_shapes(str(error)):
-                raise self.shape_error(error, function, operands) from None
-            raise
+        except Exception as error:
+            new = explained(error, function, operands)
+            if new is None:
+                raise
+            raise new from None
 
-    def shape_error(self, error: ValueError, function: Any, operands: Sequence[Any]) -> errors.ShapeError:
-        name = function if isinstance(function, str) else f"np.{getattr(function, '__name__', 'function')}"
-        types = " and ".join(x.type.describe() for x in operands if isinstance(x, Tensor))
-        return errors.ShapeError(
-            str(error), where=describe(here()), why=f"{name} of {types}" if types else name,
-            hint="look at the shapes of these arrays: x.shape prints while the function is recorded",
-        )  # fmt: skip
-
-
-
-
-
-
+    def shape_error(self, error: ValueError, function: Any, operands: Sequence[Any]) -> Exception:
+        return explained(error, function, operands) or error
 
 
 def _same_items(before: Any, after: Any) -> bool:
@@ -778,10 +771,6 @@ def _broadcast_value(node: Node, shape: tuple[int, ...]) -> Node:
     except ValueError:
         before, after = (str(plain(s)).replace(" ", "") for s in (given, shape))
         raise ValueError(f"could not broadcast input array from shape {before} into shape {after}") from None
-
-
-def _is_about_shapes(message: str) -> bool:
-    return any(word in message for word in ("broadcast", "shape", "dimension", "matmul", "size", "axes don't match"))
 
 
 def _identifier(path: str) -> str:

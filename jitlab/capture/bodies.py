@@ -19,6 +19,7 @@ from jitlab import events
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import interpret, is_operation
 
+from . import explanations
 from .bodycode import (
     BREAK,
     RESULT,
@@ -184,6 +185,9 @@ class Run:
         started = time.perf_counter_ns()
         try:
             result = self.call(statement.plain())
+        except Exception as error:
+            explanations.add_note(error)
+            raise
         finally:
             self.telling.ran(statement, reason, started)
         if isinstance(result, tuple):
@@ -261,6 +265,7 @@ class Run:
                     capture.refused = None
                     reason = reason_of(error)
                     break
+                explanations.forget()
                 length += 1
                 if result is not None:
                     jump = RETURN if isinstance(result, tuple) else result

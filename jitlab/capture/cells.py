@@ -23,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.errors import CaptureError, InvalidArgumentError, JitlabError
+from jitlab.errors import CaptureError, InvalidArgumentError, JitlabError, ShapeError
 from jitlab.ir import Source, interpret, is_operation
 from jitlab.ops import control
 
+from . import explanations
 from .changes import Change, changes, distance
 from .draws import random_state, set_random_state
 from .flow import HOOK
@@ -359,6 +360,9 @@ class _Run:
         started = time.perf_counter_ns()
         try:
             exec(statement.plain(), self.namespace)
+        except Exception as error:
+            explanations.add_note(error)
+            raise
         finally:
             self.tell(statement, code, text, started)
         self.look_at_errstate()
@@ -437,6 +441,7 @@ class _Run:
                     if reason[0] in _TAKEN_APART and self.take_apart(segment, at + length, capture.assigned):
                         continue
                     break
+                explanations.forget()
                 length += 1
                 if statement.group is not None and statement.step is None:
                     for name in statement.group.names:
@@ -512,6 +517,8 @@ def is_user_class(kind: type) -> bool:
 def _reason(error: Exception) -> tuple[str, str]:
     if isinstance(error, EndPiece):
         return error.code, error.text
+    if isinstance(error, ShapeError):
+        return "error", f"ValueError: {error.what}"
     if isinstance(error, JitlabError):
         return "value", error.what
     return "error", f"{type(error).__name__}: {error}"

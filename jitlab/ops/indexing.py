@@ -312,7 +312,7 @@ class _Advanced:
             if any(part is a for a in arrays):
                 axes.append(view_axis)
                 basic.append(slice(None))
-                _check_known(part, x.shape[axis], axis)
+                check_known(part, x.shape[axis], axis)
             else:
                 basic.append(part)
             axis += part is not None
@@ -420,7 +420,7 @@ def _type_of(i: Any) -> ArrayType:
     return i.type if isinstance(i, Node) else ArrayType(i.shape, i.dtype)
 
 
-def _check_known(p: Any, n: int, axis: int) -> None:
+def check_known(p: Any, n: int, axis: int) -> None:
     """IndexError now when the positions are written in the program and one is out of range."""
     if isinstance(p, Node) or any(isinstance(v, Node) for v in _leaves(p)):
         return

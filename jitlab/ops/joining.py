@@ -47,9 +47,8 @@ class Concatenate(Operation):
         for position, other in enumerate(types):
             if other.ndim != first.ndim:
                 raise ValueError(
-                    "all the input array dimensions except for the concatenation axis must match exactly, but along "
-                    f"dimension 0, the array at index 0 has {first.ndim} dimension(s) and the array at index {position} "
-                    f"has {other.ndim} dimension(s)"
+                    f"all the input arrays must have same number of dimensions, but the array at index 0 has {first.ndim} "
+                    f"dimension(s) and the array at index {position} has {other.ndim} dimension(s)"
                 )
             for axis, (m, n) in enumerate(zip(first.shape, other.shape, strict=True)):
                 if axis != self.axis and not same_extent(m, n):

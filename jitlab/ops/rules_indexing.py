@@ -17,7 +17,7 @@ from .base import Operation, Unsupported, broadcast_shapes
 from .build import apply, as_node, cast, constant, dtype_of, elementwise, result_dtype
 from .checks import checked
 from .comparison import GreaterEqual, Less, LogicalAnd
-from .indexing import Gather, ScatterUpdate, Take, read_index, write_index
+from .indexing import Gather, ScatterUpdate, Take, check_known, read_index, write_index
 from .registry import rule, update
 from .rules_creation import filled_with, numbers_along
 from .rules_elementwise import choose as where
@@ -38,6 +38,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     places = _positions(indices)
     if int(x.shape[axis]) == 0 and int(places.type.size):
         raise IndexError("cannot do a non-empty take from an empty axes.")
+    if mode == "raise" and not isinstance(indices, Node):
+        check_known(indices, x.shape[axis], axis)
     return apply(Take(axis), x, _inside(places, x.shape[axis], mode))
 
 

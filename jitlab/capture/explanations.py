@@ -1,0 +1,99 @@
+"""Errors in calls of NumPy say what was called, on which arrays, and where; their types are NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from jitlab.errors import JitlabError, ShapeError
+
+from .positions import describe, here
+from .tensor import Tensor
+
+_EXPLAINED = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError)
+_PUBLIC = frozenset({"builtins", "numpy.exceptions", "numpy.linalg"})
+_MOST = 6  # arrays that a message names
+
+#: What was last explained: the type of an error, and the lines that say more than NumPy does.
+_last: ContextVar[tuple[type[BaseException], str] | None] = ContextVar("jitlab_explanation", default=None)
+
+
+def explained(error: Exception, function: Any, operands: Sequence[Any]) -> Exception | None:
+    """The error with operation, shapes and line in its message; None for what is not NumPy's, or says so already."""
+    if not isinstance(error, _EXPLAINED) or isinstance(error, (JitlabError, UnicodeError)) or hasattr(error, "_jitlab_said"):
+        return None
+    name = function if isinstance(function, str) else _name(function)
+    shapes = _shapes(operands)
+    why = f"{name} of {shapes}" if shapes else name
+    source = here()
+    if type(error) is ValueError and _is_about_shapes(str(error)):
+        new: Exception = ShapeError(
+            str(error), where=describe(source), why=why,
+            hint="look at the shapes of these arrays: x.shape prints while the function is recorded",
+        )  # fmt: skip
+    else:
+        new = _made_again(error, "\n".join([str(error).rstrip(), f"  where: {describe(source)}", f"  why: {why}"]))
+    new._jitlab_said = True  # type: ignore[attr-defined]
+    _last.set((type(error), f"  why: {why}\n  where: {describe(source)}"))
+    return new
+
+
+def forget() -> None:
+    """What comes next has nothing to do with what was explained before."""
+    _last.set(None)
+
+
+def add_note(error: BaseException) -> None:
+    """The same for an error that NumPy itself raises when a statement that could not be captured runs as Python."""
+    last = _last.get()
+    _last.set(None)
+    if last is None or isinstance(error, JitlabError):
+        return
+    if any(isinstance(error, kind) and issubclass(last[0], kind) for kind in _EXPLAINED):
+        error.add_note(last[1])
+
+
+def _name(function: Any) -> str:
+    """`np.sum`, `np.add.reduce`, `np.linalg.inv`, `ndarray.astype`."""
+    name = getattr(function, "__name__", "function")
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ufunc):
+        return f"np.{owner.__name__}.{name}"
+    if getattr(function, "__objclass__", None) is np.ndarray:
+        return f"ndarray.{name}"
+    module = getattr(function, "__module__", None) or "numpy"
+    return name if module == "builtins" else f"{module.replace('numpy', 'np', 1)}.{name}"
+
+
+def _shapes(operands: Sequence[Any]) -> str:
+    types = [x.type.describe() for x in _tensors(operands)]
+    more = [f"{len(types) - _MOST} more"] if len(types) > _MOST else []
+    return " and ".join([*types[:_MOST], *more])
+
+
+def _tensors(x: Any) -> Iterator[Tensor]:
+    if isinstance(x, Tensor):
+        yield x
+    elif isinstance(x, (list, tuple)):
+        for part in x:
+            yield from _tensors(part)
+
+
+def _is_about_shapes(message: str) -> bool:
+    return any(word in message for word in ("broadcast", "shape", "dimension", "matmul", "size", "axes don't match"))
+
+
+def _made_again(error: Exception, text: str) -> Exception:
+    """An exception of the nearest public type that is made of a text."""
+    for kind in type(error).__mro__:
+        if kind.__module__ in _PUBLIC:
+            new: Exception = kind(text)
+            if str(new) == text:
+                return new
+    return error
+
+
+__all__ = ["add_note", "explained", "forget"]
