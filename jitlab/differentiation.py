@@ -61,6 +61,7 @@ class Gradient:
             if not -len(args) <= n < len(args):
                 raise TypeError(f"argnums names argument {n}, the call has {len(args)} positional arguments")
             own[n] = _map(capture, args[n], xs)
+        since = len(capture.graph.nodes)  # what the function finds computed already is constant to it
         value = HOOKS.call(self.function, *own, **kwargs)
         y = value[0] if isinstance(value, tuple) and value and isinstance(value[0], Tensor) and value[0].ndim == 0 else value
         if not isinstance(y, Tensor) or y.ndim != 0 or y.dtype.kind != "f":
@@ -79,7 +80,7 @@ class Gradient:
                     why="only float and complex arguments have one",
                     hint="leave the argument out of argnums, or pass it as float64",
                 )
-        nodes = append_gradients(capture.graph, [y.node()], [x.node() for x in xs], unconnected="zero")
+        nodes = append_gradients(capture.graph, [y.node()], [x.node() for x in xs], unconnected="zero", since=since)
         found = iter([_fresh(capture, node, x.is_scalar) for x, node in zip(xs, nodes, strict=True)])
         parts = tuple(_fill(args[n], found) for n in numbers)
         result = parts if isinstance(self.argnums, tuple) else parts[0]
@@ -115,6 +116,27 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") ->
     weights = None if grad_ys is None else list(grad_ys) if isinstance(grad_ys, (list, tuple)) else [grad_ys]
     with capture.gradient_scope(name) as scope:
         return capture.perform(_gradients, ys, [capture.differentiable(x) for x in xs], weights, scope)  # type: ignore[no-any-return]
+
+
+def tape_gradients(target: Any, sources: list[Any], weights: Any = None) -> list[Any]:
+    """The same, as GradientTape asks: the scopes of what is differentiated count for nothing (semantics §1.9)."""
+    ys = list(target) if isinstance(target, (list, tuple)) else [target]
+    capture: Any = current_capture() or next(x.capture for x in ys if isinstance(x, Tensor))
+    weights = None if weights is None else list(weights) if isinstance(weights, (list, tuple)) else [weights]
+    xs = [capture.differentiable(x) for x in sources]
+    return capture.perform(_without_scopes, ys, xs, weights, "gradient_tape")  # type: ignore[no-any-return]
+
+
+_SEPARATE = "_XlaSeparateCompiledGradients"
+
+
+def _without_scopes(capture: Capture, *args: Any) -> list[Any]:
+    hidden = {node: node.attrs.pop(_SEPARATE) for node in capture.graph.nodes if _SEPARATE in node.attrs}
+    try:
+        return _gradients(capture, *args)
+    finally:
+        for node, value in hidden.items():
+            node.attrs[_SEPARATE] = value
 
 
 def _gradients(capture: Capture, ys: list[Any], xs: list[Any], weights: list[Any] | None, name: str) -> list[Any]:

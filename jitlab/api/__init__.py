@@ -7,11 +7,10 @@ from .eagerly import functions_run_eagerly, run_functions_eagerly
 from .flow import cond, while_loop
 from .jit import Jit, jit
 from .printing import print_
-from .stages import ClusteringOptions, Options, compile_trace
+from .stages import Options, compile_trace
 from .tracing import Function
 
 __all__ = [
-    "ClusteringOptions",
     "ConcreteFunction",
     "Function",
     "Jit",

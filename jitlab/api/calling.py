@@ -70,7 +70,7 @@ class _Call:
     def __init__(self, func: Callable[..., Any], name: str, dtypes: Sequence[np.dtype[Any]]) -> None:
         self.func, self.dtypes = func, tuple(dtypes)
         self.__name__ = "py_func"
-        self.label = name
+        self.python_name = name
         self._first: list[Any] = []
         self._lock = threading.Lock()
 

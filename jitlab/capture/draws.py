@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 REASON = "random numbers are drawn by NumPy"
 
+#: What the contract calls such an operation (semantics §1.5).
+LABELS = {
+    "uniform": "RandomUniform", "random": "RandomUniform", "random_sample": "RandomUniform", "normal": "RandomStandardNormal",
+    "standard_normal": "RandomStandardNormal", "integers": "RandomUniformInt", "randint": "RandomUniformInt",
+    "shuffle": "RandomShuffle", "permutation": "RandomShuffle",
+}  # fmt: skip
+
 
 def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a generator. Capture itself draws from a copy, to learn the result's type."""
@@ -69,6 +76,7 @@ class _Drawing:
     def __init__(self, generator: Any, name: str) -> None:
         self.generator = generator
         self.__name__ = name
+        self.label = LABELS.get(name, "")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = getattr(self.generator, self.__name__)(*args, **kwargs)

@@ -73,7 +73,8 @@ def add_host_call(
         if not isinstance(item, (np.ndarray, np.generic)) or item.dtype not in TRACED_DTYPES:
             raise no_array(name, item)
     types = tuple(ArrayType(item.shape, item.dtype) for item in results)
-    node = apply(HostCall(_Exact(function, types), args, kwargs, types, code, reason, effects=effects), *nodes)
+    label = getattr(function, "label", "")
+    node = apply(HostCall(_Exact(function, types), args, kwargs, types, code, reason, label, effects), *nodes)
     capture.values[node] = tuple(results) if len(results) != 1 else results[0]
     parts = [node] if len(results) == 1 else [apply(Item(i, t), node) for i, t in enumerate(types)]
     tensors = []

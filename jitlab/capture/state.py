@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.ir import positions, proving
+from jitlab.ir import Moving, Node, positions, proving
 from jitlab.ir.bounds import State
 from jitlab.ops.build import constant
 
@@ -197,6 +197,22 @@ class Capture(Arrays):
     def constant_tensor(self, array: np.ndarray[Any, Any]) -> Tensor:
         """An array of the program as a value of the graph."""
         return Tensor(Cell(self, constant(array)), is_scalar=not array.ndim)
+
+    def known(self, x: Tensor) -> Any:
+        """The value of a tensor that is made of sizes and constants alone, None for others. A recording holds for its sizes."""
+        found: dict[Node, Any] = {}
+
+        def value(node: Node) -> Any:
+            if node not in found:
+                if node.op.is_parameter or node.op.has_effects or hasattr(node.op, "graphs") or hasattr(node.op, "symbol"):
+                    return None
+                if any(isinstance(n, Moving) for n in (*node.shape, getattr(node.op, "extent", 0))):
+                    return None
+                inputs = [value(source) for source in node.inputs]
+                found[node] = None if any(item is None for item in inputs) else node.op.numpy(*inputs)
+            return found[node]
+
+        return value(x.node())
 
     def guessed_results(self, dtypes: Sequence[np.dtype[Any]]) -> list[Any] | None:
         """Arrays that stand for the results of a Python function, where it is not called while it is recorded."""

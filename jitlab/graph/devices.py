@@ -112,6 +112,7 @@ def placed(graph: Graph) -> Graph:
         if known is None:
             target = device or f"{HOST}/device:CPU:0"
             copy = Node(CopyToDevice(target), [own], own.type, name=f"{node.name}/copy", sources=node.sources)
+            copy.attrs["_XlaCompile"] = True  # what keeps it out of clusters is that it is a copy
             known = copies[own, device] = new.append(copy)
         return known
 
@@ -120,7 +121,8 @@ def placed(graph: Graph) -> Graph:
         inputs = [made[source] if node.op.name == "Item" else moved(source, device) for source in node.inputs]
         copy = Node(node.op, inputs, node.type, name=node.name, sources=node.sources, attrs=node.attrs)
         if device:
-            copy.attrs |= {"_XlaCompile": True, "_XlaScope": f"{device}/{node.name}", "_XlaSeparateCompiledGradients": False}
+            scope = f"{device.rpartition(':')[0].rpartition(':')[2]}/{node.name}"  # its own: nothing joins it
+            copy.attrs |= {"_XlaCompile": True, "_XlaScope": scope, "_XlaSeparateCompiledGradients": False}
         made[node] = new.append(copy)
     new.outputs = [moved(node, "") for node in graph.outputs]
     return new

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from jitlab.api import ClusteringOptions
+from jitlab.cluster import ClusteringOptions
 from jitlab.flags import read_flags
 
 

@@ -246,8 +246,16 @@ class GraphCapture(Capture):
     def last_operation(self) -> Any:
         return OperationView(self.root, self.root.order[-1]) if self.graph is self.root else None
 
+    def known(self, x: Tensor) -> Any:
+        """Sizes are samples here, so what becomes of them is of a form that only a run knows."""
+        value = super().known(x)
+        if value is not None and not isinstance(x.node().op, Constant):
+            self.guesses = True
+        return value
+
     def index(self, x: Tensor) -> int:
-        return int(self.real(x, "a use as an index or a count"))
+        value = self.known(x) if x.dtype.kind in "iu" else None
+        return super().index(x) if value is None else int(value)
 
     def real(self, x: Tensor, what: str) -> Any:
         node = x._cell.node

@@ -45,7 +45,7 @@ class RunCapture(Capture):
         super().__init__(name)
         self.graph = self.root = RunGraph(name)
         self.array_of = array_of
-        self.known: dict[int, Any] = {}  # by the id of a graph's tensor: what it is here
+        self.here: dict[int, Any] = {}  # by the id of a graph's tensor: what it is here
 
     def handle_tensor(self, variable: Any) -> Any:
         array = self.array_of(variable)
@@ -63,17 +63,21 @@ class RunCapture(Capture):
         self.handle_tensor(variable)[...] = value
         return self.read_variable(variable)
 
+    def index(self, x: Tensor) -> int:
+        value = self.known(x) if x.dtype.kind in "iu" else None
+        return super().index(x) if value is None else int(value)
+
     # ---- a graph's tensors that a function's body finds by name
     def load_name(self, value: Any, name: str) -> Any:
-        return super().load_name(self.known.get(id(value), value) if isinstance(value, GraphTensor) else value, name)
+        return super().load_name(self.here.get(id(value), value) if isinstance(value, GraphTensor) else value, name)
 
     # ---- steps
     def take(self, steps: Iterable[Step]) -> None:
         for step in steps:
-            if all(id(tensor) in self.known for tensor in step.tensors) and step.tensors:
+            if all(id(tensor) in self.here for tensor in step.tensors) and step.tensors:
                 continue  # fed
             for tensor, mine in zip(step.tensors, self._tensors(self._taken(step)), strict=True):
-                self.known.setdefault(id(tensor), mine)  # one of several may be fed
+                self.here.setdefault(id(tensor), mine)  # one of several may be fed
 
     def _taken(self, step: Step) -> Any:
         graph: RunGraph = self.root  # type: ignore[assignment]
@@ -99,17 +103,17 @@ class RunCapture(Capture):
 
     def _body(self, steps: Steps, *args: Any) -> Any:
         """A function of the user's: what it did is done again."""
-        before = dict(self.known)
+        before = dict(self.here)
         for x, own in zip(steps.parameters, args, strict=True):
             self._bind(x, own)
         self.take(steps.steps)
         result = self.own(steps.result)
-        self.known = before
+        self.here = before
         return result
 
     def _bind(self, x: Any, own: Any) -> None:
         if isinstance(x, Tensor):
-            self.known[id(x)] = own
+            self.here[id(x)] = own
         elif isinstance(x, (list, tuple)):
             for item, other in zip(x, own, strict=True):
                 self._bind(item, other)
@@ -120,7 +124,7 @@ class RunCapture(Capture):
     def own(self, x: Any) -> Any:
         """An argument with what stands here for the graph's tensors."""
         if isinstance(x, Tensor):
-            return self.known.get(id(x), x)
+            return self.here.get(id(x), x)
         if isinstance(x, (list, tuple)):
             items = [self.own(item) for item in x]
             return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
@@ -150,7 +154,7 @@ def needed(capture: GraphCapture, wanted: Sequence[Any], fed: Iterable[GraphTens
         seen.add(node)
         step = capture.step_of[node]
         if by_name is None and any("^" in made.attrs for made in step.nodes):
-            by_name = {node.name: node for node in capture.root.order}  # type: ignore[attr-defined]
+            by_name = {node.name: node for node in capture.root.order}
         for made in step.nodes:
             nodes.extend(source for source in made.inputs if capture.step_of.get(source) is not step)
             nodes.extend((by_name or {})[name] for name in made.attrs.get("^", ()))
@@ -197,9 +201,9 @@ def record(
             for tensor, array in feeds.items():
                 mine = capture.add_input(array, tensor.op.name)
                 mine._cell.input.node.sources = tensor._cell.node.sources  # type: ignore[union-attr]
-                capture.known[id(tensor)] = Tensor(mine._cell, is_scalar=not array.ndim)
+                capture.here[id(tensor)] = Tensor(mine._cell, is_scalar=not array.ndim)
             capture.take(steps)
-            found = [capture.known[id(tensor)] for tensor in results]
+            found = [capture.here[id(tensor)] for tensor in results]
             own = [Tensor(Cell(capture, x.node()), is_scalar=not x.type.shape) for x in found]
             trace = finish(capture, own, number)
         finally:

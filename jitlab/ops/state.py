@@ -41,6 +41,20 @@ class Identity(Elementwise):
 
 
 @dataclass(frozen=True)
+class StopGradient(Identity):
+    """The value itself, through which no gradient flows."""
+
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [None]
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), np.arange(3)
+
+
+@dataclass(frozen=True)
 class ReadVariable(Identity):
     """The value that a variable has when it is read (semantics §2.5: reads happen at the start of a cluster)."""
 
