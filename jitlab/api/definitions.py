@@ -13,6 +13,8 @@ from jitlab.capture import find_definition
 from jitlab.capture.positions import cell_names, display_name, user_frame
 from jitlab.ir import Source
 
+from .frequency import wrapped_by
+
 
 @dataclass(frozen=True)
 class Site:
@@ -38,7 +40,8 @@ class Definition:
         plain: Any = function
         while not isinstance(plain, (FunctionType, MethodType)) and hasattr(plain, "__wrapped__"):
             plain = plain.__wrapped__
-        plain = getattr(plain, "__func__", plain)
+        if isinstance(plain, MethodType):
+            plain = wrapped_by(plain) or plain.__func__
         self.name = name
         self.code: CodeType | None = getattr(plain, "__code__", None)
         self.place: Any = None

@@ -41,7 +41,7 @@ class Frequency:
         self.warnings += 1
         _logger.warning(
             "%d out of the last %d calls to %r triggered tf.function retracing. %s print(f.ledger) lists all of them.",
-            len(self.tracings), self.calls, function, why(),
+            len(self.tracings), self.calls, (hasattr(function, "__func__") and wrapped_by(function)) or function, why(),
         )  # fmt: skip
 
 
@@ -66,13 +66,18 @@ def code_of(function: Any) -> CodeType | None:
         elif "__wrapped__" in getattr(function, "__dict__", ()):
             function = function.__wrapped__
         elif hasattr(function, "__func__"):
-            function = function.__func__
+            function = wrapped_by(function) or function.__func__
         else:
             break
     code = getattr(function, "__code__", None)
     if code is None:
         code = getattr(vars(type(function)).get("__call__"), "__code__", None)
     return code if isinstance(code, CodeType) else None
+
+
+def wrapped_by(method: Any) -> Any:
+    """What the object of a method wraps (`jl.grad(f)` wraps f), None if it wraps nothing."""
+    return getattr(method.__self__, "__dict__", {}).get("__wrapped__")
 
 
 _by_code: dict[int, tuple[weakref.ref[CodeType], Frequency]] = {}

@@ -104,3 +104,20 @@ def test_calls_are_told_only_when_somebody_listens():
         f(np.ones(2))
     (called,) = heard
     assert isinstance(called, events.FunctionCalled) and called.trace == 1 and called.duration_ns > 0
+
+
+def test_gradients_of_different_functions_are_counted_apart_and_named_as_what_they_derive(caplog):
+    def made(n):
+        return eval(f"lambda x: (x ** {n}).sum()")
+
+    for n in range(2, 9):
+        jl.grad(made(n))(np.ones(3))
+    assert not [record for record in caplog.records if "retracing" in record.getMessage()]
+
+    def cube(x):
+        return (x**3).sum()
+
+    for _ in range(7):
+        jl.grad(cube)(np.ones(3))  # made anew each time: that is worth a word
+    messages = [record.getMessage() for record in caplog.records if "retracing" in record.getMessage()]
+    assert messages and all("cube" in message and "Gradient" not in message for message in messages)
