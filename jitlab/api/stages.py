@@ -13,6 +13,7 @@ from jitlab.flags import read_flags
 from jitlab.ir import Graph
 from jitlab.passes import order_operations, run_passes
 from jitlab.runtime import Executable
+from jitlab.runtime.clustering_dumps import dump_clustering
 from jitlab.runtime.dumps import dump_cluster
 
 
@@ -49,6 +50,7 @@ def compile_trace(
         graph = prepared(graph)
     wanted = options.clustering or ClusteringOptions.for_functions(read_flags())
     clustering = cluster(graph, wanted, jit_compile=options.jit_compile, function=trace.name)
+    dump_clustering(clustering, trace.name)
     for made in clustering.clusters:
         dump_cluster(
             made,
@@ -69,3 +71,6 @@ def compile_trace(
 def _all_or_nothing(executable: Executable) -> Callable[[Sequence[Any]], list[Any]]:
     """Arguments are changed in place where nothing can fail, else when everything has been computed."""
     return lambda inputs: executable.run(inputs) if executable.may_fail(inputs) else executable.run_in_place(inputs)
+
+
+__all__ = ["ClusteringOptions", "Options", "compile_trace"]

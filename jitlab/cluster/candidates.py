@@ -61,12 +61,17 @@ class Study:
 
     def __init__(self, graph: Graph, options: ClusteringOptions, jit_compile: bool | None, trial: Trial = AS_IT_IS) -> None:
         self.graph, self.options, self.jit_compile, self.trial = graph, options, jit_compile, trial
-        self.operations = [node for node in graph.nodes if self.is_operation(node)]
         self.copy: Node | None = None
         if trial.copied is not None:
             producer, _ = trial.copied
             self.copy = Node(producer.op, producer.inputs, producer.type, name=producer.name, attrs=producer.attrs)
-            self.operations.insert(self.operations.index(producer), self.copy)
+
+    @cached_property
+    def operations(self) -> list[Node]:
+        operations = [node for node in self.graph.nodes if self.is_operation(node)]
+        if self.copy is not None and self.trial.copied is not None:
+            operations.insert(operations.index(self.trial.copied[0]), self.copy)
+        return operations
 
     def is_operation(self, node: Node) -> bool:
         return not is_constant(node) or (self.options.constants_count and isinstance(node.op, Constant))
@@ -192,6 +197,8 @@ def is_one_of_several(node: Node) -> bool:
 
 def device_of(text: str) -> tuple[str, int]:
     """ "/job:localhost/device:GPU:1", "/gpu:1" -> ("GPU", 1). Where nothing is said, the CPU."""
+    if not text:
+        return "CPU", 0
     found = re.search(r"(?:/device:|/)([A-Za-z_]+):(\d+|\*)$", text)
     if not found:
         return "CPU", 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Proposal = tuple[Flip, Trial, ClusteringOptions]
 
 #: Operations that all trials of one graph may look at together.
-MOST_WORK = 50_000
+MOST_WORK = 3_000
 
 
 class Advisor:
@@ -31,6 +31,7 @@ class Advisor:
         self.options = partition.options
         self._known: dict[Any, Flip | None] = {}
         self._work = 0
+        self._outcomes: dict[Any, dict[Node, int]] = {}
         self._scopes_count = self.study.marked_only is not None
 
     def __call__(self, what: Node | Edge) -> Flip | None:
@@ -204,10 +205,22 @@ class Advisor:
     # ---- trying
 
     def _holds(self, trial: Trial, options: ClusteringOptions, wanted: Callable[[Mapping[Node, int]], bool]) -> bool:
-        count = len(self.partition.operations)
-        if self._work + count > MOST_WORK:
-            return False
-        self._work += count
+        outcome = self._outcome(trial, options)
+        return outcome is not None and wanted(outcome)
+
+    def _outcome(self, trial: Trial, options: ClusteringOptions) -> dict[Node, int] | None:
+        """The cluster (a number) of each operation that would be in one; None when too much has been tried."""
+        attrs = frozenset((node, *sorted(attrs.items())) for node, attrs in trial.attrs.items())
+        key = options, attrs, trial.compiled, trial.no_variable, trial.copied
+        if key not in self._outcomes:
+            count = len(self.partition.operations)
+            if self._work + count > MOST_WORK:
+                return None
+            self._work += count
+            self._outcomes[key] = self._tried(trial, options)
+        return self._outcomes[key]
+
+    def _tried(self, trial: Trial, options: ClusteringOptions) -> dict[Node, int]:
         study = Study(self.study.graph, options, self.study.jit_compile, trial)
         partition = Partition(study, study.stays())
         partition.contract()
@@ -217,7 +230,7 @@ class Advisor:
                 found.update(dict.fromkeys(group, number))
         if study.copy is not None and study.copy in found:
             found[_copy] = found[study.copy]
-        return wanted(found)
+        return found
 
 
 #: Stands for the second copy of an operation in what a trial found.

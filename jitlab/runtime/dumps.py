@@ -34,7 +34,7 @@ def dump_cluster(cluster: Cluster, stages: Sequence[tuple[str, str | Sequence[No
         title = f"computation {name} [{pipeline}: {stage}]"
         with _lock:
             path = folder / f"hlo_graph_{next(_numbers)}.dot"
-        _write(path, _dot(title, content))
+        write_dump(path, _dot(title, content))
         print(f"{title}: {path}", flush=True)
         if events.active():
             events.send(events.DumpWritten(cell=events.current_cell(), path=str(path)))
@@ -66,7 +66,7 @@ def _dot(title: str, content: str | Sequence[Node]) -> str:
     return text_dot(title, content, MARKER)
 
 
-def _write(path: Path, text: str) -> None:
+def write_dump(path: Path, text: str) -> None:
     """Make the file new: nothing that jitlab did not write is overwritten or followed."""
     _remove_own(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
