@@ -1,13 +1,14 @@
 """Arithmetic on elements: sums, products, quotients, powers, extremes, and the parts of complex numbers.
 
 Cotangents of complex values follow ∂L/∂re + i·∂L/∂im, so a holomorphic f sends g to g·conj(f'(x)). Where a derivative can
-be infinite (a quotient, a root, a power, an exponential), a zero cotangent stays zero: the branch that `np.where` did not
-take never puts a NaN into a gradient.
+be infinite (a quotient, a root, a power, an exponential, and what is computed from those), a zero cotangent stays zero: the
+branch that `np.where` did not take never puts a NaN into a gradient (docs/gradients.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -45,8 +46,8 @@ class Unary(Elementwise):
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs
-        result = multiply(g, conj(self.derivative(x, out)))
-        return [unless_zero(g, result) if self.singular else result]
+        slope = conj(self.derivative(x, out))
+        return [unless_zero(g, multiply(g, slope)) if self.singular else along(g, slope, x)]
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Mul(Elementwise):
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         x, y = inputs
-        return [multiply(g, conj(y)), multiply(g, conj(x))]
+        return [along(g, conj(y), y), along(g, conj(x), x)]
 
     def body(self, e: Emitter, *xs: Any) -> Any:
         return e.mul(*xs)
@@ -695,8 +696,25 @@ def zero_like(x: Node) -> Node:
 
 
 def unless_zero(g: Node, value: Node) -> Node:
-    """`value`, but 0 where g is 0: an infinite slope that nothing flows through is no NaN."""
-    return select(equal(g, 0), zero_like(value), value)
+    """`value`, g times a slope, but 0 where it is NaN though g is 0: an infinite slope that nothing flows through is no NaN.
+
+    Where the slope is finite nothing is selected, so that the second derivative sees it although g is 0 there.
+    """
+    return select(both(equal(g, 0), is_nan(value)), zero_like(value), value)
+
+
+def along(g: Node, slope: Node, *from_values: Node) -> Node:
+    """g times a slope that is computed from these values: `unless_zero` where one of them may be infinite or NaN."""
+    result = multiply(g, slope)
+    return unless_zero(g, result) if any(may_be_infinite(x) for x in from_values) else result
+
+
+#: What may be infinite or NaN though no argument is, in the graph whose gradient is being taken; the pass says it.
+at_risk: ContextVar[Collection[Node]] = ContextVar("jitlab_at_risk", default=())
+
+
+def may_be_infinite(x: Node) -> bool:
+    return x in at_risk.get()
 
 
 def equal(x: Any, y: Any) -> Node:
@@ -721,6 +739,12 @@ def either(x: Node, y: Node) -> Node:
     from .comparison import LogicalOr
 
     return elementwise(LogicalOr(), x, y)
+
+
+def both(x: Node, y: Node) -> Node:
+    from .comparison import LogicalAnd
+
+    return elementwise(LogicalAnd(), x, y)
 
 
 def is_nan(x: Node) -> Node:

@@ -20,7 +20,7 @@ from jitlab.errors import NoGradientError
 from jitlab.ir import ArrayType, Bounds, Extent, Graph, Moving, Node, Poly, current_bounds, poly
 from jitlab.ir.bounds import sample
 from jitlab.ir.graph import is_definition
-from jitlab.ops.arithmetic import FloorDiv, Minimum, add
+from jitlab.ops.arithmetic import FloorDiv, Maximum, Minimum, add
 from jitlab.ops.build import apply, constant, elementwise
 from jitlab.ops.comparison import Less
 from jitlab.ops.control import Branch, Define, Loop
@@ -314,7 +314,7 @@ def _in_blocks(walk: Walk, node: Node, halves: _Halves, first: Sequence[Node]) -
     block = min(max(BLOCK_BYTES // max(each, 1), LEAST_BLOCK), MOST_BLOCK)
     if op.test is None:
         assert isinstance(op.count, Moving)
-        number = apply(Length(op.count))
+        number = elementwise(Maximum(), apply(Length(op.count)), constant(0, INT64))  # below 1 nothing runs
     else:
         symbol = op.symbol if walk.inside else bounds.unique("i")
         counting = _saving(replace(halves, stores=[]), op, symbol, 0, op.count, True, Moving.symbol(symbol, 2))

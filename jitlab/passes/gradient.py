@@ -7,7 +7,7 @@ the calling scope sets.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,13 +16,15 @@ import numpy as np
 from jitlab.errors import NoGradientError
 from jitlab.ir import Bounds, Graph, Node, Sources, current_bounds, plain, positions, proving
 from jitlab.ir.graph import is_definition, symbols_of
-from jitlab.ops.arithmetic import Real, add
+from jitlab.ops.arithmetic import Clip, Extreme, FloorMod, Fmod, Pow, Real, RealDiv, add, at_risk
+from jitlab.ops.base import Operation
 from jitlab.ops.build import apply, cast, constant
 from jitlab.ops.control import Branch, Loop
 from jitlab.ops.creation import Fill, fill, zeros
+from jitlab.ops.elementwise import Select
 from jitlab.ops.host import SEVERAL, Item
-from jitlab.ops.indexing import ScatterAdd
-from jitlab.ops.reductions import Sum
+from jitlab.ops.indexing import Gather, Scatter, ScatterAdd, Take
+from jitlab.ops.reductions import ExtremeOf, Sum
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update, View, broadcast_to, reshape
 
@@ -39,13 +41,15 @@ def gradients(
     name: str = "gradients",
     *,
     unconnected: str | None = None,
+    since: int = 0,
 ) -> list[Node | None]:
     """Append the derivatives of the sum of `ys` with respect to each of `xs`; `grad_ys` weigh the ys.
 
     None stands for an x that no y depends on, or that is no float or complex number; with `unconnected="zero"`, zeros do.
+    What was computed of the xs before node number `since` counts as constant.
     """
     with graph.building(), _with_bounds(graph):
-        reverse = _Reverse(graph, _unique_scope(graph, name), _dependents(graph.nodes, xs))
+        reverse = _Reverse(graph, _unique_scope(graph, name), _dependents(graph.nodes[since:], xs))
         first = []
         for y, grad_y in zip(ys, grad_ys or [None] * len(ys), strict=True):
             if y.dtype.kind in "fc":
@@ -65,15 +69,40 @@ class _Reverse:
     inside: bool = False  # the graph is a body of our own
     free: set[Node] = field(default_factory=set)  # of a body: values that its backward half has anyway
     cotangents: Cotangents = field(default_factory=dict)
+    masked: bool = False  # somewhere some elements do not matter: they have a cotangent of 0
+    risky: bool = False  # somewhere something may be infinite or NaN
 
     def run(self, first: Sequence[tuple[Node, Node]]) -> dict[Node, Node]:
         """The cotangent of each value that one reaches."""
-        cotangents = self.cotangents
         before = list(self.graph.nodes)
+        self.masked = self.masked or _contains(before, _passes_over)
+        self.risky = self.risky or _contains(before, _is_risky)
         for y, g in first:
-            cotangents.setdefault(y, []).append(g)
+            self.cotangents.setdefault(y, []).append(g)
         totals: dict[Node, Node] = {}
         of_results: dict[Node, Cotangents] = {}  # a call with several results -> the cotangents of its Items
+        risk = at_risk.set(self._at_risk(before))
+        try:
+            self._walk(before, of_results, totals)
+        finally:
+            at_risk.reset(risk)
+        return totals
+
+    def _at_risk(self, nodes: Sequence[Node]) -> set[Node]:
+        """The values that may be infinite or NaN though no argument is, where a cotangent may be 0 because they do not matter.
+
+        In a body they may come from outside.
+        """
+        if not self.masked or not self.risky:
+            return set()
+        found = set(self.graph.parameters) if self.inside else set()
+        for node in nodes:
+            if node.dtype.kind in "fcV" and (_contains([node], _is_risky) or not found.isdisjoint(node.inputs)):
+                found.add(node)
+        return found
+
+    def _walk(self, before: Sequence[Node], of_results: dict[Node, Cotangents], totals: dict[Node, Node]) -> None:
+        cotangents = self.cotangents
         for node in (*reversed(before), *self.graph.parameters):
             if node in of_results:
                 self.pull_back(node, _gathered(node, of_results.pop(node)))
@@ -83,7 +112,6 @@ class _Reverse:
                     of_results.setdefault(node.inputs[0], {})[node] = [totals[node]]
                 elif not node.op.is_parameter:
                     self.pull_back(node, totals[node])
-        return totals
 
     def pull_back(self, node: Node, g: Node | tuple[Node | None, ...]) -> None:
         """Give each input of a node its share of the node's cotangent (of those of its results, for a call with several)."""
@@ -129,9 +157,25 @@ class _Reverse:
         self, graph: Graph, ys: list[Node], xs: list[Node], weights: list[Node], seeds: dict[Node, Node], free: set[Node]
     ) -> list[Node | None]:
         """The pass over a body; what flows to some parameters is added to their `seeds`."""
-        reverse = _Reverse(graph, "", _dependents(graph.nodes, xs), True, free, {x: [seed] for x, seed in seeds.items()})
+        given = {x: [seed] for x, seed in seeds.items()}
+        reverse = _Reverse(graph, "", _dependents(graph.nodes, xs), True, free, given, self.masked, self.risky)
         totals = reverse.run(list(zip(ys, weights, strict=True)))
         return [totals.get(x) for x in xs]
+
+
+def _contains(nodes: Sequence[Node], wanted: Callable[[Operation], bool]) -> bool:
+    """Is there such an operation among the nodes, or in the bodies of their loops and branches?"""
+    return any(wanted(node.op) or any(_contains(x.nodes, wanted) for x in getattr(node.op, "graphs", ())) for node in nodes)
+
+
+def _passes_over(op: Operation) -> bool:
+    """Do some elements of its operands get no cotangent?"""
+    return isinstance(op, (Select, Extreme, ExtremeOf, Clip, View, Update, Take, Gather, Scatter))
+
+
+def _is_risky(op: Operation) -> bool:
+    """May it be infinite or NaN where its operands are finite?"""
+    return getattr(op, "singular", False) or isinstance(op, (RealDiv, Pow, FloorMod, Fmod))
 
 
 def _is_part(g: Node) -> bool:
