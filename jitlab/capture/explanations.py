@@ -87,13 +87,16 @@ def _is_about_shapes(message: str) -> bool:
 
 
 def _made_again(error: Exception, text: str) -> Exception:
-    """An exception of the nearest public type that is made of a text."""
-    for kind in type(error).__mro__:
-        if kind.__module__ in _PUBLIC:
-            new: Exception = kind(text)
-            if str(new) == text:
-                return new
-    return error
+    """An exception of the same type with another text."""
+    kind = type(error)
+    if kind.__module__ in _PUBLIC:
+        new: Exception = kind(text)
+        if str(new) == text:
+            return new
+    shown: Any = type(kind.__name__, (kind,), {"__str__": lambda _: text, "__module__": kind.__module__})
+    same: Exception = shown.__new__(shown, *error.args)  # NumPy's own of private types are not made of a text
+    same.__dict__.update(vars(error))
+    return same
 
 
 __all__ = ["add_note", "explained", "forget"]

@@ -16,6 +16,7 @@ import numpy as np
 
 from jitlab.ir import Node, Source, plain, positions
 from jitlab.ops.base import Unsupported
+from jitlab.ops.sources import Constant
 
 from .facts import read_item
 from .host import host_operation
@@ -101,7 +102,10 @@ def select(capture: Arrays, x: Tensor, index: Any) -> Selection | None:
         return None
     if isinstance(index, Selection) or isinstance(x, Selection) or plain(index.shape) != plain(x.shape):
         return None
-    return Selection(capture, capture.fresh(x.node()), capture.fresh(index.node()))
+    mask = index.node()
+    if isinstance(mask.op, Constant):
+        return None  # the program wrote it down: it is positions
+    return Selection(capture, capture.fresh(x.node()), capture.fresh(mask))
 
 
 def with_whole(operands: Sequence[Any]) -> tuple[list[Any], Tensor] | None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Moving, Node, is_one, plain, same_extent, same_shape
+from jitlab.ir import ArrayType, Extent, Moving, Node, is_one, plain, same_shape
 
 from . import moving
 from .base import Cost, Operation, Unsupported, broadcast_shapes
@@ -249,6 +249,7 @@ def checked_position(position: Any, n: int, axis: int) -> int:
 
 def read_index(x: Node, index: Any) -> Node:
     """`x[index]` as a value: a view where the subscript is basic, else Take or Gather of a view."""
+    index = _with_positions(x.type, index)
     if is_basic(index):
         return apply(basic_index(x.type, index), x)
     plan = _Advanced(x.type, index)
@@ -266,9 +267,13 @@ def read_index(x: Node, index: Any) -> Node:
 
 def write_index(x: Node, index: Any, value: Any, add: bool = False) -> Node:
     """x after `x[index] = value` (after `np.add.at(x, index, value)` when `add`)."""
-    mask = _mask_of(index)
-    if mask is not None and not add:
-        return _write_masked(x, mask, value)
+    index = _with_positions(x.type, index)
+    if not add:
+        from .masks import masked_write
+
+        written = masked_write(x, index, value)
+        if written is not None:
+            return written
     value = as_node(_fitting(value, x.dtype), x.dtype)
     if is_basic(index):
         view = basic_index(x.type, index)
@@ -432,30 +437,10 @@ def check_known(p: Any, n: int, axis: int) -> None:
         raise IndexError(f"index {wrong.flat[0]} is out of bounds for axis {axis} with size {int(n)}")
 
 
-def _mask_of(index: Any) -> Node | None:
-    if isinstance(index, tuple) and len(index) == 1:
-        (index,) = index
-    return index if isinstance(index, Node) and index.dtype.kind == "b" else None
+def _with_positions(x: ArrayType, index: Any) -> Any:
+    from .masks import with_positions
 
-
-def _write_masked(x: Node, mask: Node, value: Any) -> Node:
-    """x[mask] = value where the value does not depend on how many elements the mask lets through."""
-    from .arithmetic import select as choose
-
-    if mask.ndim > x.ndim:
-        raise IndexError(f"too many indices for array: array is {x.ndim}-dimensional, but {mask.ndim} were indexed")
-    for axis, (m, n) in enumerate(zip(mask.shape, x.shape, strict=False)):
-        if not same_extent(m, n):
-            raise IndexError(
-                "boolean index did not match indexed array along "
-                f"axis {axis}; size of axis is {int(n)} but size of corresponding boolean axis is {int(m)}"
-            )
-    node = as_node(_fitting(value, x.dtype), x.dtype)
-    if node.ndim > x.ndim - mask.ndim:
-        raise Unsupported("writing an array through a mask: how many elements it takes depends on the data", "data_dependent")
-    node = _assigned(node, x.shape[mask.ndim :])
-    condition = reshape(mask, (*mask.shape, *(1 for _ in range(x.ndim - mask.ndim))))
-    return choose(condition, node, x)
+    return with_positions(x, index)
 
 
 def _fitting(value: Any, dtype: np.dtype) -> Any:
