@@ -60,9 +60,8 @@ def _checked(*tables: dict[Any, Rule]) -> dict[Any, Rule]:
 FUNCTIONS: dict[Any, Rule] = _checked(
     rules_elementwise.ufuncs(), rules_elementwise.FUNCTIONS, rules_arrays.FUNCTIONS, registry.FUNCTIONS
 )
-FUNCTIONS.update(
-    {f.outer: checked(rules_arrays.outer_rule(r)) for f, r in FUNCTIONS.items() if isinstance(f, np.ufunc) and f.nin == 2}
-)
+_PAIRWISE = [f for f in FUNCTIONS if isinstance(f, np.ufunc) and f.nin == 2 and f.signature is None]
+FUNCTIONS.update({f.outer: checked(rules_arrays.outer_rule(FUNCTIONS[f])) for f in _PAIRWISE})
 #: Methods of ndarray, the array first; `__getitem__` reads any subscript that a graph can.
 METHODS: dict[str, Rule] = _checked(rules_elementwise.METHODS, rules_arrays.METHODS, registry.METHODS)
 #: Attributes that are values.
