@@ -13,7 +13,7 @@ from jitlab.ops.table import UPDATE_METHODS, UPDATES
 KEEPS_ZERO_D: frozenset[Any] = frozenset(
     {
         np.zeros, np.ones, np.full, np.empty, np.ndarray, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.array,
-        np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.broadcast_to, np.where, np.tensordot, np.select,
+        np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.broadcast_to, np.where, np.tensordot, np.select, np.cov,
     }
 )  # fmt: skip  # fmt: skip
 

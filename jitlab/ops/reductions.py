@@ -11,7 +11,8 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node, at_least
 
-from .arithmetic import NO_COMPLEX, conj, divide, equal, multiply, zero_like
+from . import complex_bodies
+from .arithmetic import Maximum, Minimum, conj, divide, equal, multiply, zero_like
 from .arithmetic import select as choose
 from .base import Reduction
 from .build import apply, as_node, cast, constant
@@ -167,9 +168,6 @@ class ExtremeOf(Reduction):
         share = divide(g, choose(equal(hits, 0), constant(1, g.dtype), hits))  # no hit where the result is NaN
         return [choose(hit, expand_dims(share, self.axes), zero_like(g))]
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" else None
-
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(axes=(0,)), MATRIX
@@ -177,6 +175,7 @@ class ExtremeOf(Reduction):
         yield cls(axes=(1,)), SMALL_INTS
         yield cls(axes=(0,)), MATRIX > 0
         yield cls(axes=(1,)), WITH_NAN
+        yield cls(axes=(1,)), MATRIX[:, ::-1] + 2j * MATRIX
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,7 @@ class Max(ExtremeOf):
         return e.constant(lowest(dtype), dtype)
 
     def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return e.or_(total, x) if x.dtype.kind == "b" else e.maximum(total, x)
+        return Maximum().body(e, total, x)
 
     def combine(self, e: Emitter, left: Any, right: Any) -> Any:
         return self.step(e, left, right, None)
@@ -211,7 +210,7 @@ class Min(ExtremeOf):
         return e.constant(highest(dtype), dtype)
 
     def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
-        return e.and_(total, x) if x.dtype.kind == "b" else e.minimum(total, x)
+        return Minimum().body(e, total, x)
 
     def combine(self, e: Emitter, left: Any, right: Any) -> Any:
         return self.step(e, left, right, None)
@@ -316,9 +315,6 @@ class ArgExtreme(Reduction):
             raise ValueError(f"attempt to get {self.numpy_name} of an empty sequence")
         return super().result(x)
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" else None
-
     def better(self, e: Emitter, x: Any, y: Any) -> Any:
         raise NotImplementedError
 
@@ -335,8 +331,8 @@ class ArgExtreme(Reduction):
         (x, i), (y, j) = left, right
         none = e.constant(0, INT64)
         wins, ties = self.better(e, y, x), e.eq(x, y)
-        if x.dtype.kind == "f":
-            x_nan, y_nan = e.isnan(x), e.isnan(y)
+        if x.dtype.kind in "fc":
+            x_nan, y_nan = _is_nan(e, x), _is_nan(e, y)
             wins = e.or_(wins, e.and_(y_nan, e.invert(x_nan)))
             ties = e.or_(ties, e.and_(y_nan, x_nan))
         wins = e.or_(wins, e.and_(ties, e.lt(j, i)))
@@ -354,6 +350,7 @@ class ArgExtreme(Reduction):
         yield cls(axes=(1,)), MATRIX > 0
         yield cls(axes=(1,)), WITH_NAN
         yield cls(axes=(0,)), WITH_NAN
+        yield cls(axes=(1,)), np.array([[1 + 2j, 1 + 3j, 1 + 1j], [0j, complex(0, np.nan), complex(np.nan, 1)]])
 
 
 @dataclass(frozen=True)
@@ -364,7 +361,7 @@ class ArgMax(ArgExtreme):
         return np.argmax(x, axis=None if len(self.axes) == np.ndim(x) else self.axes[0])
 
     def better(self, e: Emitter, x: Any, y: Any) -> Any:
-        return e.gt(x, y)
+        return complex_bodies.compare(e, "gt", x, y) if x.dtype.kind == "c" else e.gt(x, y)
 
 
 @dataclass(frozen=True)
@@ -377,7 +374,7 @@ class ArgMin(ArgExtreme):
         return np.argmin(x, axis=None if len(self.axes) == np.ndim(x) else self.axes[0])
 
     def better(self, e: Emitter, x: Any, y: Any) -> Any:
-        return e.lt(x, y)
+        return complex_bodies.compare(e, "lt", x, y) if x.dtype.kind == "c" else e.lt(x, y)
 
 
 def reduce(kind: type[Reduction], x: Node, axes: tuple[int, ...], keepdims: bool = False) -> Node:
@@ -412,9 +409,17 @@ def _widened(dtype: np.dtype) -> np.dtype:
     return result
 
 
+def _is_nan(e: Emitter, x: Any) -> Any:
+    return e.or_(e.isnan(e.real(x)), e.isnan(e.imag(x))) if x.dtype.kind == "c" else e.isnan(x)
+
+
 def lowest(dtype: np.dtype) -> Any:
+    if dtype.kind == "c":
+        return complex(-np.inf, -np.inf)
     return False if dtype.kind == "b" else -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
 def highest(dtype: np.dtype) -> Any:
+    if dtype.kind == "c":
+        return complex(np.inf, np.inf)
     return True if dtype.kind == "b" else np.inf if dtype.kind == "f" else np.iinfo(dtype).max

@@ -46,10 +46,15 @@ def masked(kind: Kind, x: Node, where: Any, initial: Any) -> Node:
 
 def mask_for(where: Any, x: Node) -> Node:
     """The mask over the elements of x; NumPy takes bools only."""
-    mask = node(where)
+    mask = node(np.asarray(where, bool) if is_written(where) else where)
     if mask.dtype.kind != "b":
         raise TypeError(f"Cannot cast array data from {mask.dtype!r} to dtype('bool') according to the rule 'safe'")
     return broadcast_to(mask, x.shape)
+
+
+def is_written(x: Any) -> bool:
+    """A list of numbers that the program wrote down."""
+    return isinstance(x, (list, tuple)) and all(is_written(v) or isinstance(v, (int, float)) for v in x)
 
 
 def started(kind: Kind, x: Node, axes: tuple[int, ...], keepdims: bool, initial: Any) -> Node:
@@ -232,6 +237,8 @@ def var(
     narrow = x.dtype if dtype is None else as_dtype(dtype)
     if narrow.kind in "biu" and dtype is not None:
         raise Unsupported("a variance as integers", "dtype")
+    if x.dtype.kind == "c" and narrow.kind != "c":
+        raise Unsupported("a variance of complex numbers as reals", "dtype")
     narrow = FLOAT64 if narrow.kind in "biu" else narrow
     x = cast(x, narrow if narrow != np.dtype("f2") else "f4")  # NumPy sums float16 in float32
     mask = None if where is NoValue or where is True else mask_for(where, x)

@@ -11,7 +11,7 @@ import numpy as np
 from jitlab.ir import ArrayType, Node
 
 from .arguments import as_axis, as_dtype, node, refuse
-from .arithmetic import NO_COMPLEX, Maximum, Minimum, conj, divide, either, equal, is_nan, multiply
+from .arithmetic import Maximum, Minimum, conj, divide, either, equal, is_nan, multiply
 from .arithmetic import select as choose
 from .base import Elementwise, Operation, Unsupported
 from .build import apply, cast, constant
@@ -19,6 +19,7 @@ from .creation import Range, fill, zeros
 from .emitter import Emitter
 from .indexing import ScatterAdd
 from .joining import concatenate
+from .reductions import highest, lowest
 from .registry import rule
 from .views import expand_dims, reshape
 
@@ -168,9 +169,6 @@ class CumExtreme(Scan):
     reverse: bool
     differentiable: ClassVar[bool] = True
 
-    def why_not_compiled(self, *types: ArrayType) -> str | None:
-        return NO_COMPLEX if types[0].dtype.kind == "c" else None
-
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (x,) = inputs
         where = _along(x.shape, self.axis)
@@ -192,7 +190,7 @@ class CumMax(CumExtreme):
     ufunc: ClassVar[np.ufunc] = np.maximum
 
     def neutral(self, dtype: np.dtype) -> Any:
-        return _least(dtype)
+        return None if dtype.kind == "c" else lowest(dtype)
 
     def combine(self, e: Emitter, total: Any, x: Any) -> Any:
         return Maximum().body(e, total, x)
@@ -207,7 +205,7 @@ class CumMin(CumExtreme):
     ufunc: ClassVar[np.ufunc] = np.minimum
 
     def neutral(self, dtype: np.dtype) -> Any:
-        return _greatest(dtype)
+        return None if dtype.kind == "c" else highest(dtype)
 
     def combine(self, e: Emitter, total: Any, x: Any) -> Any:
         return Minimum().body(e, total, x)
@@ -383,11 +381,3 @@ def _along(shape: Sequence[int], axis: int) -> Node:
 
 def _numbers(n: int) -> Node:
     return apply(Range((n,)), constant(0, INT64), constant(1, INT64))
-
-
-def _least(dtype: np.dtype) -> Any:
-    return False if dtype.kind == "b" else -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
-
-
-def _greatest(dtype: np.dtype) -> Any:
-    return True if dtype.kind == "b" else np.inf if dtype.kind == "f" else np.iinfo(dtype).max

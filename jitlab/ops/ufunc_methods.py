@@ -17,8 +17,9 @@ from .build import apply, as_node, cast
 from .emitter import Emitter
 from .indexing import write_index
 from .library import Library, call
+from .reductions import highest, lowest
 from .registry import FUNCTIONS, rule, update
-from .rules_reductions import Kind, extreme_rule, flag, masked, started, sum_rule, truth_rule
+from .rules_reductions import Kind, extreme_rule, flag, is_written, masked, started, sum_rule, truth_rule
 from .scans import accumulate_rule
 from .views import reshape
 
@@ -106,8 +107,9 @@ def neutral_of(ufunc: np.ufunc, dtype: np.dtype) -> Any:
     if ufunc is np.fmax or ufunc is np.fmin:
         if dtype.kind == "f":
             return np.nan
-        low = ufunc is np.fmax
-        return not low if dtype.kind == "b" else np.iinfo(dtype).min if low else np.iinfo(dtype).max
+        if dtype.kind == "c":
+            return complex(np.nan, np.nan)
+        return (lowest if ufunc is np.fmax else highest)(dtype)
     if ufunc is np.bitwise_and:
         return True if dtype.kind == "b" else -1 if dtype.kind == "i" else np.iinfo(dtype).max
     return 1 if ufunc is np.lcm else ufunc.identity
@@ -231,7 +233,7 @@ def reduce_rule(ufunc: np.ufunc) -> Any:
 
 def mask_of(where: Any) -> Node:
     """The mask of a reduction; NumPy takes bools only."""
-    mask = node(where)
+    mask = node(np.asarray(where, bool) if is_written(where) else where)
     if mask.dtype.kind != "b":
         raise TypeError(f"Cannot cast array data from {mask.dtype!r} to dtype('bool') according to the rule 'safe'")
     return mask
