@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Node, plain
+from jitlab.ir import Extent, Node, Symbolic, plain
 
 from . import arithmetic as ar
 from . import joining
 from .arguments import as_axis, as_count, as_dtype, as_shape, known, node, nodes, refuse
 from .base import Unsupported
-from .build import apply, cast, constant, elementwise
+from .build import apply, as_node, cast, constant, elementwise
 from .creation import Range, zeros
 from .indexing import Take, read_index
 from .registry import rule
@@ -272,6 +272,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Node:
     x = node(a)
     if isinstance(axis, Node):
         raise Unsupported("a traced axis", "data_dependent")
+    if isinstance(shift, Symbolic):
+        shift = as_node(shift)
     if isinstance(shift, Node) and shift.ndim == 0 and (axis is None or not isinstance(axis, (tuple, list))):
         return _rolled_by(x, shift, axis)
     shift = known(shift, "shifts")

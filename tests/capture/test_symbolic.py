@@ -313,13 +313,12 @@ def test_what_needs_the_number_is_not_rolled():
     refuse(lambda i, x: range(i))
     refuse(lambda i, x: np.sum(x, axis=i))
     refuse(lambda i, x: HOOKS.call(np.eye, 4, k=i))
-    refuse(lambda i, x: np.roll(x, i))
     refuse(lambda i, x: 1 / i, "zero_division")
     refuse(lambda i, x: 3 % i, "zero_division")
     refuse(lambda i, x: np.max(x[:i]), "extents")
     refuse(lambda i, x: x[:i] + x[i:], "extents")
     refuse(lambda i, x: x[:i].reshape(-1, 2))
-    refuse(lambda i, x: np.linalg.inv(x.reshape(3, 3)), "host_operation")
+    refuse(lambda i, x: np.unique(x), "host_operation")
 
 
 def test_indices_become_elements_and_operands_of_functions():
