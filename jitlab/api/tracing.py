@@ -90,6 +90,8 @@ class Function(Explained):
         self.attributes = dict(attributes or {})
         if jit_compile is not None:
             self.attributes.setdefault("_XlaMustCompile", bool(jit_compile))
+        if jit_compile:
+            self.attributes.setdefault("_noinline", True)
         self.name = name or getattr(python_function, "__name__", type(python_function).__name__)
         self._signature = Binder(
             python_function, input_signature, hinted=follow_type_hints, pure=pure, to_array=type(self).to_array

@@ -6,6 +6,7 @@ asks, and in large graphs only what is certain without a trial is told.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,13 @@ class Advisor:
             if self._is_certain(node, flip, trial, options) or self._holds(trial, options, lambda found: node in found):
                 return flip
         return None
+
+    def _for_end(self, node: Node, other: Node | None) -> Iterator[Proposal]:
+        """The same, for an end of an edge or what is on a way between them: in the other's scope, and called by its name."""
+        scope = self.study.attrs(other).get("_XlaScope") if self._scopes_count and other is not None else None
+        for flip, trial, options in self._for_node(node, scope):
+            text = re.sub(r"^its\b", f"{node.op.name}'s", re.sub(r"^it\b", node.op.name, flip.text))
+            yield replace(flip, text=text), trial, options
 
     def _for_node(self, node: Node, scope: str | None = None) -> Iterator[Proposal]:
         """Changes that might bring an operation into a cluster; `scope`: one that it would share."""
@@ -159,7 +167,7 @@ class Advisor:
         out = [node for node in (edge.producer, edge.consumer) if node in stays and node in self.partition.number]
         for node in out:
             other = edge.consumer if node is edge.producer else edge.producer
-            yield from self._for_node(node, self.study.attrs(other).get("_XlaScope") if self._scopes_count else None)
+            yield from self._for_end(node, other)
         if len(out) == 2 and all(stays[node].code is Stays.JIT_OFF for node in out):
             yield from self._on()
 
@@ -168,13 +176,13 @@ class Advisor:
         assert part.contraction is not None
         ends = [part.contraction.group(part.number[node]) for node in (edge.producer, edge.consumer)]
         _, path, _ = part.why_apart(*ends)
-        scope = next((s for node in group_a if (s := self.study.attrs(node).get("_XlaScope"))), None)
+        scoped = next((node for node in group_a if self.study.attrs(node).get("_XlaScope")), None)
         for node in path:
             if node in self.clustering.stays:
-                yield from self._for_node(node, scope if self._scopes_count else None)
-        if self._scopes_count and scope is not None:
+                yield from self._for_end(node, scoped)
+        if self._scopes_count and scoped is not None:
             members = [n for node in path for n in part.groups.get(part.contraction.group(part.number[node]), ())]
-            yield self._one_scope(members, scope)
+            yield self._one_scope(members, self.study.attrs(scoped)["_XlaScope"])
         if options.max_size < LARGEST:
             size = len(part.operations) * 2
             text = f"the largest size of a cluster were {size} or more"

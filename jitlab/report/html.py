@@ -147,9 +147,11 @@ def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _ops(data: Mapping[str, Any]) -> tuple[str, str]:
-    return "Operations", _table(("name", "operation", "plan", "cluster", "kernel", "lines", "type", "why not"), (
+    heads = ("name", "operation", "plan", "cluster", "kernel", "lines", "type", "why not", "would compile if")
+    return "Operations", _table(heads, (
         (o["name"], o["op"], o["plan"], o["cluster"], o["kernel"], _lines(o),
-         f"{o['dtype']}[{', '.join(map(str, o['shape']))}]", o["reason"]["text"] if o["reason"] else "")
+         f"{o['dtype']}[{', '.join(map(str, o['shape']))}]", o["reason"]["text"] if o["reason"] else "",
+         o.get("would_compile_if") or "")
         for o in data["ops"][:5000]
     ))  # fmt: skip
 

@@ -343,7 +343,9 @@ class Report:
         for op in (first, second):
             if op.cluster is None:
                 reason = op.reason or Reason("unknown", "the plan gives no reason")
-                return Answer(f"{op.name} is not compiled: {reason.text}.", reason.code, False)
+                flip = f"Would compile if {op.would_compile_if}." if op.would_compile_if else None
+                text = f"{op.name} is not compiled: {reason.text}."
+                return Answer(f"{text} {flip}" if flip else text, reason.code, False, flip)
         for edge in self._edges(first, second):
             flip = f" {wording.flip_text(edge.would_fuse_if)}" if edge.would_fuse_if else ""
             text = f"{edge.producer} and {edge.consumer} are not fused: {edge.reason.text}.{flip}"

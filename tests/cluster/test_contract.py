@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+import jitlab as jl
 from jitlab.cluster import ClusteringOptions, cluster, jit_scope, reset_names
 from jitlab.config import config
 from jitlab.errors import InvalidArgumentError
@@ -525,6 +526,13 @@ def test_2_11_must_compile_is_one_unit_and_never_falls_back(g):
     assert c.nodes == [a, b] and c.reason.code is Joined.MUST
     with pytest.raises(InvalidArgumentError, match="_XlaMustCompile=true"):
         clustered(g, g.host(a), jit_compile=True)
+
+
+@pytest.mark.parametrize(("jit_compile", "expected"), [(True, [True, True]), (False, [False, None]), (None, [None, None])])
+def test_2_11_a_function_has_the_attribute_where_the_option_is_given(jit_compile, expected):
+    f = jl.function(lambda x: np.sin(x), jit_compile=jit_compile)
+    attr = f.get_concrete_function(np.ones(3)).function_def.attr
+    assert [getattr(attr.get(name), "b", None) for name in ("_XlaMustCompile", "_noinline")] == expected
 
 
 def test_2_11_compiled_clusters_give_what_numpy_gives(g):
