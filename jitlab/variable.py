@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, Capture, Tensor, current_capture
-from jitlab.errors import ShapeError
-from jitlab.ir import plain
+from jitlab.errors import CaptureError, ShapeError
+from jitlab.ir import outside, plain
 
 
 class Variable:
@@ -22,13 +22,15 @@ class Variable:
 
     __array_priority__ = 900.0
     __jitlab_variable__ = True
+    _graph: Any = None  # of a Variable whose value each Session has for itself
 
     def __init__(
         self, initial_value: Any = None, trainable: bool = True, *, dtype: Any = None, name: str = "Variable", shape: Any = None
     ) -> None:
         capture = current_capture()
         self.name, self.trainable = name, trainable
-        if capture is not None and capture.make_variable(self, initial_value, dtype):
+        owner = capture if capture is not None or outside.graph is None else outside.graph.capture
+        if owner is not None and owner.make_variable(self, initial_value, dtype):
             return
         creation = None if capture is None else capture.creation
         if creation is not None and not creation.allowed:
@@ -77,26 +79,43 @@ class Variable:
 
     def numpy(self) -> np.ndarray:
         """A copy of the value. Outside traced functions only."""
+        if self._graph is not None:
+            raise CaptureError(
+                f"{self.name} is a Variable of a graph, and has a value in a Session only.", hint="sess.run(variable)"
+            )
         return self._array.copy()
 
     def read_value(self) -> Any:
         """The value now: an array (a scalar of a 0-d variable), or a tensor inside a traced function."""
-        capture = current_capture()
+        return self._read()
+
+    def _read(self, *others: Any) -> Any:
+        """The value beside `others` in an expression."""
+        capture = self._recording(*others)
         return self._array.copy()[()] if capture is None else capture.read_variable(self)
+
+    def _recording(self, *others: Any) -> Any:
+        """The recording that an expression is part of: a graph's tensors are put together wherever they stand."""
+        capture = current_capture()
+        if capture is None and self._graph is not None:
+            return self._graph.capture
+        if capture is None:
+            return next((x.capture for x in others if isinstance(x, Tensor) and x.capture.is_open), None)
+        return capture
 
     value = read_value
 
     def assign(self, value: Any) -> Any:
         """Replace the value (cast to the variable's dtype). The shape has to be the variable's. Gives the new value."""
-        value = value.read_value() if isinstance(value, Variable) else value
-        shape = plain(value.shape) if isinstance(value, Tensor) else np.shape(value)
-        if shape != self.shape:
+        value = value._read() if isinstance(value, Variable) else value
+        shape = plain(value.type.shape) if isinstance(value, Tensor) else np.shape(value)
+        capture = self._recording(value)
+        if shape != self.shape and (capture is None or capture.is_known_shape(value)):
             raise ShapeError(
                 f"{self.name} has shape {self.shape} and is assigned a value of shape {shape}.",
                 why="a variable keeps its shape for life",
                 hint="reshape the value, or make another Variable",
             )
-        capture = current_capture()
         if capture is not None:
             return capture.assign_variable(self, value)
         self._array[...] = value
@@ -104,11 +123,11 @@ class Variable:
 
     def assign_add(self, delta: Any) -> Any:
         """value += delta; gives the new value."""
-        return self.assign(self.read_value() + delta)
+        return self.assign(self._read(delta) + delta)
 
     def assign_sub(self, delta: Any) -> Any:
         """value -= delta; gives the new value."""
-        return self.assign(self.read_value() - delta)
+        return self.assign(self._read(delta) - delta)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self._array, dtype)
@@ -132,6 +151,8 @@ class Variable:
         return int(self.read_value())
 
     def __repr__(self) -> str:
+        if self._graph is not None:
+            return f"<tf.Variable {self.name!r} shape={self.shape} dtype={self.dtype.name}>"
         return f"Variable({self.name!r}, shape={self.shape}, dtype={self.dtype}, value={self._array!r})"
 
     def __getattr__(self, name: str) -> Any:
@@ -174,13 +195,14 @@ def _depends_on(node: Any, others: list[Any]) -> bool:
 
 def _binary(method: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], Any]:
     def apply(self: Variable, other: Any) -> Any:
-        return method(self.read_value(), other.read_value() if isinstance(other, Variable) else other)
+        left = self._read(other)
+        return method(left, other._read(left) if isinstance(other, Variable) else other)
 
     return apply
 
 
 def _reflected(method: Callable[[Any, Any], Any]) -> Callable[[Variable, Any], Any]:
-    return lambda self, other: method(other, self.read_value())
+    return lambda self, other: method(other, self._read(other))
 
 
 def _unary(method: Callable[[Any], Any]) -> Callable[[Variable], Any]:

@@ -94,3 +94,11 @@ def test_files_that_do_not_belong_together_are_refused(folder):
     (folder / MNIST_FILES[1]).write_bytes(idx(IMAGES))
     with pytest.raises(DatasetError, match="holds an array of 3 axes"):
         mnist(folder)
+
+
+def test_drawn_digits_need_no_files_and_are_the_same_for_a_seed():
+    first, again = datasets.drawn_digits(200), datasets.drawn_digits(200)
+    assert first.train_images.shape == (180, 784) and first.test_images.shape == (20, 784)
+    assert 0 <= first.train_images.min() and first.train_images.max() <= 1
+    np.testing.assert_array_equal(first.train_images, again.train_images)
+    assert set(datasets.drawn_digits(500).train_labels) == set(range(10))

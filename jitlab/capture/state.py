@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
+from jitlab.errors import CaptureError
 from jitlab.ir import Moving, Node, positions, proving
 from jitlab.ir.bounds import State
 from jitlab.ops.build import constant
@@ -18,7 +19,7 @@ from jitlab.ops.build import constant
 from .arrays import Arrays, Binding, Input, current
 from .draws import begin
 from .memory import Memory
-from .positions import here, spans
+from .positions import describe, here, spans
 from .tensor import Cell, Tensor
 
 
@@ -227,8 +228,17 @@ class Capture(Arrays):
         """A Variable is made: True where this holds its value, and not the Variable itself."""
         return False
 
+    def is_known_shape(self, value: Any) -> bool:
+        """Is the shape of a value what every run will find?"""
+        return True
+
     def read_variable(self, variable: Any) -> Any:
         """The value of a Variable here."""
+        if variable._graph is not None:
+            raise CaptureError(
+                f"{variable.name} is a Variable of a graph, and has a value in a Session only.",
+                where=describe(here()), hint="make the Variable outside of the graph",
+            )  # fmt: skip
         array = variable.__jitlab_array__()
         self.variables.setdefault(id(array), variable)
         tensor = self.value(array, variable.name)

@@ -103,7 +103,8 @@ def trainable_variables() -> list[Any]:
 
 def variables_initializer(variables: Sequence[Any], name: str = "init") -> Any:
     """An operation that gives Variables their initial values."""
-    return group(*(v.initializer for v in variables if hasattr(v, "initializer")), name=name)
+    capture = default_graph().capture
+    return group(*(capture.initializer_of(v) for v in variables), name=name)
 
 
 def global_variables_initializer() -> Any:

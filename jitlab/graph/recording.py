@@ -8,7 +8,7 @@ is fed with (replay.py), and that is what is compiled.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,13 @@ from jitlab.capture.arrays import current
 from jitlab.capture.positions import here
 from jitlab.capture.state import Capture
 from jitlab.capture.tensor import Cell, Tensor
-from jitlab.errors import ShapeError
 from jitlab.ir import TRACED_DTYPES, ArrayType, Extent, Node, OperationView, Scope, Source
 from jitlab.ops.build import apply, constant
 from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.state import AssignVariable, ReadVariable
 
 from .places import VarHandle
-from .tensor import GraphTensor
+from .tensor import GraphTensor, static_shape
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -79,6 +78,8 @@ class GraphCapture(Capture):
         self.ranks: frozenset[str] = frozenset()  # those of placeholders of unknown rank
         self.unranked: set[Node] = set()
         self.graph_variables: list[Any] = []
+        self.initializers: dict[int, Any] = {}  # of Variables that were made outside of the graph, by their id
+        self.initial: dict[int, Any] = {}  # and the values they had when the graph first used them
         self.collections: dict[str, list[Any]] = {}
         self._known: dict[Node, GraphTensor] = {}
         self.guesses = False  # the step that is being taken calls Python: the form of its results is a guess
@@ -293,7 +294,7 @@ class GraphCapture(Capture):
     def make_variable(self, variable: Any, initial_value: Any, dtype: Any) -> bool:
         """A Variable of the graph: each Session has a value of its own for it."""
         graph = self.root
-        with graph.name_scope(None) if self._inside else ExitStack():
+        with self.entered():
             if callable(initial_value) and not isinstance(initial_value, (Tensor, np.ndarray)):
                 initial_value = initial_value()
             if getattr(type(initial_value), "__jitlab_variable__", False) is True:
@@ -319,6 +320,15 @@ class GraphCapture(Capture):
                 variable.initializer = self.assign_variable(variable, initial_value).op
         return True
 
+    def initializer_of(self, variable: Any) -> Any:
+        """The operation that gives a Variable its initial value."""
+        if variable._graph is not None:
+            return variable.initializer
+        known = self.initializers.get(id(variable))  # one that was made outside, and had its value at once
+        if known is None:
+            known = self.initializers[id(variable)] = self.assign_variable(variable, self.initial[id(variable)]).op
+        return known
+
     def handle_of(self, variable: Any) -> Node:
         """The operation that stands for a Variable in this graph; one that was made outside is known here from now on."""
         handle = getattr(variable, "_handle", None)
@@ -335,8 +345,13 @@ class GraphCapture(Capture):
             made.tensors = [made.result]
             self.all_steps.append(made)
             self.step_of[tensor._cell.node] = made
+            self.graph_variables.append(variable)
+            self.initial[id(variable)] = variable.numpy()
             known = self.captured[id(array)]
         return known.node
+
+    def is_known_shape(self, value: Any) -> bool:
+        return not isinstance(value, Tensor) or None not in (static_shape(self, value._cell.node) or (None,))
 
     def read_variable(self, variable: Any) -> Any:
         handle = self.handle_of(variable)
@@ -347,11 +362,8 @@ class GraphCapture(Capture):
 
     def assign_variable(self, variable: Any, value: Any) -> Any:
         handle = self.handle_of(variable)
-        shape = value.type.shape if isinstance(value, Tensor) else np.shape(value)
         if not isinstance(value, Tensor):
             value = np.asarray(value, variable.dtype)
-        elif value._cell.node not in self.unranked and value.ndim != len(handle.shape):
-            raise ShapeError(f"{variable.name} has shape {variable.shape} and is assigned a value of shape {shape}.")
         return self.step(_assign, self.tensor_of(handle), value, _Kept(variable), writes=(variable,))
 
 
@@ -404,7 +416,11 @@ def _assign(capture: Any, handle: Tensor, value: Any, kept: _Kept) -> Any:
     from jitlab.ops.views import broadcast_to
 
     node = value.node() if isinstance(value, Tensor) else value
-    node = apply(AssignVariable(), broadcast_to(as_node(node, handle.dtype), handle.type.shape))
+    node = as_node(node, handle.dtype)
+    known = getattr(capture, "is_known_shape", None)
+    if known is None or known(value):
+        node = broadcast_to(node, handle.type.shape)
+    node = apply(AssignVariable(), node)
     after = getattr(capture, "after_assign", None)
     if after is not None:
         after(kept.value, node)

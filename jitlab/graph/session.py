@@ -15,7 +15,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.api import Options, compile_trace
-from jitlab.capture import Trace
+from jitlab.capture import NotReplayable, Trace, random_state, set_random_state
 from jitlab.capture.signature import key_of
 from jitlab.config import config
 from jitlab.errors import FailedPreconditionError, InvalidArgumentError
@@ -57,7 +57,7 @@ class Session:
             raise TypeError(f"graph must be a jl.Graph, but got {type(graph).__name__}")
         self.graph = graph if graph is not None else default_graph()
         self._config = config if config is not None else ConfigProto()
-        self.options = Options(clustering=clustering_options(self._config))
+        self.options = Options(clustering=clustering_options(self._config), replays=True)
         self.sess_str = target
         self.name = f"session_{next(_numbers)}"
         self._arrays: dict[int, np.ndarray[Any, Any]] = {}  # by the id of a Variable of the graph
@@ -86,8 +86,7 @@ class Session:
             for step in run.defaults:
                 feeds[step.feed] = step.default  # type: ignore[index]
             self._check_initialized(run)
-            trace, values = self._trace(run, feeds, elements)
-            found = trace(trace.collect(values))
+            trace, found = self._performed(run, feeds, elements)
             self._initialized.update(map(id, run.writes))
         if events.active():
             events.send(
@@ -99,6 +98,21 @@ class Session:
         results = iter(found)
         by_element = {id(x): next(results) for x in _tensors(elements)}
         return form(lambda element: by_element.get(id(element)))
+
+    def _performed(self, run: Run, feeds: dict[GraphTensor, Any], elements: list[Any]) -> tuple[Trace, list[Any]]:
+        """Run once. Where the data give another shape than when the steps were recorded, they are recorded anew; until then
+        nothing has changed."""
+        trace, values = self._trace(run, feeds, elements)
+        states = [(generator, random_state(generator)) for generator in trace.generators]
+        try:
+            return trace, trace(trace.collect(values))
+        except NotReplayable:
+            for generator, state in states:
+                set_random_state(generator, state)
+            for traces in run.traces.values():
+                traces[:] = [known for known in traces if known is not trace]
+        trace, values = self._trace(run, feeds, elements)
+        return trace, trace(trace.collect(values))
 
     def _run_for(self, elements: list[Any], feeds: list[GraphTensor]) -> Run:
         key = tuple(map(_identity, elements)), tuple(map(id, feeds)), len(self.graph.capture.all_steps)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .operations import NAMES as NAMES_OF_OPERATIONS
 from .operations import call, made_names
 from .values import array, operands
 
@@ -41,15 +42,20 @@ def _softplus(features: Any) -> Any:
 def _softmax(logits: Any, axis: Any = None, dim: Any = None) -> Any:
     """exp(x) / sum(exp(x)) along an axis, the last one unless said otherwise."""
     x, axis = array(logits), _axis(axis, dim)
-    e = call(np.exp, x - call(np.max, x, axis=axis, keepdims=True))
+    e = call(np.exp, x - _largest(x, axis))
     return e / call(np.sum, e, axis=axis, keepdims=True)
 
 
 def _log_softmax(logits: Any, axis: Any = None, dim: Any = None) -> Any:
     """log(softmax(x)), without the rounding of the way round."""
     x, axis = array(logits), _axis(axis, dim)
-    shifted = x - call(np.max, x, axis=axis, keepdims=True)
+    shifted = x - _largest(x, axis)
     return shifted - call(np.log, call(np.sum, call(np.exp, shifted), axis=axis, keepdims=True))
+
+
+def _largest(x: Any, axis: int) -> Any:
+    """What is taken off so that exp does not overflow. It falls out of the result, and so out of the slope."""
+    return NAMES_OF_OPERATIONS["stop_gradient"](call(np.max, x, axis=axis, keepdims=True))
 
 
 def _axis(axis: Any, dim: Any) -> int:
