@@ -46,13 +46,16 @@ from jitlab.ops.views import Reshape, View, broadcast_to, reshape
 from .blocks import Block, Effects, enter
 from .explanations import explained
 from .facts import (
+    DTYPE_FUNCTIONS,
     KEEPS_ZERO_D,
+    ORDERED,
     TYPE_FUNCTIONS,
     UNSUPPORTED_ATTRIBUTES,
     UPDATES_BY_METHOD,
     WRITES_FIRST,
     WRITING_METHODS,
     OnCopy,
+    dtype_function,
     is_at,
     is_foreign,
     keeps_order,
@@ -63,7 +66,13 @@ from .host import NotReplayable, evaluate, host_operation
 from .masked import REDUCTIONS, Selection, reduced, select, with_whole, write_selection
 from .positions import describe, here, source_text
 from .symbolic import Loops
-from .tensor import Cell, Tensor, kept_strides, no_value, out_of_scope
+from .tensor import Cell, Tensor, c_strides, kept_strides, no_value, out_of_scope
+
+_ATLEAST = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d})
+#: Functions that read elements in an order, and which argument it is (0: by name alone).
+_ORDER_AT: dict[Any, int] = {
+    np.ravel: 1, np.reshape: 2, np.ndarray.ravel: 1, np.ndarray.flatten: 1, np.ndarray.reshape: 0,
+}  # fmt: skip
 
 #: Python's functions of numbers that give one of its own.
 PYTHON_FUNCTIONS = frozenset({abs, max, min, round, divmod})
@@ -357,6 +366,11 @@ class Arrays(Loops):
                 return selected
         if function in TYPE_FUNCTIONS and args and isinstance(args[0], Tensor):
             return TYPE_FUNCTIONS[function](*args, **kwargs)
+        if function in DTYPE_FUNCTIONS:
+            return dtype_function(function, args, kwargs)
+        if function in _ATLEAST and len(args) > 1:
+            return tuple(self.call_function(function, (x,), {}) for x in args)
+        args, kwargs = self._in_known_order(function, args, kwargs)
         if function in (np.real, np.imag) and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
             return self._apply_attribute(args[0], function.__name__)
         if function in WRITES_FIRST or is_at(function):
@@ -423,10 +437,36 @@ class Arrays(Loops):
             if result is NotImplemented:
                 return result
             wrapped = self.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
-            if isinstance(wrapped, Tensor) and wrapped.ndim > 1 and keeps_order(function):
+            if function is np.asfortranarray or (function in ORDERED and "F" in (*args[1:], kwargs.get("order"))):
+                wrapped._cell.strides = c_strides(plain(wrapped.type.shape)[::-1])[::-1]
+            elif isinstance(wrapped, Tensor) and wrapped.ndim > 1 and keeps_order(function):
                 operands = [x for x in args if isinstance(x, Tensor) and x.ndim]
                 wrapped._cell.strides = kept_strides(operands, wrapped.type.shape)
             return wrapped
+
+    def _in_known_order(
+        self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
+        """Arguments in which `order="A"` or "K" of an array is "C" or "F", as it lies."""
+        wanted = _ORDER_AT.get(function)
+        if wanted is None or not args or not isinstance(args[0], Tensor):
+            return args, kwargs
+        order = kwargs.get("order", args[wanted] if 0 < wanted < len(args) else None)
+        if order not in ("A", "K") or args[0].ndim < 2:
+            return args, kwargs
+        self.layout_read = True
+        shape, strides = plain(args[0].type.shape), args[0].element_strides()
+        if strides == c_strides(shape):
+            order = "C"
+        elif strides == c_strides(shape[::-1])[::-1]:
+            order = "F"
+        elif order == "A":
+            order = "C"
+        else:
+            return args, kwargs
+        if "order" in kwargs:
+            return args, {**kwargs, "order": order}
+        return (*args[:wanted], order, *args[wanted + 1 :]), kwargs
 
     def _counted(self, x: Any) -> Any:
         """An argument in which integer inputs became Python integers (and the trace holds for their values only)."""
@@ -499,6 +539,8 @@ class Arrays(Loops):
                     hint="do this outside the recorded function",
                 )  # fmt: skip
             raise AttributeError(f"'numpy.{'generic' if x.is_scalar else 'ndarray'}' object has no attribute '{name}'")
+        if name == "device":
+            return "cpu"
         if name == "strides":
             return tuple(by * x.itemsize for by in x.element_strides())
         return partial(self._method, x, name)
@@ -539,6 +581,7 @@ class Arrays(Loops):
             kinds = [a for a in (*args, *kwargs.values()) if isinstance(a, type) and issubclass(a, np.ndarray)]
             if any(kind is not np.ndarray for kind in kinds):
                 raise self.foreign(np.empty(0).view(kinds[0]))
+        (_, *args), kwargs = self._in_known_order(function, (x, *args), kwargs)
         if name in VIEW_METHODS:
             view = self._view(VIEW_METHODS[name], function, x, args, kwargs)
             if view is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ KEEPS_ZERO_D: frozenset[Any] = frozenset(
     {
         np.zeros, np.ones, np.full, np.empty, np.ndarray, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.array,
         np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.broadcast_to, np.where, np.tensordot, np.select, np.cov,
+        np.require, np.asfortranarray, np.asarray_chkfinite, np.astype,
     }
 )  # fmt: skip  # fmt: skip
 
@@ -23,9 +24,17 @@ CREATION: frozenset[Any] = frozenset(
         np.zeros, np.ones, np.full, np.empty, np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.arange, np.linspace,
         np.eye, np.identity, np.tri, np.logspace, np.geomspace, np.indices, np.meshgrid, np.copy, np.stack, np.concatenate,
         np.vstack, np.hstack, np.column_stack, np.dstack, np.diag, np.repeat, np.tile, np.zeros_like, np.ones_like,
-        np.full_like, np.empty_like, np.ndarray,
+        np.full_like, np.empty_like, np.ndarray, np.asfortranarray, np.require,
     }
 )  # fmt: skip  # fmt: skip
+
+#: Functions whose results lie in memory with the first axis next to next where they are asked to (`order="F"`).
+ORDERED: frozenset[Any] = frozenset(
+    {
+        np.zeros, np.ones, np.full, np.empty, np.ndarray, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.array,
+        np.asarray, np.asanyarray, np.asarray_chkfinite, np.copy, np.eye, np.ndarray.astype, np.ndarray.copy,
+    }
+)  # fmt: skip
 
 #: Functions that write into their first argument: run on a copy of it, which is then assigned.
 WRITES_FIRST = frozenset({np.put, np.place, np.putmask, np.put_along_axis, *UPDATES})
@@ -41,9 +50,30 @@ TYPE_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
     np.isfortran: lambda x: False,
+    np.iterable: lambda x: x.ndim > 0,
+    np.finfo: lambda x: np.finfo(x.dtype),
+    np.iinfo: lambda x: np.iinfo(x.dtype),
+    np.min_scalar_type: lambda x: x.dtype,
 }
 
-UNSUPPORTED_ATTRIBUTES = frozenset({"flat", "flags", "base", "ctypes", "data", "device", "setflags", "resize"})
+#: What NumPy tells from dtypes, whichever argument the array is.
+DTYPE_FUNCTIONS: frozenset[Any] = frozenset({np.result_type, np.can_cast, np.common_type})
+
+
+def dtype_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """One of those, of stand-ins for traced arrays."""
+
+    def stand_in(x: Any) -> Any:
+        if not hasattr(type(x), "capture"):
+            return x
+        if function is np.common_type:
+            return np.empty(0, x.dtype)
+        return x.dtype if x.weak is None else x.weak(0)
+
+    return function(*map(stand_in, args), **{key: stand_in(x) for key, x in kwargs.items()})
+
+
+UNSUPPORTED_ATTRIBUTES = frozenset({"flat", "flags", "base", "ctypes", "data", "setflags", "resize"})
 
 #: Methods and functions whose result has the axes of its arguments in memory, as elementwise functions have.
 KEEP_ORDER = frozenset(

@@ -345,6 +345,9 @@ class Tensor:
     def __reduce__(self) -> Any:
         raise no_value(self, "pickle")
 
+    def __array_namespace__(self, *, api_version: Any = None) -> Any:
+        return np.empty(0).__array_namespace__(api_version=api_version)
+
     # ---- NumPy's protocols: the second net
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         function = ufunc if method == "__call__" else getattr(ufunc, method)

@@ -59,7 +59,7 @@ def refuse(**arguments: Any) -> None:
     for name, value in arguments.items():
         if value is None or value is NoValue or (name in ("where", "subok") and value is True):
             continue
-        if name == "order" and value in ("K", "C", "A") or name == "casting" and value == "same_kind":
+        if name == "order" and value in ("K", "C", "A", "F") or name == "casting" and value == "same_kind":
             continue
         raise Unsupported(f"the argument `{name}=`")
 

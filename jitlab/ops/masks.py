@@ -54,7 +54,7 @@ def _mask(p: Any) -> np.ndarray[Any, Any] | None:
     if not _may_be_mask(p):
         return None
     if isinstance(p, Node):
-        return np.asarray(p.op.value)  # type: ignore[attr-defined]
+        return np.asarray(p.op.value)
     if isinstance(p, list) and not (p and _all_bools(p)):
         return None
     values = np.asarray(p)

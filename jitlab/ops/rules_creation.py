@@ -376,7 +376,7 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
     return array(a, dtype)
 
 
-@rule(np.ascontiguousarray)
+@rule(np.ascontiguousarray, np.asfortranarray)
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Node:
     refuse(like=like)
     return at_least(array(a, dtype), 1)

@@ -386,7 +386,16 @@ VIEWS: dict[Any, ViewRule] = {
     np.real: real,
 }
 
+def to_device(x: ArrayType, device: Any, /, *, stream: Any = None) -> Steps:
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
+    if device != "cpu":
+        raise ValueError(f"Unsupported device: {device}. Only 'cpu' is accepted.")
+    return []
+
+
 VIEW_METHODS: dict[str, ViewRule] = {
+    "to_device": to_device,
     "transpose": transpose_method,
     "swapaxes": swapaxes,
     "squeeze": squeeze,

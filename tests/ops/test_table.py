@@ -98,7 +98,6 @@ LEFT_TO_NUMPY = [
     (lambda x, mask, k: F[np.add](x, x, x), "out"),
     (lambda x, mask, k: F[np.add](x, x, nonsense=1), "does not know"),
     (lambda x, mask, k: F[np.sum](x, nonsense=1), "does not know"),
-    (lambda x, mask, k: F[np.zeros](3, order="F"), "order"),
     (lambda x, mask, k: F[np.zeros](k), "traced"),
     (lambda x, mask, k: F[np.arange](k), "depends on the data"),
     (lambda x, mask, k: F[np.where](mask), "depends on the data"),
