@@ -1,8 +1,7 @@
-"""Rules for functions of whole arrays: differences, Python's sum, and `outer` of ufuncs."""
+"""Rules for Python's sum and `outer` of ufuncs."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +11,9 @@ from jitlab.ir import Node
 
 from . import arithmetic as ar
 from . import reductions as re
-from .arguments import NoValue, as_axis, node, operand, refuse
+from .arguments import node, operand
 from .base import Unsupported
 from .build import cast
-from .indexing import read_index
-from .rules_elementwise import UFUNCS
 from .views import reshape
 
 Rule = Callable[..., Any]
@@ -39,26 +36,8 @@ def python_sum(iterable: Any, /, start: Any = 0) -> Node:
     return total if type(start) is int and start == 0 else ar.add(total, operand(start))
 
 
-def diff(a: Any, n: Any = 1, axis: Any = -1, prepend: Any = NoValue, append: Any = NoValue) -> Node:
-    refuse(prepend=prepend, append=append)
-    x = node(a)
-    if n < 0:
-        raise ValueError(f"order must be non-negative but got {n!r}")
-    if n == 0:
-        return x
-    if x.ndim == 0:
-        raise ValueError("diff requires input that is at least one dimensional")
-    axis = as_axis(axis, x.ndim)
-    for _ in range(operator.index(n)):
-        before = (slice(None),) * axis
-        later, sooner = read_index(x, (*before, slice(1, None))), read_index(x, (*before, slice(None, -1)))
-        x = UFUNCS[np.not_equal](later, sooner) if x.dtype.kind == "b" else ar.subtract(later, sooner)
-    return x
-
-
 FUNCTIONS: dict[Any, Rule] = {
     sum: python_sum,
-    np.diff: diff,
 }
 
 

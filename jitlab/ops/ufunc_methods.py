@@ -11,17 +11,19 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node
 
+from . import arithmetic as ar
 from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
 from .base import Elementwise, Reduction, Unsupported
-from .build import apply, as_node, cast
+from .build import apply, as_node, cast, constant, elementwise
 from .emitter import Emitter
+from .functions import Exp, Exp2
 from .indexing import write_index
 from .library import Library, call
-from .reductions import highest, lowest
+from .reductions import CountNonzero, highest, lowest
 from .registry import FUNCTIONS, rule, update
 from .rules_reductions import Kind, extreme_rule, flag, is_written, masked, started, sum_rule, truth_rule
 from .scans import accumulate_rule
-from .views import reshape
+from .views import expand_dims, reshape
 
 INTS = np.array([[100, 100, -3], [7, -128, 127]], np.int8)
 FLOATS = np.array([[0.5, -1.5, 2.0], [3.0, np.nan, 1.0]])
@@ -81,6 +83,26 @@ class Fold(Reduction):
 
     def why_not_compiled(self, *types: ArrayType) -> str | None:
         return self.op.why_not_compiled(types[0], types[0])
+
+    @property
+    def differentiable(self) -> bool:  # type: ignore[override]
+        return type(self.op).ufunc in (np.fmax, np.fmin, np.logaddexp, np.logaddexp2, np.hypot)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        """Equal extremes share the cotangent; of the others, the slope in each element."""
+        (x,) = inputs
+        ufunc = type(self.op).ufunc
+        mine, result = expand_dims(g, self.axes), expand_dims(out, self.axes)
+        if ufunc in (np.fmax, np.fmin):
+            hit = ar.equal(x, result)
+            hits = cast(expand_dims(apply(CountNonzero(self.axes), hit), self.axes), g.dtype)
+            share = ar.divide(mine, ar.select(ar.equal(hits, 0), constant(1, g.dtype), hits))
+            return [ar.select(hit, share, ar.zero_like(g))]
+        if ufunc is np.hypot:
+            slope = ar.divide(x, ar.select(ar.equal(result, 0), constant(1, out.dtype), result))
+        else:
+            slope = elementwise(Exp() if ufunc is np.logaddexp else Exp2(), ar.subtract(x, result))
+        return [ar.multiply(mine, slope)]
 
     def start(self, e: Emitter, dtype: np.dtype) -> Any:
         return e.constant(neutral_of(type(self.op).ufunc, dtype), dtype)
