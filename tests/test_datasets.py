@@ -6,7 +6,7 @@ import struct
 import numpy as np
 import pytest
 
-from jitlab.datasets import MNIST_FILES, digits, mnist, read_idx
+from jitlab.datasets import MNIST_FILES, digits, drawn_digits, mnist, read_idx
 from jitlab.errors import DatasetError
 
 IMAGES = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
@@ -97,8 +97,8 @@ def test_files_that_do_not_belong_together_are_refused(folder):
 
 
 def test_drawn_digits_need_no_files_and_are_the_same_for_a_seed():
-    first, again = datasets.drawn_digits(200), datasets.drawn_digits(200)
+    first, again = drawn_digits(200), drawn_digits(200)
     assert first.train_images.shape == (180, 784) and first.test_images.shape == (20, 784)
     assert 0 <= first.train_images.min() and first.train_images.max() <= 1
     np.testing.assert_array_equal(first.train_images, again.train_images)
-    assert set(datasets.drawn_digits(500).train_labels) == set(range(10))
+    assert set(drawn_digits(500).train_labels) == set(range(10))

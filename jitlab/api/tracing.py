@@ -390,9 +390,13 @@ class Function(Explained):
     def _inline(self, capture: Capture, values: tuple[Any, ...]) -> Any:
         args, kwargs = self._signature.call_form(values)
         before = capture.strict, capture.must_compile
-        attrs = {}
+        attrs: dict[str, Any] = {}
         if self.options.jit_compile:
             capture.strict, attrs = True, {"_XlaMustCompile": True}
+            if not capture.graph.scopes:  # §1.10: a scope of its own, unless one is around it
+                attrs |= {
+                    "_XlaCompile": True, "_XlaSeparateCompiledGradients": False, "_XlaScope": f"function_{self.name}"
+                }  # fmt: skip
             capture.must_compile = capture.must_compile or self.name
         try:
             with capture.graph.with_attrs(attrs):
