@@ -41,6 +41,7 @@ PASSES: tuple[Pass, ...] = (
     compose_views,
     remove_dead,
     drop_unused_inputs,
+    remove_dead,  # what only the inputs dropped here were made of
 )
 
 

@@ -15,10 +15,10 @@ def join_replays(graph: Graph) -> Graph:
 
     The saving one stands where the other stood: what it has more inputs of are constants.
     """
-    calls = {node.op: node for node in graph.nodes if isinstance(node.op, (Loop, Branch))}
+    calls = {id(node.op): node for node in graph.nodes if isinstance(node.op, (Loop, Branch))}
     pairs: dict[str, Node] = {}  # the name of a loop or branch -> the first one that replays it
     for node in calls.values():
-        first = calls.get(node.op.replays)
+        first = calls.get(id(node.op.replays))
         if first is not None and first.name not in pairs and _is_replay(first, node):
             pairs[first.name] = node
     if not any(node.op.replays is not None for node in calls.values()):
