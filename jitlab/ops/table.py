@@ -18,7 +18,7 @@ import numpy as np
 
 from jitlab.ir import current_graph
 
-from . import registry, rules_arrays, rules_elementwise, rules_special, rules_views
+from . import registry, rules_arrays, rules_elementwise, rules_views
 from .base import Unsupported
 from .rules_views import ViewRule
 
@@ -88,5 +88,5 @@ def function_rule(function: Any) -> Rule | None:
     return found
 
 
-_LATE: dict[str, Rule] = {**rules_special.FUNCTIONS, **registry.LATE}
+_LATE: dict[str, Rule] = registry.LATE
 _late_names = frozenset(name.rpartition(".")[2] for name in _LATE)

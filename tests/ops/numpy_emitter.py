@@ -72,6 +72,14 @@ class NumpyEmitter:
         except OverflowError:
             return x * y + z
 
+    def erfc(self, x: Any) -> Any:
+        return x.dtype.type(math.erfc(x))
+
+    def erfcx(self, x: Any) -> Any:
+        import scipy.special
+
+        return scipy.special.erfcx(x)
+
     def mantissa(self, x: Any) -> Any:
         return np.frexp(x)[0]
 

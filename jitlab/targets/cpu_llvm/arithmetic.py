@@ -533,6 +533,12 @@ class Arithmetic(Instructions):
     def erf(self, x: Val) -> Val:
         return math.erf(self, x)
 
+    def erfc(self, x: Val) -> Val:
+        return math.erfc(self, x)
+
+    def erfcx(self, x: Val) -> Val:
+        return math.erfcx(self, x)
+
     def fmod(self, x: Val, y: Val) -> Val:
         """C's remainder, of the dividend's sign; 0 for an integer zero divisor."""
         if x.dtype.kind == "f":

@@ -54,6 +54,15 @@ def erfc_rest(t: Any) -> Any:
     return mp.exp(x * x) * mp.erfc(x)
 
 
+def erfcx_rest(t: Any) -> Any:
+    """exp(x*x) erfc(x) / t for t = 1 / (x + 3); far out by its asymptotic series."""
+    if t < mp.mpf(1) / 63:
+        x = 1 / t - 3 if t else mp.inf
+        terms = [(-1) ** k * mp.fac2(2 * k - 1) / (2 * x * x) ** k for k in range(25)]
+        return sum(terms) / mp.sqrt(mp.pi) * (x + 3) / x if t else 1 / mp.sqrt(mp.pi)
+    return erfc_rest(t) / t
+
+
 FITS: tuple[Fit, ...] = (
     ("EXP", series(lambda k: 1 / mp.factorial(k + 2)), -HALF_LN2, HALF_LN2, 10, 5),
     ("EXP2", lambda r: mp.log(2) * series(lambda k: mp.log(2) ** k / mp.factorial(k + 1))(r), -0.503, 0.503, 11, 6),
@@ -70,6 +79,7 @@ FITS: tuple[Fit, ...] = (
     ("CBRT", lambda z: z ** (-mp.mpf(1) / 3), 0.7071, 1.4143, 6, 5),
     ("ERF", erf_ratio, 0, 1.001, 12, 7),
     ("ERFC", erfc_rest, 0.111, 0.2501, 15, 8),
+    ("ERFCX", lambda u: erfcx_rest(u + mp.mpf(1) / 8), -0.125, 0.1385, 23, 0),
 )
 
 NOTES = {
@@ -88,6 +98,7 @@ NOTES = {
     "CBRT": "z ** (-1/3)",
     "ERF": "erf(x) / x - 1 in x**2",
     "ERFC": "exp(x**2) erfc(x) in 1 / (x + 3)",
+    "ERFCX": "exp(x**2) erfc(x) (x + 3) in 1 / (x + 3) - 1/8",
 }
 
 

@@ -757,6 +757,49 @@ def erf(x: Num) -> Num:
     return copysign(where(a < 1.0, small, large), x)
 
 
+def _erfcx_outside(x: Num) -> Num:
+    """exp(x*x) erfc(x) for x >= 0.8."""
+    below, low = two_sum(x, x.wrap(x.of(3.0)))
+    t = 1.0 / below
+    y = poly(t - 0.125, x.constants("ERFCX")) / below
+    return fma(-y * t, low, y)
+
+
+def _exp_square(x: Num, sign: float) -> Num:
+    """exp(x*x) or exp(-x*x), with what x*x lost."""
+    z, low = two_product(x, x)
+    e = exp.body(z * sign)
+    return fma(e, where(e > 0.0, low, 0.0) * sign, e)
+
+
+@_Function
+def erfc(x: Num) -> Num:
+    if x.format.itemsize == 4:  # nine steps of float32 lose too much
+        return erfc.body(x.cast(np.float64)).cast(np.float32)
+    a = abs(x)
+    near = a < 0.8
+    outside = where(near, 0.8, where(a > 28.0, 28.0, a))
+    large = _exp_square(outside, -1.0) * _erfcx_outside(outside)
+    return where(near, 1.0 - erf.body(x), where(x < 0.0, 2.0 - large, where(x.is_nan(), x, large)))
+
+
+@_Function
+def erfcx(x: Num) -> Num:
+    """exp(x*x) erfc(x)"""
+    if x.format.itemsize == 4:
+        return erfcx.body(x.cast(np.float64)).cast(np.float32)
+    a = abs(x)
+    near = a < 0.8
+    outside = where(near, 0.8, a)
+    large = where(outside < INF, _erfcx_outside(where(outside < INF, outside, 1.0)), 0.0)
+    end = 27.0
+    inside = where(a > end, end, a)
+    square = where(a > end, INF, _exp_square(inside, 1.0))
+    middle = square * (1.0 - erf.body(where(near, x, 0.0)))
+    left = where(a > end, INF, square * 2.0 - large)
+    return where(x.is_nan(), x, where(near, middle, where(x < 0.0, left, large)))
+
+
 @_Function
 def fmod(x: Num, y: Num) -> Num:
     return _fmod(x, y)
