@@ -21,7 +21,7 @@ from .autograph import TensorArray
 from .capture import Tensor
 from .cluster import jit_scope
 from .config import config
-from .differentiation import grad, gradients, value_and_grad
+from .differentiation import grad, gradients, hessian, stop_gradient, value_and_grad
 from .graph import (
     Graph,
     Session,
@@ -63,6 +63,7 @@ __all__ = [
     "global_variables_initializer",
     "grad",
     "gradients",
+    "hessian",
     "jit",
     "jit_scope",
     "ledger",
@@ -71,6 +72,7 @@ __all__ = [
     "print_",
     "record",
     "run_functions_eagerly",
+    "stop_gradient",
     "trim",
     "value_and_grad",
     "while_loop",

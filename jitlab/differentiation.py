@@ -13,6 +13,8 @@ from jitlab.capture import HOOKS, Capture, Tensor, current_capture, describe, us
 from jitlab.capture.positions import here
 from jitlab.capture.tensor import Cell
 from jitlab.errors import CaptureError
+from jitlab.ops.build import apply
+from jitlab.ops.state import StopGradient
 from jitlab.passes import gradients as append_gradients
 
 
@@ -100,6 +102,36 @@ def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] 
     return Gradient(function, argnums, with_value=True)
 
 
+def hessian(function: Callable[..., Any], argnum: int = 0) -> Function:
+    """The second derivatives of a function that gives a 0-d float, for one array of its arguments: an array of the argument's
+    shape twice. Each row is the gradient of an element of the gradient."""
+    slope = grad(function, argnum)
+
+    def rows(*args: Any, **kwargs: Any) -> Any:
+        x = args[argnum]
+        n = x.size
+        result = np.zeros((n, n), x.dtype)
+        for i in range(n):
+            result[i] = grad(lambda *moved: np.ravel(slope(*moved, **kwargs))[i], argnum)(*args).ravel()
+        return result.reshape(x.shape + x.shape)
+
+    functools.update_wrapper(rows, function)
+    return Function(rows, name=f"hessian of {getattr(function, '__name__', 'a function')}")
+
+
+def stop_gradient(value: Any) -> Any:
+    """The value, through which no gradient flows: an array, or a list, tuple or dict of them."""
+    if isinstance(value, dict):
+        return {key: stop_gradient(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [stop_gradient(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if not isinstance(value, Tensor):
+        return value
+    capture: Any = current_capture() or value.capture
+    return capture.fresh(apply(StopGradient(), value.node()), is_scalar=value.is_scalar)
+
+
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") -> list[Any]:
     """Inside a traced function: the derivatives of the sum of `ys` with respect to each of `xs`, None where none flows.
 
@@ -149,6 +181,9 @@ def _gradients(capture: Capture, ys: list[Any], xs: list[Any], weights: list[Any
         name,
     )
     return [None if node is None else _fresh(capture, node, x.is_scalar) for node, x in zip(nodes, many[1], strict=True)]
+
+
+_gradients.looks_back = _without_scopes.looks_back = True  # type: ignore[attr-defined]
 
 
 def _tensor(capture: Capture, value: Any) -> Tensor:

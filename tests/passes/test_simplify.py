@@ -18,8 +18,10 @@ from jitlab.ops.build import apply, cast, constant, elementwise
 from jitlab.ops.creation import fill, zeros
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.functions import Exp
+from jitlab.ops.host import SEVERAL
 from jitlab.ops.indexing import read_index, write_index
 from jitlab.ops.joining import Concatenate
+from jitlab.ops.library import results_of
 from jitlab.ops.reductions import Sum
 from jitlab.ops.sources import Parameter
 from jitlab.ops.views import Reshape, Update, View, broadcast_to, expand_dims, identity_map, squeeze, transpose
@@ -201,11 +203,12 @@ def check_sample(op: Operation, arrays: list[Any]) -> bool:
     with graph.building(), positions(lambda: Source("<cell 1>", next(lines_))):
         xs = [graph.add(Parameter(ArrayType(np.shape(a), np.asarray(a).dtype)), sources=frozenset()) for a in arrays]
         result = apply(op, *(apply(View(identity_map(x.ndim), x.shape), x) for x in xs))
-        graph.outputs = [apply(Reshape((1, *result.shape)), apply(Cast(result.dtype), result))]
+        results = results_of(result) if result.dtype == SEVERAL else [result]
+        graph.outputs = [apply(Reshape((1, *y.shape)), apply(Cast(y.dtype), y)) for y in results]
     after = verify(run_passes(verify(graph)))
     assert lines(after) == lines(graph)
-    (want,), (got,) = interpret(graph, arrays), interpret(after, arrays)
-    assert want.dtype == got.dtype and want.tobytes() == got.tobytes(), f"{op} on {arrays}"
+    for want, got in zip(interpret(graph, arrays), interpret(after, arrays), strict=True):
+        assert want.dtype == got.dtype and want.tobytes() == got.tobytes(), f"{op} on {arrays}"
     return True
 
 
