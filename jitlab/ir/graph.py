@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from .extents import Moving, bind_extents, poly, symbols_in
-from .operation import NodeDef, OperationView, Output, node_def, operations
+from .operation import CONTROL, NodeDef, OperationView, Output, node_def, operations
 from .types import NOWHERE, ArrayType, Source, Sources
 
 
@@ -170,14 +170,17 @@ class Graph:
         return new
 
     def without_dead(self) -> Graph:
-        """The same graph without the nodes that no output needs; nodes whose operation has effects stay."""
+        """The same graph without the nodes that no output needs or waits for; nodes whose operation has effects stay."""
         live = set(self.outputs)
         named: set[str] = set()  # the symbols in the extents of what is live: what defines them is, too
         defining = any(is_definition(node.op) for node in self.nodes)
+        awaited: set[str] = set()  # the names of what has to run before what is live
         for node in reversed(self.nodes):
-            if node in live or getattr(node.op, "has_effects", False) or (is_definition(node.op) and node.op.symbol in named):
+            wanted = node in live or node.name in awaited or getattr(node.op, "has_effects", False)
+            if wanted or (is_definition(node.op) and node.op.symbol in named):
                 live.add(node)
                 live.update(node.inputs)
+                awaited.update(node.attrs.get(CONTROL, ()))
                 if defining:
                     named.update(symbols_of(node))
         new = Graph(self.name, list(self.parameters), [n for n in self.nodes if n in live], list(self.outputs))

@@ -26,6 +26,7 @@ from jitlab.ops.host import SEVERAL, Item
 from jitlab.ops.indexing import Gather, Scatter, ScatterAdd, Take
 from jitlab.ops.reductions import ExtremeOf, Sum
 from jitlab.ops.sources import Constant
+from jitlab.ops.sums import AddN
 from jitlab.ops.views import Update, View, broadcast_to, reshape
 
 from .control_gradient import pull_back_control
@@ -253,10 +254,7 @@ def _total(node: Node, parts: Sequence[Node]) -> Node:
     """The sum of the cotangents of a value's uses, the last use first."""
     sources = node.sources or frozenset().union(*(part.sources for part in parts))
     with _at(sources):
-        total = parts[0]
-        for part in parts[1:]:
-            total = add(total, part)
-    return total
+        return apply(AddN(), *parts) if len(parts) > 1 else parts[0]
 
 
 def _gathered(call: Node, of_items: Cotangents) -> tuple[Node | None, ...]:
