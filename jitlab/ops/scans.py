@@ -356,7 +356,7 @@ def accumulate_rule(ufunc: np.ufunc) -> Any:
         from .ufunc_methods import by_numpy, operation_of
 
         op = operation_of(ufunc)
-        if op is None or not _keeps(ufunc, wanted):
+        if op is None or not _keeps(ufunc, wanted) or (ufunc is np.power and wanted.kind == "i"):  # which may raise
             return by_numpy(ufunc, "accumulate", x, axis=axis, dtype=wanted)
         return apply(Accumulate(op, axis), cast(x, wanted))
 

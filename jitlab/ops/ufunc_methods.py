@@ -14,7 +14,7 @@ from jitlab.ir import ArrayType, Node
 from . import arithmetic as ar
 from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
 from .base import Elementwise, Reduction, Unsupported
-from .build import apply, as_node, cast, constant, elementwise
+from .build import apply, as_node, cast, constant, dtype_of, elementwise
 from .emitter import Emitter
 from .functions import Exp, Exp2
 from .indexing import write_index
@@ -298,11 +298,14 @@ def at_rule(ufunc: np.ufunc) -> Any:
     def at(a: Any, indices: Any, b: Any, /) -> Node:
         x, value = node(a), operand(b)
         ufunc.at(np.ones(1, x.dtype), [0], value if not isinstance(value, Node) else np.ones(1, value.dtype))  # may it?
-        if ufunc is np.subtract and x.dtype.kind in "iufc":  # x - v is x + (-v), to the bit
+        weak = type(value) if type(value) in (int, float, complex) else dtype_of(value)
+        if ufunc.resolve_dtypes((x.dtype, weak, None))[-1] != x.dtype:
+            pass  # rounded after each step: NumPy's
+        elif ufunc is np.subtract and x.dtype.kind in "iufc":  # x - v is x + (-v), to the bit
             from .arithmetic import negative
 
             return write_index(x, indices, negative(as_node(value, x.dtype)), add=True)
-        if ufunc is np.add and x.dtype.kind != "b":
+        elif ufunc is np.add and x.dtype.kind != "b":
             return write_index(x, indices, value, add=True)
         parts = indices if isinstance(indices, tuple) else (indices,)
         positions = [node(p) for p in parts if not isinstance(p, slice) and p is not None and p is not Ellipsis]
