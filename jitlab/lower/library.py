@@ -108,13 +108,19 @@ def write_call(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) ->
             buffer = shared.temp("temp", tuple(writer.sizes.of(n) for n in source.shape), source.dtype)
             statements += writer.copy(buffer, source, writer.reader(computed), node)
         ins[source] = buffer
-    results = sorted(stage.items, key=lambda item: item.op.index) or [node]
+    first: dict[int, Node] = {}
+    again = [item for item in stage.items if first.setdefault(item.op.index, item) is not item]
+    results = [first[index] for index in sorted(first)] or [node]
     outs = tuple(writer.buffers[result] for result in results)
     extents = tuple(tuple(writer.sizes.of(n) for n in array.shape) for array in (*results, *node.inputs))
     number = len(shared.calls)
     shared.calls.append(node.op)
     call = Call(number, str(node.op), outs, tuple(ins[s] for s in node.inputs), extents, shared.check(node), node.sources)
-    return [*statements, call]
+    statements.append(call)
+    computed.update(dict.fromkeys(results))
+    for item in again:  # merged calls: a result that is wanted at several places
+        statements += writer.copy(writer.buffers[item], first[item.op.index], writer.reader(computed), node)
+    return statements
 
 
 def _place(writer: BlockWriter, source: Node) -> Buffer | None:

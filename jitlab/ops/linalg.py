@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.errors import NoGradientError
-from jitlab.ir import ArrayType, Node, plain, same_extent
+from jitlab.ir import ArrayType, Node, at_least, plain, same_extent
 
 from .arguments import node
 from .arithmetic import Imag, add, conj, divide, equal, multiply, negative, real_dtype, select, subtract, zero_like
@@ -241,7 +241,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Node:
         x = transpose(x, order)
     unknown = x.shape[-(x.ndim - y.ndim) :]
     count = product(unknown)
-    if int(x.type.size) != int(count) ** 2:
+    if not same_extent(x.type.size, count * count):
         requirement = "prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
         raise np.linalg.LinAlgError("Input arrays must satisfy the requirement " + " " * 12 + requirement)
     return reshape(solve(reshape(x, (count, count)), reshape(y, (y.type.size,))), unknown)
@@ -301,6 +301,11 @@ def check_square(x: Node) -> None:
     check_matrices(x)
     if not same_extent(x.shape[-1], x.shape[-2]):
         raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+
+
+def least(m: int, n: int) -> int:
+    """The smaller extent, with its polynomial."""
+    return n if at_least(m - n, 0) else m
 
 
 def numpys_error(function: Callable[..., Any], *types: ArrayType, **options: Any) -> None:

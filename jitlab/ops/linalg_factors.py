@@ -23,6 +23,7 @@ from .linalg import (
     MatrixLibrary,
     adjoint,
     hermitian_part,
+    least,
     matrices,
     named,
     no_gradient,
@@ -95,13 +96,13 @@ class Qr(MatrixLibrary):
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         (a,) = types
         rows, columns = a.shape[-2:]
-        k = rows if self.complete or not at_least(rows, columns) else columns
+        k = rows if self.complete else least(rows, columns)
         stack = a.shape[:-2]
         return ArrayType((*stack, rows, k), a.dtype), ArrayType((*stack, k, columns), a.dtype)
 
     def gradient(self, g: Any, out: Node, *inputs: Node) -> Sequence[Node | None]:
         (a,) = inputs
-        if self.complete and int(a.shape[-2]) > int(a.shape[-1]):
+        if self.complete and at_least(a.shape[-2] - a.shape[-1], 1):
             raise no_gradient(
                 out, "np.linalg.qr(mode='complete') of a tall matrix has no gradient.",
                 why="columns of q beyond those of the matrix are any orthonormal ones",
@@ -159,8 +160,7 @@ class QrRaw(MatrixLibrary):
         (a,) = types
         rows, columns = a.shape[-2:]
         stack = a.shape[:-2]
-        k = columns if at_least(rows, columns) else rows
-        return ArrayType((*stack, columns, rows), a.dtype), ArrayType((*stack, k), a.dtype)
+        return ArrayType((*stack, columns, rows), a.dtype), ArrayType((*stack, least(rows, columns)), a.dtype)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
@@ -177,7 +177,7 @@ def _half_lower(x: Node) -> Node:
 
 def _qr_gradient(a: Node, q: Node, r: Node, of_q: Node | None, of_r: Node | None) -> Node:
     rows, columns = a.shape[-2:]
-    if int(rows) >= int(columns):
+    if at_least(rows - columns, 0):
         return _tall_gradient(q, r, of_q, of_r)
     last = a.ndim - 1
     rest = columns - rows  # a = [x y], r = [u v]: x = q u, v = q^H y

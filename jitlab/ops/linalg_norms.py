@@ -17,7 +17,7 @@ from .build import apply, cast, constant, elementwise
 from .comparison import Greater
 from .creation import zeros
 from .linalg import Inv, check_square, linalg_dtype, matrices, square
-from .linalg_svd import SvdVals
+from .linalg_svd import SvdVals, rounding_of
 from .registry import rule
 from .rules_views import moveaxis
 from .views import expand_dims, reshape, transpose
@@ -181,7 +181,7 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: Any = False, *, rtol: Any = 
     last = (s.ndim - 1,)
     if tol is None:
         if rtol is None:
-            relative: Any = max(int(n) for n in x.shape[-2:]) * np.finfo(s.dtype).eps
+            relative = rounding_of(x.shape[-2:], s.dtype)
         else:
             relative = _column(rtol)
         bound = ar.multiply(_largest(s, last, keepdims=True), relative)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node, at_least, same_extent
+from jitlab.ir import ArrayType, Moving, Node, at_least, same_extent
 
 from .arguments import NoValue, node
-from .arithmetic import add, divide, multiply, real_dtype, subtract
+from .arithmetic import Maximum, add, divide, multiply, real_dtype, subtract
 from .base import Unsupported
-from .build import apply, cast, constant
+from .build import apply, as_node, cast, constant, elementwise
 from .creation import Eye, zeros
 from .joining import part_view
 from .library import call, results_of
@@ -26,6 +26,7 @@ from .linalg import (
     check_matrices,
     hermitian_part,
     inverse_differences,
+    least,
     linalg_dtype,
     matrices,
     named,
@@ -73,15 +74,16 @@ class Svd(MatrixLibrary):
         u, s, vh = results_of(out)
         of_u, of_s, of_vh = g
         m, n = inputs[0].shape[-2:]
-        if self.full and int(m) != int(n):
-            extra = of_u if int(m) > int(n) else of_vh
+        if self.full and not same_extent(m, n):
+            tall = at_least(m - n, 1)
+            extra = of_u if tall else of_vh
             if extra is not None:
                 raise no_gradient(
                     out, f"np.linalg.svd(full_matrices=True) has no gradient through {'u' if extra is of_u else 'vh'}.",
                     why="the vectors beyond the smaller extent of the matrix are any orthonormal ones",
                     hint="full_matrices=False gives the vectors that have a gradient",
                 )  # fmt: skip
-            if int(m) > int(n):
+            if tall:
                 u = apply(part_view(u.type, u.ndim - 1, 0, n), u)
             else:
                 vh = apply(part_view(vh.type, vh.ndim - 2, 0, m), vh)
@@ -144,7 +146,7 @@ def _svd_gradient(u: Node, s: Node, vh: Node, of_u: Node | None, of_s: Node | No
         turning = matmul(adjoint(u), of_u)
         j = multiply(apart, turning)
         inner = multiply(add(j, adjoint(j)), row)
-        if int(m) > int(k):
+        if at_least(m - k, 1):
             outer = matmul(divide(subtract(of_u, matmul(u, turning)), row), vh)
     if of_vh is not None:
         turning = matmul(vh, adjoint(of_vh))
@@ -153,7 +155,7 @@ def _svd_gradient(u: Node, s: Node, vh: Node, of_u: Node | None, of_s: Node | No
         if dtype.kind == "c":  # the phase that u and v share
             diagonal = multiply(turning, cast(apply(Eye((k, k), 0)), dtype))
             inner = add(inner, multiply(divide(subtract(adjoint(diagonal), diagonal), column), 0.5))
-        if int(n) > int(k):
+        if at_least(n - k, 1):
             beyond = divide(subtract(of_vh, matmul(adjoint(turning), vh)), column)
             outer = total(outer, matmul(u, beyond))
     left = None if of_s is None else multiply(u, expand_dims(cast(of_s, dtype), (s.ndim - 1,)))
@@ -242,8 +244,8 @@ class Lstsq(MatrixLibrary):
         of_x, _, of_s = g
         of_a, of_b = None, None
         if of_x is not None:
-            smallest = np.finfo("f8").eps * max(int(n) for n in a.shape) if self.rcond is None else self.rcond
-            p = apply(Pinv(), a, constant(smallest))
+            smallest = rounding_of(a.shape, np.dtype("f8")) if self.rcond is None else constant(self.rcond)
+            p = apply(Pinv(), a, smallest)
             of_a = _pinv_gradient(a, p, matmul(of_x, adjoint(b)))
             of_b = matmul(adjoint(p), of_x)
         if of_s is not None:
@@ -259,9 +261,13 @@ class Lstsq(MatrixLibrary):
         yield cls(), WIDE + 0.5j * WIDE[::-1], B - 1j
 
 
-def least(m: int, n: int) -> int:
-    """The smaller extent, with its polynomial."""
-    return n if at_least(m - n, 0) else m
+def rounding_of(extents: Sequence[int], dtype: np.dtype) -> Node:
+    """The larger of two extents times the dtype's rounding: what NumPy takes for 0 beside the largest singular value."""
+    m, n = extents
+    if isinstance(m, Moving) or isinstance(n, Moving):
+        longest = elementwise(Maximum(), as_node(m), as_node(n))
+        return multiply(cast(longest, dtype), np.finfo(dtype).eps)
+    return constant(max(int(m), int(n)) * np.finfo(dtype).eps, dtype)
 
 
 # rules
@@ -288,7 +294,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: Any = False, *, rtol: Any = NoVal
     if rcond is None:
         rcond = 1e-15 if rtol is NoValue else rtol
     if rcond is None:
-        rcond = max(int(n) for n in x.shape[-2:]) * np.finfo(x.dtype).eps
+        rcond = rounding_of(x.shape[-2:], x.dtype)
     check_matrices(x)
     if not all(at_least(n, 1) for n in x.shape[-2:]):
         return zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)

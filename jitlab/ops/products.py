@@ -174,7 +174,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
     if x.ndim < 1 or y.ndim < 1:
         raise ValueError("At least one array has zero dimension")
     x, y = _last(x, axisa), _last(y, axisb)
-    lengths = [int(v.shape[-1]) for v in (x, y)]
+    lengths = [3 if same_extent(v.shape[-1], 3) else int(v.shape[-1]) for v in (x, y)]
     if not {2, 3}.issuperset(lengths):
         raise ValueError("incompatible dimensions for cross product\n(dimension must be 2 or 3)")
     if 2 in lengths:
@@ -192,7 +192,7 @@ def cross(a: Any, b: Any, axisa: Any = -1, axisb: Any = -1, axisc: Any = -1, axi
 @rule(np.linalg.cross)
 def linalg_cross(x1: Any, x2: Any, /, *, axis: Any = -1) -> Node:
     x, y = node(x1), node(x2)
-    if int(x.shape[axis]) != 3 or int(y.shape[axis]) != 3:
+    if not (same_extent(x.shape[axis], 3) and same_extent(y.shape[axis], 3)):
         numpys_error(np.linalg.cross, x.type, y.type, axis=axis)
     return cross(x, y, axis=axis)
 

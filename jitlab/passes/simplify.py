@@ -14,8 +14,10 @@ from jitlab.ops.arithmetic import Add, Mul, Neg, RealDiv, Sub
 from jitlab.ops.base import Elementwise, Generated, Operation
 from jitlab.ops.creation import Fill
 from jitlab.ops.elementwise import Cast
+from jitlab.ops.host import Item
 from jitlab.ops.indexing import Scatter
 from jitlab.ops.joining import Concatenate
+from jitlab.ops.library import Library
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View, compose, identity_map
 
@@ -249,6 +251,8 @@ def _is_pure(node: Node) -> bool:
     op = node.op
     if op.has_effects or op.is_parameter:
         return False
+    if isinstance(op, Item):
+        return isinstance(node.inputs[0].op, Library)
     return op.why_not_compiled(*(source.type for source in node.inputs)) is None
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import jitlab as jl
 from jitlab.errors import NoGradientError
 from jitlab.ops import expand_dims, read_index
 from jitlab.ops.arithmetic import Abs, Real, Square, multiply
@@ -206,3 +207,21 @@ def test_fourier_transforms_along_several_axes():
 def test_real_parts_of_spectra_are_what_they_were():
     x = normal(6)
     right_slope(lambda x: apply(Real(), F[np.fft.rfft](elementwise(Square(), x))), x, second=True)
+
+
+def test_slopes_are_those_of_jax():
+    jax = pytest.importorskip("jax", reason="JAX is a peer of the benchmarks, not needed to run jitlab")
+
+    def of_definite(np, a):
+        values, vectors = np.linalg.eigh(a)
+        return np.sum(np.linalg.cholesky(a) ** 3) + np.sum(vectors**4) + np.sum(values**2) + np.linalg.slogdet(a)[1]
+
+    def of_tall(np, a):
+        q, r = np.linalg.qr(a)
+        return np.sum(q**4) + np.sum(r**3) + np.linalg.norm(a, "nuc") + np.sum(np.abs(np.fft.rfft(a, axis=0)) ** 2)
+
+    with jax.enable_x64(True):
+        for program, x in ((of_definite, definite(3)), (of_tall, normal(4, 2))):
+            theirs = jax.jit(jax.grad(lambda x, program=program: program(jax.numpy, x)))(x)
+            mine = jl.grad(lambda x, program=program: program(np, x))(x)
+            np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-10 * np.max(np.abs(theirs)))

@@ -143,3 +143,17 @@ def test_gradients_compile():
                 moved[index] += step
                 ends.append(loss(moved, b) if x is a else loss(a, moved))
             np.testing.assert_allclose(slope[index], (ends[0] - ends[1]) / 2e-6, rtol=1e-5, atol=1e-7)
+
+
+def test_the_same_call_written_twice_is_made_once():
+    def f(a):
+        q = L.qr(a)[0]
+        q += 1
+        return q, L.qr(a)[0], L.slogdet(a)[1], L.slogdet(a)[1] * 2, L.eigh(a)[1], L.eigh(a)[1], L.eigh(a)[0]
+
+    a = np.eye(3) * 2 + 1
+    with jl.record() as record:
+        got = jl.function(f, jit_compile=True)(a)
+    same_results(got, f(a))
+    names = [op.op for op in record.report().ops]
+    assert (names.count("LogMatrixDeterminant"), names.count("SelfAdjointEigV2")) == (1, 1)
