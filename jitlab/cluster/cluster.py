@@ -147,8 +147,11 @@ class _Result:
             c.outputs = [node for node in c.nodes if node in handed_out and not is_constant(node)]
 
     def _steps(self, cluster_of: Mapping[Node, Cluster]) -> list[Cluster | Node]:
-        """Every edge respected, otherwise in program order of the first operation. Constants that a host operation or the
-        graph's outputs read, and those nobody reads, are steps of their own; they come first."""
+        """Every edge respected, otherwise in program order of the first operation.
+
+        Constants that a host operation or the graph's outputs read, and those nobody reads, are steps of their own; they come
+        first. What only waits for others is no step.
+        """
         step_of: list[int] = []  # operation -> number of its step: that of its (cluster's) first operation
         first: dict[str, int] = {}
         for i, node in enumerate(self.operations):
@@ -170,15 +173,15 @@ class _Result:
             node = self.operations[step]
             made = cluster_of.get(node, node)
             if isinstance(made, Cluster):
-                steps += [made, *made.silent] if made.nodes else made.silent
-            elif not is_constant(made):
+                steps += [made] if made.nodes else []
+            elif not is_constant(made) and not is_silent(made):
                 steps.append(made)
             for reader in readers.get(step, ()):
                 waiting[reader] -= 1
                 if waiting[reader] == 0:
                     heapq.heappush(ready, reader)
         assert done == len(waiting), "the clusters form a cycle"
-        return steps
+        return [*steps, *(node for node in dict.fromkeys(self.graph.outputs) if is_silent(node))]
 
     def _loose_constants(self, cluster_of: Mapping[Node, Cluster]) -> Iterable[Node]:
         inside = {source for node in self.operations if node in cluster_of for source in node.inputs}

@@ -78,8 +78,7 @@ def _nothing(graph: Graph) -> OperationView:
 
 
 def _add_nothing(capture: Any) -> None:
-    if isinstance(capture, GraphCapture):
-        apply(NoOp())
+    apply(NoOp())
 
 
 def group(*inputs: Any, name: str | None = None) -> Any:

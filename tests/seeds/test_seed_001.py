@@ -34,7 +34,7 @@ def test_separate_gradients_are_named_after_the_forward_scope_and_the_gradients(
         f = tf.matmul(a, a)
     with tf.name_scope("training"):
         (g,) = tf.gradients(f, a, name="step")
-    assert g.op.type == "AddV2"  # the sum of both factors' parts belongs to no forward operation
+    assert g.op.type == "AddN"  # the sum of both factors' parts belongs to no forward operation
     assert {x.op.get_attr("_XlaScope") for x in g.op.inputs} == {b"jit_scope_0_grad_training_step"}
 
 
