@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FunctionType as PythonFunction
@@ -116,7 +117,22 @@ def call(capture: Capture, body: Any, args: tuple[Any, ...], kwargs: dict[str, A
     """The body, converted when `autograph` says so and it is no function of NumPy's."""
     if autograph and isinstance(body, (PythonFunction, MethodType)) and not is_numpy(body):
         return call_user(capture, body, args, kwargs)
+    if is_numpy(body):
+        args, kwargs = _without_defaults(body, args, kwargs)
     return HOOKS.call(body, *args, **kwargs) if autograph else body(*args, **kwargs)
+
+
+def _without_defaults(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What was given to one of NumPy's functions: its defaults, which binding filled in, are its own affair."""
+    parameters = inspect.signature(function).parameters
+    kwargs = {key: value for key, value in kwargs.items() if key not in parameters or value is not parameters[key].default}
+    places = list(parameters.values())
+    if any(p.kind is p.VAR_POSITIONAL for p in places):
+        return args, kwargs
+    while args and args[-1] is places[len(args) - 1].default:
+        args = args[:-1]
+    return args, kwargs
+
 
 
 def samples(type: FunctionType) -> Iterator[Callable[[TensorType | VariableType], Any]]:

@@ -413,7 +413,11 @@ class Arrays(Loops):
                 return None
             if function is np.unstack or (steps and isinstance(steps[0], list)):  # several views: split and the like
                 several = [self._along(x, way, function) for way in steps]
-                return tuple(several) if function is np.unstack else several
+                if function is not np.unstack:
+                    return several
+                if x.ndim > 1:
+                    return tuple(several)
+                return tuple(self.fresh(element.node(), is_scalar=True) for element in several)  # it iterates
             return self._along(x, steps, function)
 
     def _along(self, x: Tensor, steps: Sequence[View | Reshape], function: Any) -> Tensor:
