@@ -171,7 +171,7 @@ class Cluster:
     reason: Reason
     scope: str | None = None
     device: str = ""
-    silent: list[Node] = field(default_factory=list)  # members that compute nothing (NoOp): they are steps of their own
+    silent: list[Node] = field(default_factory=list)  # members that only wait for others (NoOp): nothing runs for them
 
     @property
     def members(self) -> list[Node]:
@@ -251,6 +251,8 @@ class Plan:
             )  # fmt: skip
             if flip is not None:
                 ops[-1]["would_compile_if"] = flip.text
+            if node.attrs.get("device"):
+                ops[-1]["device"] = str(node.attrs["device"])
         clusters = []
         for c in clustering.clusters:
             mine = [k for k in self.kernels if k.cluster == c.name]
@@ -262,6 +264,8 @@ class Plan:
                     "bytes_written": sum(k.bytes_written for k in mine), "lines": line_numbers(c.nodes),
                 }
             )  # fmt: skip
+            if c.device:
+                clusters[-1]["device"] = c.device
         kernels = [
             {
                 "name": k.name, "cluster": k.cluster, "ops": [n.name for n in k.nodes if is_operation(n)], "kind": k.kind,

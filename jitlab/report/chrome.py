@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,9 @@ Json = dict[str, Any]
 
 #: Which process of the trace a lane belongs to: the device computes, the comparison runs on NumPy, the compiler prepares.
 DEVICES = {"compiled": "/device:CPU:0", "op by op": "/device:CPU:0 op by op", "first call": "/host:jitlab"}
+
+#: Spans that compute; the others prepare, or are Python's own.
+WORK = ("op", "launch", "host", "kernel")
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ class Timeline:
         return path
 
     def to_chrome(self) -> Json:
-        """The object of a Chrome trace file: metadata events, then spans, arrows and the memory counter."""
+        """The object of a Chrome trace file: metadata events, then spans, arrows, tensors and the memory counter."""
         return {"traceEvents": chrome_events(self._data)}
 
     def compare(self, other: Timeline) -> Comparison:
@@ -91,42 +95,77 @@ class Timeline:
 
 def chrome_events(data: Mapping[str, Any]) -> list[Json]:
     """All events of the trace; times are integer microseconds from the first span."""
+    values = _Values(data)
+    lanes = data["timeline"]["lanes"]
     names = {"Allocators": 0}
-    for lane in data["timeline"]["lanes"]:
-        device = DEVICES.get(lane["name"], lane["name"])
-        for process in (f"{device} Compute", f"{device} Tensors"):
-            names.setdefault(process, len(names))
+    for lane in lanes:
+        first = DEVICES.get(lane["name"], lane["name"])
+        for device in dict.fromkeys([first, *(values.device(lane, span) for span in lane["spans"])]):
+            for process in (f"{device} Compute", f"{device} Tensors"):
+                names.setdefault(process, len(names))
     metadata: list[Json] = [
         {"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}} for name, pid in names.items()
     ]
-    offsets = [lane.get("offset", 0.0) for lane in data["timeline"]["lanes"]]
-    origin = min(offsets, default=0.0)
-    inputs = _inputs(data)
+    origin = min((lane.get("offset", 0.0) for lane in lanes), default=0.0)
     events: list[Json] = []
-    for lane in data["timeline"]["lanes"]:
-        pid = names[f"{DEVICES.get(lane['name'], lane['name'])} Compute"]
-        made = _lane_events(lane, pid, lane.get("offset", 0.0) - origin, inputs)
+    for lane in lanes:
+        made = _lane_events(lane, names, lane.get("offset", 0.0) - origin, values)
         events += [event for event, _ in made]
-        events += _arrows(made, inputs, len(events))
-        if lane["name"] == "op by op":
-            events += _memory(made, data)
+        events += _arrows(made, values, len(events))
+        events += _memory(made, values, len(events))
     return metadata + events
 
 
-def _lane_events(lane: Mapping[str, Any], pid: int, offset: float, inputs: Mapping[Any, list[str]]) -> list[tuple[Json, Any]]:
-    """The "X" events of a lane with their spans; `tid` is the lowest row that is free when the span starts."""
-    free: list[int] = []  # when each row ends
+class _Values:
+    """What each operation and each cluster of a report reads and gives; keys are (plan, name)."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.ops: dict[Any, Json] = {(op["plan"], op["name"]): op for op in data["ops"]}
+        self.inputs: dict[Any, list[str]] = {}
+        self.results: dict[Any, list[str]] = {key: [key[1]] for key in self.ops}
+        self._devices = {(c["plan"], c["name"]): c.get("device", "") for c in data["clusters"]}
+        self._devices |= {key: op.get("device", "") for key, op in self.ops.items()}
+        read: set[Any] = set()
+        read_outside: set[Any] = set()
+        for (plan, name), op in self.ops.items():
+            self.inputs[plan, name] = list(op["inputs"])
+            for source in op["inputs"]:
+                read.add((plan, source))
+                inside = self.ops.get((plan, source), {}).get("cluster")
+                if op["cluster"] is None or inside != op["cluster"]:
+                    read_outside.add((plan, source))
+                    if op["cluster"] is not None:
+                        reads = self.inputs.setdefault((plan, op["cluster"]), [])
+                        reads += [source] if source not in reads else []
+        for cluster in data["clusters"]:
+            plan = cluster["plan"]
+            outer = [n for n in cluster["ops"] if (plan, n) in read_outside or (plan, n) not in read]
+            self.results[plan, cluster["name"]] = outer
+
+    def device(self, lane: Mapping[str, Any], span: Mapping[str, Any]) -> str:
+        """Where a span ran: the device its operation or cluster was placed on, else the lane's."""
+        placed = str(self._devices.get((span["plan"], span["name"]), "")) if lane["name"] == "compiled" else ""
+        found = re.search(r"(?:/device:|/)([A-Za-z_]+):(\d+)$", placed)
+        return f"/device:{found[1].upper()}:{found[2]}" if found else DEVICES.get(lane["name"], lane["name"])
+
+
+def _lane_events(lane: Mapping[str, Any], names: Mapping[str, int], offset: float, values: _Values) -> list[tuple[Json, Any]]:
+    """The "X" events of a lane with their spans; `tid` is the lowest row of the process that is free when the span starts."""
+    rows: dict[int, list[int]] = {}  # when each row ends
     made = []
     for span in sorted(lane["spans"], key=lambda s: (s["start"], -s["duration"])):
+        pid = names[f"{values.device(lane, span)} Compute"]
+        free = rows.setdefault(pid, [])
         start = int(span["start"] + offset)
         duration = max(1, round(span["duration"]))
         row = next((i for i, end in enumerate(free) if end <= start), len(free))
         if row == len(free):
             free.append(0)
         free[row] = start + duration
-        work = span["kind"] in ("op", "launch", "host", "kernel")
+        work = span["kind"] in WORK
         args = {"name": span["name"], "op": span["label"]}
-        args |= {f"input{i}": name for i, name in enumerate(inputs.get((span["plan"], span["name"]), ()))}
+        if work:
+            args |= {f"input{i}": name for i, name in enumerate(values.inputs.get((span["plan"], span["name"]), ()))}
         event = {
             "ph": "X", "cat": "Op" if work else "Compile" if span["kind"] != "statement" else "Python",
             "name": span["label"], "pid": pid, "tid": row, "ts": start, "dur": duration, "args": args,
@@ -135,57 +174,60 @@ def _lane_events(lane: Mapping[str, Any], pid: int, offset: float, inputs: Mappi
     return made
 
 
-def _inputs(data: Mapping[str, Any]) -> dict[Any, list[str]]:
-    """What each operation, and each cluster, reads: names of operations and arguments outside it."""
-    inputs: dict[Any, list[str]] = {}
-    members: dict[tuple[str, str], set[str]] = {}
-    for op in data["ops"]:
-        inputs[op["plan"], op["name"]] = list(op["inputs"])
-        if op["cluster"] is not None:
-            members.setdefault((op["plan"], op["cluster"]), set()).add(op["name"])
-    for op in data["ops"]:
-        if op["cluster"] is not None:
-            key = op["plan"], op["cluster"]
-            reads = inputs.setdefault(key, [])
-            reads += [name for name in op["inputs"] if name not in members[key] and name not in reads]
-    return inputs
-
-
-def _arrows(made: list[tuple[Json, Any]], inputs: Mapping[Any, list[str]], first_id: int) -> list[Json]:
+def _arrows(made: list[tuple[Json, Any]], values: _Values, first_id: int) -> list[Json]:
     """Data-flow arrows between spans of different rows: "s" at the producer's end, "t" at the consumer's start."""
     arrows: list[Json] = []
     last: dict[Any, Json] = {}  # the newest span that made a value
     for event, span in made:
-        for name in inputs.get((span["plan"], span["name"]), ()):
-            producer = last.get((span["plan"], name))
+        if span["kind"] not in WORK:
+            continue
+        plan = span["plan"]
+        for name in values.inputs.get((plan, span["name"]), ()):
+            producer = last.get((plan, name))
             if producer is not None and (producer["pid"], producer["tid"]) != (event["pid"], event["tid"]):
                 arrow = {"name": name, "cat": "DataFlow", "id": first_id + len(arrows) // 2}
                 end = producer["ts"] + producer["dur"]
                 arrows.append({"ph": "s", **arrow, "pid": producer["pid"], "tid": producer["tid"], "ts": end})
                 arrows.append({"ph": "t", **arrow, "pid": event["pid"], "tid": event["tid"], "ts": event["ts"]})
-        last[span["plan"], span["name"]] = event
+        last |= {(plan, name): event for name in values.results.get((plan, span["name"]), ())}
     return arrows
 
 
-def _memory(made: list[tuple[Json, Any]], data: Mapping[str, Any]) -> list[Json]:
-    """The bytes that results of the replayed operations hold, as a counter: a result lives until its last reader ended."""
-    sizes: dict[Any, int] = {}
-    last_reader: dict[Any, Any] = {}
-    for op in data["ops"]:
-        sizes[op["plan"], op["name"]] = _bytes(op["shape"], op["dtype"])
-        for source in op["inputs"]:
-            last_reader[op["plan"], source] = op["plan"], op["name"]
-    freed: dict[Any, int] = {}  # by whom
-    for source, reader in last_reader.items():
-        freed[reader] = freed.get(reader, 0) + sizes.get(source, 0)
-    held, counters = 0, []
+def _memory(made: list[tuple[Json, Any]], values: _Values, first_id: int) -> list[Json]:
+    """What results hold: each is an object from its maker's start ("N", with a snapshot "O" when it is whole) to the end of
+    its last reader ("D"), and a counter has the bytes of all. A result that nothing reads goes to the caller, and out of sight
+    when its maker ends. A maker that runs again makes new objects."""
+    newest: dict[Any, Json] = {}
+    tensors: list[Json] = []
     for event, span in made:
-        key = span["plan"], span["name"]
-        held += sizes.get(key, 0)
-        end = event["ts"] + event["dur"]
-        counters.append({"ph": "C", "cat": "Memory", "name": "Memory", "pid": 0, "ts": end, "args": {"cpu": held}})
-        held -= freed.get(key, 0) + (0 if key in last_reader else sizes.get(key, 0))  # unread results go to the caller
-    return counters
+        if span["kind"] not in WORK:
+            continue
+        plan, end = span["plan"], event["ts"] + event["dur"]
+        for name in values.inputs.get((plan, span["name"]), ()):
+            if (plan, name) in newest:
+                newest[plan, name]["freed"] = max(end, newest[plan, name]["freed"])
+        for name in values.results.get((plan, span["name"]), ()):
+            op = values.ops[plan, name]
+            tensors.append({"op": op, "pid": event["pid"] + 1, "made": event["ts"], "whole": end, "freed": end})
+            newest[plan, name] = tensors[-1]
+    events: list[Json] = []
+    changes: list[tuple[int, int]] = []
+    for number, tensor in enumerate(tensors, first_id):
+        op = tensor["op"]
+        size = _bytes(op["shape"], op["dtype"])
+        common = {"cat": "Tensor", "name": op["name"], "pid": tensor["pid"], "tid": 0, "id": number}
+        told = {"tensor_description": f"{op['dtype']}[{', '.join(map(str, op['shape']))}], {size} bytes"}
+        events += [
+            {"ph": "N", **common, "ts": tensor["made"]},
+            {"ph": "O", **common, "ts": tensor["whole"] - 1, "args": {"snapshot": told}},
+            {"ph": "D", **common, "ts": tensor["freed"]},
+        ]
+        changes += [(tensor["made"], size), (tensor["freed"], -size)]
+    held = 0
+    for time, change in sorted(changes):  # at one time memory is given back before it is taken
+        held += change
+        events.append({"ph": "C", "cat": "Memory", "name": "cpu", "pid": 0, "tid": 0, "ts": time, "args": {"cpu": held}})
+    return events
 
 
 def _bytes(shape: Iterable[int], dtype: str) -> int:
