@@ -112,7 +112,8 @@ def hessian(function: Callable[..., Any], argnum: int = 0) -> Function:
         n = x.size
         result = np.zeros((n, n), x.dtype)
         for i in range(n):
-            result[i] = grad(lambda *moved: np.ravel(slope(*moved, **kwargs))[i], argnum)(*args).ravel()
+            element = grad(lambda *moved: np.ravel(slope(*moved, **kwargs))[i], argnum)  # noqa: B023 (it is called at once)
+            result[i] = element(*args).ravel()
         return result.reshape(x.shape + x.shape)
 
     functools.update_wrapper(rows, function)

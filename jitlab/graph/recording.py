@@ -25,14 +25,11 @@ from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.state import AssignVariable, ReadVariable
 
 from .places import VarHandle
+from .samples import RANKS, SIZE, adopt, others, sample
 from .tensor import GraphTensor, static_shape
 
 if TYPE_CHECKING:
     from .graph import Graph
-
-#: The size that stands for one not known yet, and the number of axes for one not known.
-SIZE, RANK = 5, 2
-
 
 @dataclass(eq=False)
 class Steps:
@@ -60,7 +57,13 @@ class Step:
     source: Source | None = None
     feed: GraphTensor | None = None  # a placeholder: its value comes from outside
     default: Any = None  # of a placeholder that has one
-    after: tuple[Step, ...] = ()  # steps that run first
+    dims: tuple[int | None, ...] | None = None  # of a placeholder: None for what is not known
+    handle: bool = False  # it only says where a Variable is kept
+
+    @property
+    def looks_back(self) -> bool:
+        """It asks how values were computed, as a gradient does."""
+        return getattr(self.action, "looks_back", False)
 
 
 class GraphCapture(Capture):
@@ -115,12 +118,7 @@ class GraphCapture(Capture):
             before = len(graph.order)
             kept = [Steps([]) for _ in bodies]
             inner = [partial(self._body, steps, body) for steps, body in zip(kept, bodies, strict=True)]
-            self._inside += 1
-            self.guesses = False
-            try:
-                made.result = self._settled(action(self, *args, *inner), made)
-            finally:
-                self._inside -= 1
+            made.result = self._settled(self._taken(action, args, inner), made)
             made.bodies = tuple(kept)
             for inner_step in (x for steps in kept for x in steps.steps):
                 made.reads, made.writes = (*made.reads, *inner_step.reads), (*made.writes, *inner_step.writes)
@@ -129,9 +127,44 @@ class GraphCapture(Capture):
                 self.step_of[node] = made
                 if self.guesses or not self.unranked.isdisjoint(node.inputs):
                     self.unranked.add(node)
-            if made.nodes or made.tensors:
+            if made.nodes or made.tensors or self.steps is not self.all_steps:
                 self.steps.append(made)
             return made.result
+
+    def _taken(self, action: Callable[..., Any], args: Sequence[Any], bodies: Sequence[Any]) -> Any:
+        """Do it, for other samples where it does not fit those that are there."""
+        outermost = self.graph is self.root
+        mark = self.mark() if outermost and (self.opened or self.ranks) else None
+        try:
+            return self._done(action, args, bodies)
+        except (ValueError, IndexError) as error:
+            if mark is None:
+                raise
+            self.rollback(mark)
+            for tried in others(self, args):
+                if self._fits(tried, action, args, bodies):
+                    adopt(self, tried)
+                    return self._done(action, args, bodies)
+            raise error
+
+    def _done(self, action: Callable[..., Any], args: Sequence[Any], bodies: Sequence[Any]) -> Any:
+        self._inside += 1
+        self.guesses = False
+        try:
+            return action(self, *args, *bodies)
+        finally:
+            self._inside -= 1
+
+    def _fits(self, tried: Any, action: Callable[..., Any], args: Sequence[Any], bodies: Sequence[Any]) -> bool:
+        """Can it be done for these samples?"""
+        if bodies:
+            return False  # the user's functions would be called once more
+        try:
+            with tried.recording():
+                action(tried, *tried.own(tuple(args)))
+        except (ValueError, IndexError):
+            return False
+        return True
 
     def _body(self, steps: Steps, body: Callable[..., Any], *args: Any) -> Any:
         """A function of the user's is called as part of a step: its own steps are kept there."""
@@ -256,6 +289,9 @@ class GraphCapture(Capture):
 
     def index(self, x: Tensor) -> int:
         value = self.known(x) if x.dtype.kind in "iu" else None
+        if value is None and x.dtype.kind in "iu" and not x.type.shape:
+            self.guesses = True  # a feed decides
+            value = self.evaluate(x.node())
         return super().index(x) if value is None else int(value)
 
     def real(self, x: Tensor, what: str) -> Any:
@@ -270,7 +306,7 @@ class GraphCapture(Capture):
         with self.entered():
             opened: set[str] = set()
             shape: list[int] = []
-            for n in (None,) * RANK if dims is None else dims:
+            for n in (None,) * RANKS[0] if dims is None else dims:
                 extent = self._extent(SIZE) if n is None else n if n < 2 else self._extent(n)
                 if n is None and isinstance(extent, Extent):
                     opened.update(extent.expr.symbols)
@@ -278,14 +314,14 @@ class GraphCapture(Capture):
             kind = ArrayType(tuple(shape), dtype)
             stem = name or ("PlaceholderWithDefault" if default is not None else "Placeholder")
             node = self.root.append(Node(Parameter(kind), (), kind, name=stem))
-            self.values[node] = _sample(kind)
+            self.values[node] = sample(kind)
             if dims is None:
                 self.ranks |= opened
             else:
                 self.opened |= opened
             tensor = self.tensor_of(node)
             made = Step(_nothing, (), result=tensor, nodes=[node], tensors=[tensor], source=here(), feed=tensor)
-            made.default = default
+            made.default, made.dims = default, dims
             self.steps.append(made)
             self.step_of[node] = made
             return tensor
@@ -310,7 +346,8 @@ class GraphCapture(Capture):
             variable._array = np.zeros(shape, kind.dtype)
             variable._handle, variable._graph = handle, graph
             self.values[handle] = variable._array
-            made = Step(_read_handle, (_Kept(variable),), nodes=[handle], tensors=[self.tensor_of(handle)], source=here())
+            made = Step(_read_handle, (_Kept(variable),), handle=True, nodes=[handle], source=here())
+            made.tensors = [self.tensor_of(handle)]
             made.result = made.tensors[0]
             self.all_steps.append(made)
             self.step_of[handle] = made
@@ -340,7 +377,7 @@ class GraphCapture(Capture):
         known = self.captured.get(id(array))
         if known is None:
             tensor = super().value(array, variable.name.rpartition(":")[0] or variable.name)
-            made = Step(_read_handle, (_Kept(variable),), nodes=[tensor._cell.node], source=here())
+            made = Step(_read_handle, (_Kept(variable),), handle=True, nodes=[tensor._cell.node], source=here())
             made.result = self.tensor_of(tensor._cell.node)
             made.tensors = [made.result]
             self.all_steps.append(made)
@@ -432,14 +469,6 @@ def _inner(capture: GraphCapture, result: Tensor) -> Any:
     if result._path:
         result = Tensor(Cell(capture, result.node()), is_scalar=result.is_scalar)
     return result
-
-
-def _sample(type: ArrayType) -> np.ndarray[Any, Any]:
-    """An array to try things on that have no rule."""
-    array = np.ones(tuple(map(int, type.shape)), type.dtype)
-    if array.ndim > 1 and array.dtype.kind in "fc":
-        array[..., range(min(array.shape[-2:])), range(min(array.shape[-2:]))] = 3
-    return array
 
 
 __all__ = ["GraphCapture", "Step", "Steps"]

@@ -14,12 +14,13 @@ from jitlab.capture.positions import here
 from jitlab.capture.state import Capture
 from jitlab.capture.tensor import Cell, Tensor
 from jitlab.ir import Graph, Node, OperationView, positions
+from jitlab.ops.build import apply
+from jitlab.ops.state import Fed
 
-from .recording import Step, Steps
 from .tensor import GraphTensor
 
 if TYPE_CHECKING:
-    from .recording import GraphCapture
+    from .recording import GraphCapture, Step, Steps
 
 
 class RunGraph(Graph):
@@ -74,10 +75,15 @@ class RunCapture(Capture):
     # ---- steps
     def take(self, steps: Iterable[Step]) -> None:
         for step in steps:
-            if all(id(tensor) in self.here for tensor in step.tensors) and step.tensors:
-                continue  # fed
+            if step.feed is not None:
+                continue
             for tensor, mine in zip(step.tensors, self._tensors(self._taken(step)), strict=True):
-                self.here.setdefault(id(tensor), mine)  # one of several may be fed
+                fed = self.here.get(id(tensor)) if self.graph is self.root else None
+                self.here[id(tensor)] = mine if fed is None else self._instead(mine, fed)
+
+    def _instead(self, mine: Tensor, fed: Tensor) -> Tensor:
+        """A fed value in the place of a computed one; where a gradient goes back, it goes on through the computed one."""
+        return self.fresh(apply(Fed(), mine.node(), fed.node()), is_scalar=mine.is_scalar)
 
     def _taken(self, step: Step) -> Any:
         graph: RunGraph = self.root  # type: ignore[assignment]
@@ -138,12 +144,18 @@ class RunCapture(Capture):
         return [t for item in result for t in self._tensors(item)] if isinstance(result, (list, tuple)) else []
 
 
-def needed(capture: GraphCapture, wanted: Sequence[Any], fed: Iterable[GraphTensor]) -> list[Step]:
-    """The steps that `wanted` (tensors and operations) need, in the order they were taken; nothing before what is fed."""
-    given = {tensor._cell.node for tensor in fed}
+def needed(
+    capture: GraphCapture, wanted: Sequence[Any], fed: Iterable[GraphTensor], *, whole: bool = False
+) -> list[Step]:
+    """The steps that `wanted` (tensors and operations) need, in the order they were taken; nothing before what is fed unless
+    the `whole` way is asked for."""
+    given = set() if whole else {tensor._cell.node for tensor in fed}
     nodes: list[Node] = []
     for element in wanted:
-        nodes.append(element._node if isinstance(element, OperationView) else element._cell.node)
+        node = element._node if isinstance(element, OperationView) else element._cell.node
+        if node not in capture.step_of:  # it was made for other samples
+            node = capture.root.get_operation_by_name(node.name)._node
+        nodes.append(node)
     steps: set[Step] = set()
     seen: set[Node] = set()
     by_name: dict[str, Node] | None = None

@@ -126,9 +126,14 @@ class Session:
 
     def _planned(self, elements: list[Any], feeds: list[GraphTensor]) -> Run:
         steps = needed(self.graph.capture, elements, feeds)
-        defaults = [step for step in steps if step.feed is not None and step.default is not None]
+        given = set(map(id, feeds))
+        if any(step.looks_back for step in steps):  # a gradient is one of the whole way, also through what is fed
+            whole = needed(self.graph.capture, elements, feeds, whole=True)
+            if all(step.feed is None or step.default is not None or id(step.feed) in given for step in whole):
+                steps = whole
+        defaults = [step for step in steps if step.feed is not None and id(step.feed) not in given and step.default is not None]
         for step in steps:
-            if step.feed is not None and step.default is None:
+            if step.feed is not None and id(step.feed) not in given and step.default is None:
                 tensor = step.feed
                 raise InvalidArgumentError(
                     f"You must feed a value for placeholder tensor '{tensor.op.name}' with dtype {tensor.dtype.name}"
@@ -320,7 +325,7 @@ def _fed(tensor: GraphTensor, value: Any) -> Any:
         )
     if getattr(type(value), "__jitlab_variable__", False) is True:
         value = value.numpy()
-    if isinstance(value, int) and not isinstance(value, bool) and tensor.dtype.type(value) != value:
+    if isinstance(value, int) and not isinstance(value, bool) and not _fits(value, tensor.dtype):
         raise TypeError(
             f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type {tensor.dtype.name}."
             " Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
@@ -330,6 +335,13 @@ def _fed(tensor: GraphTensor, value: Any) -> Any:
         shown = TensorShape(tensor.static_shape)
         raise ValueError(f"Cannot feed value of shape {array.shape!r} for Tensor {name!r}, which has shape {str(shown)!r}")
     return array
+
+
+def _fits(value: int, dtype: np.dtype[Any]) -> bool:
+    try:
+        return bool(dtype.type(value) == value)
+    except OverflowError:
+        return False
 
 
 __all__ = ["Session", "default_session"]

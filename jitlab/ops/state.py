@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Node
+from jitlab.ir import ArrayType, Node, plain
 
 from .base import Elementwise, Operation
 
@@ -52,6 +52,33 @@ class StopGradient(Identity):
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls(), np.arange(3)
+
+
+@dataclass(frozen=True)
+class Fed(Elementwise):
+    """What was fed (the second input) in the place of what would have been computed (the first)."""
+
+    flops_per_element: ClassVar[float] = 0
+    differentiable: ClassVar[bool] = True
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.array(arrays[1])[()]
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        if plain(types[0].shape) != plain(types[1].shape):
+            shapes = " and ".join(str(plain(t.shape)) for t in types)
+            raise ValueError(f"a tensor is fed with a value of another shape than the computed one: shapes {shapes}")
+        return types[0]
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [g, None]
+
+    def body(self, e: Any, *xs: Any) -> Any:
+        return xs[1]
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), np.arange(8), np.arange(8)[::-1].copy()
 
 
 @dataclass(frozen=True)

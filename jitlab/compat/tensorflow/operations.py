@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -74,11 +75,18 @@ def dims(shape: Any) -> list[int]:
     if isinstance(shape, Traced):
         known = current_capture().known(shape)  # type: ignore[union-attr]
         if known is None:
-            return [int(shape[i]) for i in builtins.range(int(shape.type.shape[0]))] if shape.type.shape else [int(shape)]
+            parts = [shape[i] for i in builtins.range(int(shape.type.shape[0]))] if shape.type.shape else [shape]
+            return list(map(_size_of, parts))
         return [int(n) for n in np.atleast_1d(known)]
     if isinstance(shape, (int, np.integer)):
         return [int(shape)]
-    return [int(n) if n is not None else -1 for n in shape]
+    return [-1 if n is None else _size_of(n) for n in shape]
+
+
+def _size_of(n: Any) -> int:
+    """One size as an integer."""
+    known = current_capture().known(n) if isinstance(n, Traced) else n  # type: ignore[union-attr]
+    return operator.index(n if known is None else known)
 
 
 # ---- shapes
