@@ -75,6 +75,14 @@ def einsum(
     return moved(term.value, [term.labels.index(label) for label in result])
 
 
+@rule(np.einsum_path)
+def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: Any = False) -> Any:
+    """What NumPy says: shapes decide alone, so it is known while a program is captured."""
+    refuse(einsum_call=einsum_call or None)
+    examples = [np.broadcast_to(np.ones((), x.dtype), plain(x.shape)) if isinstance(x, Node) else x for x in operands]
+    return np.einsum_path(*examples, optimize=optimize)
+
+
 def read(text: str, ndims: Sequence[int]) -> tuple[list[Labels], Labels]:
     """The labels of each operand's axes and of the result's. Raises Malformed."""
     inputs, arrow, output = text.replace(" ", "").partition("->")

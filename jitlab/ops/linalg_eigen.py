@@ -222,5 +222,6 @@ def _reads_lower(uplo: Any) -> bool:
 
 def _complex(a: Node, name: str) -> Node:
     if a.dtype.kind != "c":
-        raise Unsupported(f"{name} of a real matrix is real or complex as its eigenvalues are", "data_dependent")
+        reason = f"{name} of a real matrix is real or complex as its eigenvalues are (of a complex matrix it compiles)"
+        raise Unsupported(reason, "data_dependent")
     return a

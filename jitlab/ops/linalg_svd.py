@@ -174,7 +174,6 @@ class Pinv(MatrixLibrary):
     """
 
     hermitian: bool = False
-    tf_name: ClassVar[str | None] = "Pinv"
 
     @property
     def hermitian_input(self) -> bool:  # type: ignore[override]
@@ -315,7 +314,8 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Node, ...]:
         raise np.linalg.LinAlgError("Incompatible dimensions")
     dtype = linalg_dtype(x.dtype, y.dtype)
     if at_least(x.shape[0] - x.shape[1], 1):
-        raise Unsupported("whether lstsq gives residuals depends on the rank of the matrix", "data_dependent")
+        reason = "whether lstsq gives residuals depends on the rank of a tall matrix (np.linalg.pinv(a) @ b compiles)"
+        raise Unsupported(reason, "data_dependent")
     if isinstance(rcond, Node):
         raise Unsupported("the argument `rcond=` as a traced value")
     op = Lstsq(None if rcond is None else float(rcond))

@@ -157,3 +157,12 @@ def test_the_same_call_written_twice_is_made_once():
     same_results(got, f(a))
     names = [op.op for op in record.report().ops]
     assert (names.count("LogMatrixDeterminant"), names.count("SelfAdjointEigV2")) == (1, 1)
+
+
+def test_the_order_of_a_contraction_can_be_asked_for_once():
+    def f(a, b):
+        path = np.einsum_path("ij,jk,k->i", a, a, b, optimize="optimal")[0]
+        return np.einsum("ij,jk,k->i", a, a, b, optimize=path)
+
+    a, b = np.arange(9.0).reshape(3, 3), np.arange(3.0)
+    np.testing.assert_array_equal(jl.function(f, jit_compile=True)(a, b), f(a, b))
