@@ -10,6 +10,7 @@ import numpy as np
 
 from jitlab.capture import Tensor, current_capture
 from jitlab.capture.host import Template, add_host_call, must_compile
+from jitlab.capture.state import not_recording
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import NotRolled
 
@@ -87,7 +88,8 @@ class _Call:
 
 
 def _called(func: Callable[..., Any], arrays: Sequence[Any], dtypes: Sequence[np.dtype[Any]]) -> list[Any]:
-    result = func(*arrays)
+    with not_recording():
+        result = func(*arrays)
     results = list(result) if isinstance(result, (list, tuple)) and len(dtypes) != 1 else [result]
     if len(results) != len(dtypes):
         raise InvalidArgumentError(f"{_name(func)} gave {len(results)} results, and Tout names {len(dtypes)} dtypes")

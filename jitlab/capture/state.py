@@ -12,7 +12,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.errors import CaptureError
-from jitlab.ir import Moving, Node, positions, proving
+from jitlab.ir import Moving, Node, building_nothing, positions, proving
 from jitlab.ir.bounds import State
 from jitlab.ops.build import constant
 
@@ -26,6 +26,17 @@ from .tensor import Cell, Tensor
 def current_capture() -> Capture | None:
     """The capture that this thread (or task) is in."""
     return current.get()  # type: ignore[return-value]
+
+
+@contextmanager
+def not_recording() -> Iterator[None]:
+    """What runs inside runs now, on real arrays."""
+    token = current.set(None)
+    try:
+        with building_nothing():
+            yield
+    finally:
+        current.reset(token)
 
 
 @dataclass
@@ -131,6 +142,8 @@ class Capture(Arrays):
     def load_item(self, owner: Any, key: Any) -> Any:
         if type(owner) is np.ndarray:
             owner = self.value(owner)
+        if (owner is np.r_ or owner is np.c_) and any(isinstance(self.value(part), Tensor) for part in _parts(key)):
+            return self.call_function(owner.__getitem__, (key,), {})
         value = owner[key]
         if self.memory is not None:
             self.memory.item(owner, value)
@@ -322,6 +335,10 @@ class Capture(Arrays):
         graph._names, graph.scopes, graph.scope_count = mark.names, mark.scopes, mark.scope_count
 
 
+def _parts(key: Any) -> Any:
+    return key if isinstance(key, tuple) else (key,)
+
+
 class _Place:
     """A Python object while the program stores into it: what it holds comes out as Tensors, inputs go back as themselves."""
 
@@ -365,4 +382,4 @@ def _attribute_reader(owner: Any, name: str) -> Callable[[], Any]:
     return lambda: getattr(reference(), name, None)
 
 
-__all__ = ["Binding", "Capture", "Creation", "Input", "Mark", "current_capture"]
+__all__ = ["Binding", "Capture", "Creation", "Input", "Mark", "current_capture", "not_recording"]

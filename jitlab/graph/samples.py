@@ -76,8 +76,8 @@ class SampleCapture(RunCapture):
         (self.ranks if dims is None else self.opened).update(free)
         kind = ArrayType(tuple(sizes), old.dtype)
         node = Node(Parameter(kind), (), kind, name=old.name, sources=old.sources, attrs=old.attrs)
-        if dims is None and not sizes:
-            self.unranked.add(node)
+        if any(k is None and n < 2 for n, k in zip(sizes, wanted, strict=True)) or (dims is None and not sizes):
+            self.unranked.add(node)  # no symbol says in its users' types that this is a sample
         self.graph.parameters.append(node)
         self.values[node] = sample(kind)
         step.nodes = [node]
@@ -112,6 +112,7 @@ def others(capture: GraphCapture, args: Any) -> Iterator[SampleCapture]:
     if not placeholders:
         return
     fixed = {int(n) for node in _nodes(args) for n in node.shape if not isinstance(n, Extent) or not _open(capture, n)}
+    fixed.update(n for n in _sizes(args) if 1 < n < 1 << 20)
     sizes = [*sorted(fixed, reverse=True)[:6], SIZE, 1]
     choices = [list(_shapes(step.dims, list(dict.fromkeys(sizes)))) for step in placeholders]
     for shapes in itertools.islice(itertools.product(*choices), MOST):
@@ -141,6 +142,18 @@ def _nodes(x: Any) -> Iterator[Node]:
             yield from _nodes(item)
     elif isinstance(x, dict):
         yield from _nodes(list(x.values()))
+
+
+def _sizes(x: Any) -> Iterator[int]:
+    """The integers and the lengths of lists among arguments: sizes that something may have to have."""
+    if isinstance(x, (list, tuple)):
+        yield len(x)
+        for item in x:
+            yield from _sizes(item)
+    elif isinstance(x, dict):
+        yield from _sizes(list(x.values()))
+    elif isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+        yield int(x)
 
 
 def _behind(capture: GraphCapture, args: Any) -> list[Step]:

@@ -85,6 +85,9 @@ class GraphTensor(Tensor):
 
 def static_shape(capture: Any, node: Node) -> tuple[int | None, ...] | None:
     """A node's shape with None where a Session's feed decides, None for all of it where even the number of axes is open."""
+    made = capture.step_of.get(node)
+    if made is not None and made.feed is not None:
+        return made.dims  # type: ignore[no-any-return]
     symbols = [frozenset(n.expr.symbols) if isinstance(n, Extent) else frozenset() for n in node.shape]
     if any(own & capture.ranks for own in symbols) or node in capture.unranked:
         return None

@@ -3,7 +3,7 @@
 from . import program
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
-from .graph import Graph, Node, Op, Scope, current_graph, interpret, outside, positions
+from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
 from .plan import (
     Apart,
@@ -68,6 +68,7 @@ __all__ = [
     "attributes",
     "at_least",
     "bind_extents",
+    "building_nothing",
     "current_bounds",
     "current_graph",
     "evaluate_extent",

@@ -338,6 +338,16 @@ def current_graph() -> Graph | None:
     return _current.get()
 
 
+@contextmanager
+def building_nothing() -> Iterator[None]:
+    """What runs inside is part of no graph."""
+    token = _current.set(None)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
 class _Outside(threading.local):
     """`graph`: what a thread puts together outside of every block, if it does; None: NumPy runs each operation at once."""
 

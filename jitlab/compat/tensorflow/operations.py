@@ -118,7 +118,10 @@ def _number(input: Any, out_type: Any = np.int32) -> Any:
 def _rank(input: Any) -> Any:
     """The number of axes."""
     x = array(input)
-    return np.int32(len(x.type.shape) if isinstance(x, Traced) else x.ndim)
+    if not isinstance(x, Traced):
+        return np.int32(x.ndim)
+    capture: Any = current_capture()
+    return capture.constant_tensor(np.array(len(x.type.shape), np.int32))
 
 
 def _reshape(tensor: Any, shape: Any) -> Any:
@@ -145,7 +148,10 @@ def _stack(values: Any, axis: int = 0) -> Any:
 def _unstack(value: Any, num: int | None = None, axis: int = 0) -> list[Any]:
     """The tensors along an axis."""
     x = array(value)
-    return [call(np.take, x, i, axis=axis) for i in builtins.range(int(np.shape(x)[axis]) if num is None else num)]
+    count = x.shape[axis] if num is None else num
+    if count is None:
+        raise ValueError(f"Cannot infer argument `num` from shape {x.shape}")
+    return [call(np.take, x, i, axis=axis) for i in builtins.range(int(count))]
 
 
 def _split(value: Any, num_or_size_splits: Any, axis: int = 0) -> list[Any]:
