@@ -33,7 +33,9 @@ STATEMENTS_SHARE, STATEMENTS_SECONDS = 0.05, 1e-3
 #: Who moves fewer bytes waits for the call, not for memory.
 MEMORY_FELT = 64_000
 #: Why NumPy runs an operation although nobody should change that: a scope or a setting says so, and draws keep NumPy's order.
-BEYOND_CURE = {"disallowed", "level", "jit_off", "stateful_random"}
+BEYOND_CURE = {
+    "disallowed", "level", "jit_off", "stateful_random", "slow", "not_fusible", "not_listed", "excluded", "fuel",
+}  # fmt: skip
 
 #: Operations that are loops of the program, which a report calls as the program does.
 LOOPS = {"While", "StatelessWhile"}
