@@ -2,7 +2,9 @@
 
 import builtins
 import doctest
+import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -40,3 +42,26 @@ def test_links_lead_to_files(page):
     targets = [page.parent / link for link in LINK.findall(page.read_text(encoding="utf-8"))]
     missing = [str(target.relative_to(ROOT)) for target in targets if not target.exists()]
     assert not missing
+
+
+def test_the_table_of_operations_is_what_is_recorded_now(request):
+    """Rewritten by `python scripts/operations_table.py`, or by --update-golden."""
+    pytest.importorskip("scipy", reason="the table lists scipy.special")
+    spec = importlib.util.spec_from_file_location("operations_table", ROOT / "scripts" / "operations_table.py")
+    table = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = table  # dataclasses look their module up
+    spec.loader.exec_module(table)
+    now = table.page()
+    if request.config.getoption("--update-golden"):
+        table.PAGE.write_text(now, encoding="utf-8")
+    kept = table.PAGE.read_text(encoding="utf-8")
+    wrong = [f"- {a}\n+ {b}" for a, b in zip(kept.splitlines(), now.splitlines(), strict=False) if a != b]
+    assert kept == now, "python scripts/operations_table.py writes it anew:\n" + "\n".join(wrong[:20])
+
+
+def test_host_operations_of_the_table_all_say_why():
+    lines = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8").splitlines()
+    host = [line for line in lines if "| host" in line]
+    reasons = ("depends on the data", "only a run knows", "as its eigenvalues are", "depends on the rank", "random")
+    assert 10 < len(host) < 40
+    assert all(any(reason in line for reason in reasons) for line in host), host
