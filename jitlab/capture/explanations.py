@@ -60,6 +60,8 @@ def _name(function: Any) -> str:
     """`np.sum`, `np.add.reduce`, `np.linalg.inv`, `ndarray.astype`."""
     name = getattr(function, "__name__", "function")
     owner = getattr(function, "__self__", None)
+    if owner is np.r_ or owner is np.c_:
+        return "np.r_" if owner is np.r_ else "np.c_"
     if isinstance(owner, np.ufunc):
         return f"np.{owner.__name__}.{name}"
     if getattr(function, "__objclass__", None) is np.ndarray:

@@ -28,6 +28,7 @@ from .host import is_numpy
 from .leaves import UNDEFINED
 from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
+from .piecewise import piecewise
 from .positions import is_converted, is_user_file
 from .state import Capture, current_capture
 from .symbolic import SymbolicRange, call_builtin
@@ -376,6 +377,8 @@ def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: 
         return function(*args, **kwargs)
     deep_args = [capture.operand(x) for x in args]
     deep_kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
+    if function is np.piecewise and any(map(has_tensor, deep_args)):
+        return piecewise(capture, call, *deep_args, **deep_kwargs)
     if any(map(has_tensor, (*deep_args, *deep_kwargs.values()))) or _in(function, CREATION):
         return capture.call_function(function, deep_args, deep_kwargs)
     result = capture.call_on_values(function, args, kwargs)
