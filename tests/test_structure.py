@@ -19,7 +19,7 @@ LINES = (
     ("report",),
     ("differentiation", "graph"),
     ("api",),
-    ("autograph", "variable", "datasets"),
+    ("autograph", "variable", "datasets", "nn"),
     ("runtime",),
     ("targets",),
     ("capture", "passes", "cluster", "lower"),

@@ -32,7 +32,7 @@ ITERABLES: tuple[type, ...] = (
     Tensor, list, tuple, dict, set, frozenset, range, str, bytes, zip, enumerate, map, filter, reversed, types.GeneratorType,
     type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter(())), type(iter(range(0))),
 )  # fmt: skip
-_PURE_MODULES = frozenset({"math", "cmath", "operator", "itertools", "_operator"})
+_PURE_MODULES = frozenset({"math", "cmath", "operator", "itertools", "_operator", "jitlab.nn"})
 _OURS = frozenset({"jit_scope", "grad", "value_and_grad", "gradients"})
 _READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
 
