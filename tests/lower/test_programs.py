@@ -55,6 +55,11 @@ def taken(x, i):
     return x[i] + 1
 
 
+def running_shares(x):
+    y = np.cumsum(x * x, axis=1)
+    return y, np.sqrt(y) + x
+
+
 PROGRAMS = [
     (softmax, (X,)),
     (layernorm, (X, np.ones(100), np.zeros(100))),
@@ -65,6 +70,7 @@ PROGRAMS = [
     (two_results_and_a_sum, (X,)),
     (dense, (X, RNG.normal(size=(100, 32)), np.zeros(32))),
     (joined, (X,)),
+    (running_shares, (X,)),
     (taken, (X, np.array([3, -1, 5]))),
 ]
 
