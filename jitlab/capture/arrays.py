@@ -46,6 +46,7 @@ from jitlab.ops.views import Reshape, View, broadcast_to, reshape
 from .blocks import Block, Effects, enter
 from .explanations import explained
 from .facts import (
+    ADDS_IN_OUT,
     DTYPE_FUNCTIONS,
     KEEPS_ZERO_D,
     ORDERED,
@@ -491,6 +492,8 @@ class Arrays(Loops):
         """`function(..., out=out)`: the result is written into `out`, under NumPy's rule for casting."""
         casting = kwargs.pop("casting", "same_kind")
         where = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
+        if function in ADDS_IN_OUT and isinstance(out, Tensor) and len(args) < 3 and kwargs.get("dtype") is None:
+            kwargs["dtype"] = out.dtype
         return self._write_out(function, args, self.call_function(function, args, kwargs), out, casting, where)
 
     def _write_out(
@@ -579,6 +582,8 @@ class Arrays(Loops):
         kwargs = {key: self.deep_value(a) for key, a in kwargs.items()}
         if kwargs.get("out") is not None:
             out, casting = kwargs.pop("out"), kwargs.pop("casting", "same_kind")
+            if function in ADDS_IN_OUT and isinstance(out, Tensor) and len(args) < 2 and kwargs.get("dtype") is None:
+                kwargs["dtype"] = out.dtype
             return self._write_out(function, (x, *args), self.call_method(x, name, args, kwargs), out, casting)
         kwargs.pop("out", None)
         if name == "view":

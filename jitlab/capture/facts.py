@@ -18,6 +18,15 @@ KEEPS_ZERO_D: frozenset[Any] = frozenset(
     }
 )  # fmt: skip  # fmt: skip
 
+#: Sums and products that are computed in the dtype of `out=`.
+ADDS_IN_OUT: frozenset[Any] = frozenset(
+    {
+        np.sum, np.prod, np.cumsum, np.cumprod, np.nansum, np.nanprod, np.nancumsum, np.nancumprod, np.cumulative_sum,
+        np.cumulative_prod, np.ndarray.sum, np.ndarray.prod, np.ndarray.cumsum, np.ndarray.cumprod,
+        *(getattr(u, method) for u in (np.add, np.multiply) for method in ("reduce", "accumulate", "reduceat")),
+    }
+)  # fmt: skip
+
 #: Functions that make arrays from numbers: recorded although no array is among their arguments.
 CREATION: frozenset[Any] = frozenset(
     {

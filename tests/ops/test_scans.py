@@ -51,7 +51,7 @@ def test_any_layout_and_emptiness(x):
 def test_numbers_and_dtypes():
     compiles(lambda x: (np.cumsum(x), np.cumprod(x)), np.float32(3))
     compiles(lambda x: (np.cumsum(x, dtype="f4"), np.cumprod(x, axis=1, dtype="c16"), np.add.accumulate(x, dtype="i8")), X)
-    compiles(lambda x: np.cumsum(x, axis=0, out=np.zeros((4, 5))), X)
+    compiles(lambda x: (np.cumsum(x, axis=0, out=np.zeros((4, 5))), x.sum(axis=0, out=np.zeros(5))), sample("f4", 4, 5))
 
 
 def test_wide_and_long_arrays():
