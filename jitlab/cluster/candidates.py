@@ -35,6 +35,7 @@ SLOW = {
     "ResizeBilinear", "ResizeBilinearGrad", "ResizeNearestNeighbor", "ResizeNearestNeighborGrad",
 }  # fmt: skip
 
+CPU = ("CPU", 0)  # where nothing is said
 COMPILING = {"CPU", "GPU", "XLA_CPU", "XLA_GPU"}
 #: An operation placed on one of these is compiled whatever the level says.
 ALWAYS = {"XLA_CPU", "XLA_GPU"}
@@ -93,7 +94,12 @@ class Study:
         return self.device(node)[0] in ALWAYS
 
     def device(self, node: Node) -> tuple[str, int]:
-        return device_of(self.attrs(node).get("device", ""))
+        return device_of(self.attrs(node).get("device", "")) if self.has_devices else CPU
+
+    @cached_property
+    def has_devices(self) -> bool:
+        """Is an operation placed anywhere?"""
+        return any("device" in node.attrs for node in self.graph.nodes) or bool(self.trial.attrs)
 
     @cached_property
     def level(self) -> str:
@@ -135,8 +141,7 @@ class Study:
         """Why an operation can't be in any cluster, its place among the others aside."""
         if not self.attrs(node).get("_XlaCompile", True):
             return Reason(Stays.DISALLOWED, "a jit_scope with compile_ops=False keeps it out")
-        kind, _ = self.device(node)
-        if kind not in COMPILING:
+        if self.has_devices and (kind := self.device(node)[0]) not in COMPILING:
             return Reason(Stays.NO_COMPILER, f"there is no compiler for a {kind}", (self.attrs(node).get("device", ""),))
         if self.marked_only is not None and not self.marked(node) and not self.placed(node):
             return self.marked_only
@@ -159,15 +164,17 @@ class Study:
 
     def unwanted(self, node: Node) -> Reason | None:
         """Why it is not compiled unless it has to be."""
+        if self.options.slow:
+            return None
         name = (node.inputs[0] if is_one_of_several(node) else node).op.name
-        if not self.options.slow and name in SLOW:
-            return Reason(Stays.SLOW, f"compiled, {name} is slow", (name,))
-        return None
+        return Reason(Stays.SLOW, f"compiled, {name} is slow", (name,)) if name in SLOW else None
 
     def unlisted(self, node: Node) -> Reason | None:
         """Why a flag keeps it out."""
-        name = (node.inputs[0] if is_one_of_several(node) else node).op.name
         listed = self.options.listed
+        if listed is None and not self.options.excluded:
+            return None
+        name = (node.inputs[0] if is_one_of_several(node) else node).op.name
         if listed is not None and name not in listed:
             if self.options.fusible:
                 return Reason(Stays.NOT_FUSIBLE, f"{name} shares loops with no other, and only what does is compiled", (name,))
@@ -198,10 +205,10 @@ def is_one_of_several(node: Node) -> bool:
 def device_of(text: str) -> tuple[str, int]:
     """ "/job:localhost/device:GPU:1", "/gpu:1" -> ("GPU", 1). Where nothing is said, the CPU."""
     if not text:
-        return "CPU", 0
+        return CPU
     found = re.search(r"(?:/device:|/)([A-Za-z_]+):(\d+|\*)$", text)
     if not found:
-        return "CPU", 0
+        return CPU
     return found[1].upper(), 0 if found[2] == "*" else int(found[2])
 
 

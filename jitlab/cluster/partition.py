@@ -62,6 +62,10 @@ class Partition:
         """The operations that have to run before this one although it reads nothing of theirs."""
         return self.control.get(b, [])
 
+    @cached_property
+    def names(self) -> set[str]:
+        return {node.op.name for node in self.operations}
+
     def _has_control(self) -> bool:
         return any("^" in node.attrs for node in self.operations)
 
@@ -103,7 +107,9 @@ class Partition:
         return changed
 
     def _has_phases(self) -> bool:
-        return any(node.op.name in SHAPES or is_silent(node) or _is_counter(node) for node in self.operations)
+        if not {*SHAPES, *KINDS, "NoOp"}.isdisjoint(self.names):
+            return any(node.op.name in SHAPES or is_silent(node) or _is_counter(node) for node in self.operations)
+        return False
 
     def _in_phase(self, a: int, b: int, phase: int) -> bool:
         """Shape consumers in phase 0; all but sinks and counters in phase 1; all in phase 2."""
@@ -159,9 +165,11 @@ class Partition:
 
     def _set_devices(self) -> None:
         """Only where operations are placed on several does a device matter."""
-        mine = [self.study.device(node) for node in self.operations]
         self.devices: list[frozenset[Device]] | None = None
         self.pinned: list[frozenset[Device]] = []
+        if not self.study.has_devices:
+            return
+        mine = [self.study.device(node) for node in self.operations]
         if len(set(mine)) > 1:
             self.devices = [frozenset([device]) for device in mine]
             self.pinned = [
@@ -182,14 +190,10 @@ class Partition:
         return chosen_device(self.devices[a] | self.devices[b], self.pinned[a] | self.pinned[b]) is not None
 
     def _set_variables(self) -> None:
-        kinds = [self._kind(node) for node in self.operations]
         self.touched: list[int] | None = None
         self.unsafe: list[int] = []
-        if self.options.check_variables and any(node.op.name in KINDS for node in self.operations):
-            before: dict[int, list[int]] = {}
-            for a, b in self.edges:
-                before.setdefault(b, []).append(a)
-            self.touched, self.unsafe = unsafe_before(kinds, before)
+        if self.options.check_variables and not KINDS.keys().isdisjoint(self.names):
+            self.touched, self.unsafe = self.own_bits
 
     def _kind(self, node: Node) -> int:
         if node in self.study.trial.no_variable:
