@@ -11,6 +11,7 @@ from jitlab import ir
 from jitlab.capture.state import current_capture
 from jitlab.ir import CONTROL, DEVICE, Node, OperationView
 
+from .devices import merged
 from .recording import GraphCapture
 from .tensor import GraphTensor
 
@@ -71,9 +72,11 @@ class Graph(ir.Graph, metaclass=_GraphType):
             node.name = self.wanted_name if is_main else f"{self.wanted_name}/{node.name}"
             self.is_named |= is_main
         if self.devices and DEVICE not in node.attrs:
-            device = self.devices[-1](node) if callable(self.devices[-1]) else self.devices[-1]
+            device = self.devices[-1]
+            if callable(device):
+                device = merged("", device(OperationView(self, node)))
             if device:
-                node.attrs[DEVICE] = str(device)
+                node.attrs[DEVICE] = device
         names = tuple(dict.fromkeys(name for names in self.controls for name in names))
         if names:
             node.attrs[CONTROL] = names
@@ -155,8 +158,6 @@ class Graph(ir.Graph, metaclass=_GraphType):
     @contextmanager
     def device(self, name: Any) -> Iterator[None]:
         """Operations made inside are placed there; None: anywhere. A function of an operation may choose."""
-        from .devices import merged
-
         before = next((d for d in reversed(self.devices) if not callable(d)), "")
         self.devices.append(name if callable(name) else merged(before, name))
         try:

@@ -53,7 +53,7 @@ class Session:
     def __init__(self, graph: Graph | None = None, config: ConfigProto | None = None, target: str = "") -> None:
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a ConfigProto, but got {type(config).__name__}")
-        if graph is not None and not isinstance(graph, Graph):
+        if graph is not None and not hasattr(graph, "capture"):  # a function's graph is run by calls
             raise TypeError(f"graph must be a jl.Graph, but got {type(graph).__name__}")
         self.graph = graph if graph is not None else default_graph()
         self._config = config if config is not None else ConfigProto()
@@ -140,7 +140,7 @@ class Session:
                     + (f" and shape {list(tensor.shape)}" if tensor.shape.rank else ""),
                     why="what is fetched depends on it", hint=f"sess.run(fetches, feed_dict={{{tensor.op.name}: value}})",
                 )  # fmt: skip
-        check_devices(steps)
+        check_devices(steps, soft=self._config.allow_soft_placement)
         written: set[int] = set()
         reads, writes = [], []
         for step in steps:
