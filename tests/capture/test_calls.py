@@ -392,8 +392,8 @@ def test_must_compile_refuses_host_operations():
 
 
 def test_host_function_without_array_result():
-    with pytest.raises(CaptureError, match="allclose gives a Python bool"):
-        jl.function(lambda x: np.allclose(x, x))(a(2))
+    with pytest.raises(CaptureError, match="may_share_memory gives a Python bool"):
+        jl.function(lambda x: np.may_share_memory(x, x))(a(2))
 
 
 def test_random_numbers_are_drawn_at_each_call_as_numpy_does():
