@@ -358,6 +358,8 @@ class Pow(Elementwise):
         x, y = inputs
         if isinstance(y.op, Constant) and y.ndim == 0:
             exponent = y.op.value.item()
+            if exponent == 0:
+                return [None, None]
             slope = multiply(_power(x, exponent - 1, y.dtype), exponent)
             safe = exponent.real >= 1 if isinstance(exponent, complex) else exponent >= 1
             gx = multiply(g, conj(slope))

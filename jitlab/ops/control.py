@@ -33,6 +33,7 @@ class Loop(Operation):
     test: Graph | None = None
     replays: Operation | None = field(default=None, repr=False)  # on the same inputs its first results are those of this Loop
     tf_name: ClassVar[str | None] = "While"
+    differentiable: ClassVar[bool] = True  # by the pass itself: passes/control_gradient.py
     flops_per_element: ClassVar[float] = 0
 
     @property
@@ -82,6 +83,7 @@ class Branch(Operation):
     types: tuple[ArrayType, ...]
     replays: Operation | None = field(default=None, repr=False)  # on the same inputs its first results are those of this Branch
     tf_name: ClassVar[str | None] = "If"
+    differentiable: ClassVar[bool] = True  # by the pass itself: passes/control_gradient.py
     flops_per_element: ClassVar[float] = 0
 
     @property

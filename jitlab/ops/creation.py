@@ -52,6 +52,7 @@ class Range(Generated):
 
     shape: tuple[int]
     flops_per_element: ClassVar[float] = 2
+    differentiable: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
         first, second = arrays
@@ -65,6 +66,12 @@ class Range(Generated):
     def result(self, *types: ArrayType) -> ArrayType:
         first, _ = types
         return ArrayType(self.shape, first.dtype)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        from .arithmetic import multiply, subtract
+
+        place = apply(Range(self.shape), constant(0, g.dtype), constant(1, g.dtype))
+        return [multiply(g, subtract(1, place)), multiply(g, place)]
 
     def body(self, e: Emitter, index: Sequence[Any], *scalars: Any) -> Any:
         first, second = scalars

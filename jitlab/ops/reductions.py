@@ -12,7 +12,7 @@ import numpy as np
 from jitlab.ir import ArrayType, Node, at_least
 
 from . import complex_bodies
-from .arithmetic import Maximum, Minimum, conj, divide, equal, multiply, zero_like
+from .arithmetic import Maximum, Minimum, conj, divide, equal, multiply, subtract, zero_like
 from .arithmetic import select as choose
 from .base import Reduction
 from .build import apply, as_node, cast, constant
@@ -124,15 +124,22 @@ class Prod(Reduction):
         return _widened(dtype)
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
-        """The product of the others, also where x is 0: one zero leaves its own slope, two leave none."""
+        """The product of the others, also where x is 0: one zero leaves its own slope, two leave none.
+
+        Zeros stand in the slopes as factors, so that the second derivative is right there, too: of one zero and another
+        element it is the product of the rest, of two zeros likewise.
+        """
         (x,) = inputs
         is_zero = equal(x, 0)
         filled = choose(is_zero, constant(1, x.dtype), x)
         zeros = spread(apply(CountNonzero(self.axes), is_zero), self.axes, x)
+        sum_of_zeros = spread(apply(Sum(self.axes), choose(is_zero, x, zero_like(x))), self.axes, x)
         product = spread(apply(Prod(self.axes), filled), self.axes, x)
         others = divide(product, filled)
-        mine = choose(equal(zeros, 1), choose(is_zero, product, zero_like(x)), zero_like(x))
-        slope = choose(equal(zeros, 0), others, mine)
+        with_one = choose(is_zero, product, multiply(others, sum_of_zeros))
+        with_two = choose(is_zero, multiply(product, subtract(sum_of_zeros, x)), zero_like(x))
+        with_zeros = choose(equal(zeros, 1), with_one, choose(equal(zeros, 2), with_two, zero_like(x)))
+        slope = choose(equal(zeros, 0), others, with_zeros)
         return [multiply(spread(g, self.axes, x), conj(slope))]
 
     def prepare(self, e: Emitter, x: Any) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
+from jitlab.errors import NoGradientError
 from jitlab.ir import ArrayType, Extent, Graph, Moving, Node, Poly, current_bounds
 from jitlab.ir.graph import is_definition, symbols_of
 from jitlab.ops.base import Elementwise, Generated
@@ -181,7 +182,12 @@ class _Flow:
         rest = self.rest
         while (path := self._path(start, end)) is not None:
             amount = min(rest[a][b] for a, b in path)
-            assert amount < float("inf"), "a value that can be neither saved nor computed again"
+            if amount == float("inf"):
+                raise NoGradientError(
+                    "a loop or branch has no gradient: a value inside has a size that no bound is known of.",
+                    why="what the way back needs of it can be neither saved nor computed again",
+                    hint="slice arrays by bounds that the loop's range gives",
+                )
             for a, b in path:
                 rest[a][b] -= amount
                 rest[b][a] += amount
