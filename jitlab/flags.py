@@ -109,9 +109,9 @@ class Flags:
     xla_hlo_graph_path: str = _setting("", str, "the folder of these files; the system's temporary folder where not set")
     xla_log_hlo_text: re.Pattern[str] | None = _setting(None, _pattern, nothing="the text of a plan is in its report")
     xla_hlo_dump_as_graphdef: bool = _setting(False, _truth, nothing="dumps are DOT files")
-    xla_dump_to: str = _setting("", str, nothing="xla_generate_hlo_graph and xla_hlo_graph_path ask for dumps")
-    xla_dump_hlo_as_text: bool = _setting(False, _truth, nothing="dumps are DOT files")
-    xla_dump_hlo_as_dot: bool = _setting(False, _truth, nothing="dumps are DOT files")
+    xla_dump_to: str = _setting("", str, "the folder for the first and the last stage of each cluster, as text")
+    xla_dump_hlo_as_text: bool = _setting(False, _truth, "these files are texts: what they are where nothing is said")
+    xla_dump_hlo_as_dot: bool = _setting(False, _truth, "these files are DOT files")
     tf_xla_cpu_global_jit: bool = _setting(False, _truth, nothing="the level counts on the CPU, too")
     tf_xla_disable_deadness_safety_checks_for_debugging: bool = _setting(False, _truth, nothing=_NO_PREDICATES)
     tf_xla_deterministic_cluster_names: bool = _setting(False, _truth, nothing="names are given in program order anyway")
@@ -144,9 +144,10 @@ def read_flags(environ: Mapping[str, str] | None = None) -> Flags:
     """The flags of the environment now. An unknown flag, or a value it cannot have, is an OptionError."""
     environ = os.environ if environ is None else environ
     text = tuple(environ.get(variable, "") for variable in VARIABLES)
-    if _last[0] != text:
-        _last[:] = [text, _parsed(text)]
-    return _last[1]  # type: ignore[no-any-return]
+    known = _last[0]
+    if known[0] != text:
+        known = _last[0] = text, _parsed(text)
+    return known[1]
 
 
 def _parsed(text: tuple[str, ...]) -> Flags:
@@ -203,4 +204,4 @@ def _shown(default: Any) -> str:
     return str(default)
 
 
-_last: list[Any] = [("", ""), Flags()]
+_last: list[tuple[tuple[str, ...], Flags]] = [(("", ""), Flags())]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from jitlab import events
@@ -51,17 +52,18 @@ def compile_trace(
     wanted = options.clustering or ClusteringOptions.for_functions(read_flags())
     clustering = cluster(graph, wanted, jit_compile=options.jit_compile, function=trace.name)
     dump_clustering(clustering, trace.name)
+    executable = Executable(
+        clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes
+    )  # fmt: skip
     for made in clustering.clusters:
         dump_cluster(
             made,
             [
                 ("pipeline start, before inline", trace.graph.nodes),
                 ("after inline, before fuse", made.nodes),
+                ("after fuse, pipeline end", partial(executable.program_text, made)),
             ],
         )
-    executable = Executable(
-        clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes
-    )  # fmt: skip
     trace.executable = executable
     if not trace.writes:
         return executable.run

@@ -4,61 +4,111 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import stat
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from jitlab import events
 from jitlab.errors import ForeignFileError
-from jitlab.flags import VARIABLES, read_flags
-from jitlab.ir import Cluster, Node
-from jitlab.ir.dot import nodes_dot, text_dot
+from jitlab.flags import VARIABLES, Flags, read_flags
+from jitlab.ir import Cluster, Node, is_operation
+from jitlab.ir.dot import clean, nodes_dot, text_dot
 
 MARKER = "// written by jitlab: it removes this file when it writes the next one of this name"
 
 
-def dump_cluster(cluster: Cluster, stages: Sequence[tuple[str, str | Sequence[Node]]], pipeline: str = "CPU") -> list[Path]:
-    """Write a graph for each (stage, DOT text or other text or nodes) when a flag asks for this cluster; tell each file.
+#: What a stage shows: operations, a text, or what makes the text when it is asked for.
+Content = str | Sequence[Node] | Callable[[], str]
+
+#: Fields of operations whose values a kernel has in it: TensorFlow's operations have inputs for them, which must be constant.
+CONSTANTS = ("axes", "axis", "shape", "map", "kth")
+
+
+def dump_cluster(cluster: Cluster, stages: Sequence[tuple[str, Content]]) -> list[Path]:
+    """Write each (stage, content) as DOT when a flag asks for this cluster, and tell each file; give the files written.
 
     The flags are read again at each call. A stage is "pipeline start, before inline", "after inline, before fuse", ...
+    `--xla_dump_to` is the newer way to ask: the first stage and the last one as text or DOT, without a line on the console.
     """
-    pattern, folder = wanted()
+    flags = read_flags()
     name = computation_name(cluster)
-    if pattern is None or not pattern.search(name):
-        return []
+    pipeline = "GPU" if "GPU" in cluster.device.upper() else "CPU"
     written = []
-    for stage, content in stages:
-        title = f"computation {name} [{pipeline}: {stage}]"
-        with _lock:
-            path = folder / f"hlo_graph_{next(_numbers)}.dot"
-        write_dump(path, _dot(title, content))
-        print(f"{title}: {path}", flush=True)
-        if events.active():
+    if flags.xla_generate_hlo_graph is not None and flags.xla_generate_hlo_graph.search(name):
+        folder = Path(flags.xla_hlo_graph_path or tempfile.gettempdir())
+        for stage, content in stages:
+            title = f"computation {name} [{pipeline}: {stage}]"
+            with _lock:
+                path = folder / f"hlo_graph_{next(_numbers)}.dot"
+            write_dump(path, _dot(title, content))
+            print(f"{title}: {path}", flush=True)
+            written.append(path)
+    if flags.xla_dump_to:
+        written += _dump_module(cluster, name, pipeline, stages, flags)
+    if events.active():
+        for path in written:
             events.send(events.DumpWritten(cell=events.current_cell(), path=str(path)))
-        written.append(path)
     return written
 
 
-def wanted() -> tuple[re.Pattern[str] | None, Path]:
-    """The pattern of `--xla_generate_hlo_graph` (None: not asked for) and the folder of `--xla_hlo_graph_path`."""
-    flags = read_flags()
-    return flags.xla_generate_hlo_graph, Path(flags.xla_hlo_graph_path or tempfile.gettempdir())
+def _dump_module(cluster: Cluster, name: str, pipeline: str, stages: Sequence[tuple[str, Content]], flags: Flags) -> list[Path]:
+    """`module_0001.cluster_0.before_optimizations.txt` and `module_0001.cluster_0.cpu_after_optimizations.txt`, or `.dot`."""
+    folder = Path(flags.xla_dump_to)
+    folder.mkdir(parents=True, exist_ok=True)
+    ends = zip(("before_optimizations", f"{pipeline.lower()}_after_optimizations"), (stages[0], stages[-1]), strict=True)
+    written = []
+    for which, (stage, content) in ends:
+        path = folder / f"module_{_version(cluster):04}.{cluster.name}.{which}"
+        title = f"computation {name} [{pipeline}: {stage}]"
+        if flags.xla_dump_hlo_as_text or not flags.xla_dump_hlo_as_dot:
+            written.append(path.with_name(path.name + ".txt"))
+            write_dump(written[-1], f"{MARKER}\n// {title}\n{_text(content)}")
+        if flags.xla_dump_hlo_as_dot:
+            written.append(path.with_name(path.name + ".dot"))
+            write_dump(written[-1], _dot(title, content))
+    return written
 
 
 def computation_name(cluster: Cluster) -> str:
     """`cluster_0[_XlaCompiledKernel=true,_XlaNumConstantArgs=1].v82`: the version numbers this process's dumped clusters."""
+    return f"{cluster.name}[_XlaCompiledKernel=true,_XlaNumConstantArgs={constant_arguments(cluster)}].v{_version(cluster)}"
+
+
+def constant_arguments(cluster: Cluster) -> int:
+    """The axes, shapes and index maps that must be known when the cluster is compiled; equal ones are one argument."""
+    found: set[tuple[str, object]] = set()
+    for node in cluster.nodes:
+        if is_operation(node):
+            given = [(field, repr(getattr(node.op, field))) for field in CONSTANTS if getattr(node.op, field, None) is not None]
+            found |= {("map", tuple(given))} if "map" in dict(given) else set(given)
+    return len(found)
+
+
+def _version(cluster: Cluster) -> int:
     with _lock:
-        version = _versions.get(cluster.name)
-        if version is None:
-            version = _versions[cluster.name] = next(_next_version)
-    constants = sum(bool(getattr(node.op, "axes", None) or getattr(node.op, "axis", None)) for node in cluster.nodes)
-    return f"{cluster.name}[_XlaCompiledKernel=true,_XlaNumConstantArgs={constants}].v{version}"
+        if cluster.name not in _versions:
+            _versions[cluster.name] = next(_next_version)
+        return _versions[cluster.name]
 
 
-def _dot(title: str, content: str | Sequence[Node]) -> str:
+def _text(content: Content) -> str:
+    """One operation a line, as in the text of a graph; what is text already stays."""
+    if callable(content):
+        content = content()
+    if isinstance(content, str):
+        return content.rstrip() + "\n"
+    lines = []
+    for node in content:
+        inputs = ", ".join(source.name for source in node.inputs)
+        lines.append(f"{node.name} = {node.op.name}({inputs}): {node.type.describe()}")
+    return "".join(f"{clean(line)}\n" for line in lines)
+
+
+def _dot(title: str, content: Content) -> str:
+    if callable(content):
+        content = content()
     if not isinstance(content, str):
         return nodes_dot(title, content, MARKER)
     if content.lstrip().startswith("digraph"):
@@ -104,7 +154,7 @@ def _remove_own(path: Path) -> None:
 def _foreign(path: Path, why: str) -> ForeignFileError:
     return ForeignFileError(
         f"a file stands where a graph dump should go: {path}", where=f"asked for by {' or '.join(VARIABLES)}", why=why,
-        hint="move the file away, or choose another folder with --xla_hlo_graph_path=FOLDER",
+        hint="move the file away, or choose another folder with --xla_hlo_graph_path=FOLDER or --xla_dump_to=FOLDER",
     )  # fmt: skip
 
 

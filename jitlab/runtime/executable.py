@@ -126,6 +126,11 @@ class Executable:
                 )
             )  # fmt: skip
 
+    def program_text(self, cluster: Cluster) -> str:
+        """The Program of a cluster whose inputs lie row by row."""
+        with self.costs.spending(), self._lock:
+            return self._lowered(cluster, tuple("C" for _ in cluster.inputs), NONE).program.text
+
     def run(self, arguments: Sequence[Any]) -> list[Any]:
         """The graph's outputs; 0-d results are NumPy scalars. Raises what NumPy raises for data it refuses."""
         return self._run(arguments, False)
