@@ -9,8 +9,13 @@ NODE := scripts/with-node
 TOOLS := tests/browser/node_modules/.bin
 ARGS ?=
 PYTEST_ARGS ?=
+# A file of tests stays in one process: its fixtures are made once, and what the process counts is counted by it alone.
+PYTEST_WORKERS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
 EXTENSION_SOURCES := $(shell find extension/src extension/style extension/schema -type f) package.json yarn.lock hatch_build.py
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+# Where it is set, each of the many kernels and processes that tests start would compile all of jitlab's source again.
+unexport PYTHONDONTWRITEBYTECODE
+OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
 .PHONY: lab test test-python test-extension test-browser screenshots lint lint-python lint-extension bench docs clean
 
@@ -18,15 +23,18 @@ lab: $(VENV)/.extension
 	$(BIN)/jitlab lab $(ARGS)
 
 # Every stage runs, also after a failure of an earlier one; pytest comes last, so that its closing line is near the end.
-test: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
+# The checks have one thread each, so they run side by side; the browser and pytest keep more cores busy themselves.
+test: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready node_modules/.ready
 	@failed=; \
-	for stage in lint-python lint-extension test-extension test-browser test-python; do \
+	echo "== lint test-extension"; \
+	$(MAKE) --no-print-directory --keep-going --jobs=2 $(OUTPUT_SYNC) lint test-extension || failed="$$failed lint or test-extension"; \
+	for stage in test-browser test-python; do \
 	  echo "== $$stage"; $(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
 	done; \
 	if [ -n "$$failed" ]; then echo "make test: failed in:$$failed"; exit 1; fi
 
 test-python: $(VENV)/.test $(VENV)/.extension
-	$(BIN)/python -m pytest $(if $(NOTEBOOKS),--nbval-lax notebooks) tests $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PYTEST_WORKERS) $(if $(NOTEBOOKS),--nbval-lax notebooks) tests $(PYTEST_ARGS)
 
 test-extension: $(VENV)/.extension node_modules/.ready
 	$(NODE) jlpm test
@@ -66,15 +74,20 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { \
 	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq python3-venv && $(PYTHON) -m venv $(VENV); }
 
-# Editable, so that Python edits need nothing; the link makes the extension in the checkout the one JupyterLab loads.
+# Editable, so that Python edits need nothing; pip builds the extension too, and the link makes JupyterLab load it from the checkout.
+define install
+$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$(1)]'
+$(BIN)/jupyter-builder develop . --overwrite
+endef
+
 $(VENV)/.extension: $(BIN)/python pyproject.toml $(EXTENSION_SOURCES)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[lab]'
-	$(BIN)/jupyter-builder develop . --overwrite
+	$(call install,lab)
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test]'
-	@touch $@
+# What tests need has all that the lab needs in it: one installation, not two.
+$(VENV)/.test: $(BIN)/python pyproject.toml $(EXTENSION_SOURCES)
+	$(call install,test)
+	@touch $@ $(VENV)/.extension
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
