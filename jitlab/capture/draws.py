@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.ops.build import weak
+
 from .facts import OnCopy
 from .host import Template, add_host_call, filled, must_compile, no_array
 from .tensor import Tensor
@@ -38,15 +40,19 @@ def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], k
     made_args, made_kwargs = template.of(tuple(args)), template.of(dict(kwargs))
     real = [capture.evaluate(node) for node in template.nodes]
     result = getattr(copy, name)(*filled(made_args, real), **filled(made_kwargs, real))
+    number = type(result) in (int, float)  # as `rng.random()` gives: Python's own, weak in promotion
     if name == "seed":
         result = np.True_
     elif isinstance(result, (int, float)):
         result = np.asarray(result)[()]
     elif not isinstance(result, (np.ndarray, np.generic)):
         raise no_array(name, result)
-    return add_host_call(
+    drawn = add_host_call(
         capture, call, made_args, made_kwargs, template.nodes, result, "stateful_random", REASON, effects=True
     )
+    if number:
+        weak(drawn._cell.node)
+    return drawn
 
 
 def begin(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
