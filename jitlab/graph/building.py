@@ -14,7 +14,7 @@ from jitlab.ops.build import apply
 from jitlab.ops.state import Identity
 from jitlab.specs import as_shape
 
-from .graph import Graph, current_graph, default_graph
+from .graph import Graph, current_graph, default_graph, graph_for_operations
 from .places import NoOp
 from .recording import GraphCapture
 
@@ -22,15 +22,14 @@ from .recording import GraphCapture
 def placeholder(dtype: Any = np.float32, shape: Any = None, name: str | None = None) -> Any:
     """A value that a Session is fed with. None stands for a size that is not known yet; without a shape, for all of it."""
     dims = as_shape(shape)
-    graph = default_graph()
-    return graph.capture.placeholder(np.dtype(dtype), dims, name, None)
+    return graph_for_operations().capture.placeholder(np.dtype(dtype), dims, name, None)
 
 
 def placeholder_with_default(input: Any, shape: Any = None, name: str | None = None) -> Any:
     """A placeholder that has a value where it is not fed: that of an array."""
     value = np.asarray(input)
     dims = value.shape if shape is None else as_shape(shape)
-    return default_graph().capture.placeholder(value.dtype, dims, name, value)
+    return graph_for_operations().capture.placeholder(value.dtype, dims, name, value)
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
@@ -66,7 +65,7 @@ def _identity(capture: Any, x: Any) -> Any:
 
 def no_op(name: str | None = None) -> Any:
     """An operation that does nothing; what it has to wait for (`control_dependencies`) runs."""
-    graph = default_graph()
+    graph = graph_for_operations()
     with graph.capture.entered(), named(graph.capture, name):
         return _nothing(graph)
 

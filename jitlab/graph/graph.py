@@ -210,8 +210,15 @@ def default_graph() -> Graph:
         return found
     if _default.graph is None:
         _default.graph = Graph("default")
-        ir.outside.graph = _default.graph
     return _default.graph
+
+
+def graph_for_operations() -> Graph:
+    """The same, for what can only be part of a graph: from then on what stands outside of blocks may be part of it, too."""
+    graph = default_graph()
+    if graph is _default.graph:
+        ir.outside.graph = graph
+    return graph
 
 
 def current_graph() -> Graph | None:
@@ -234,7 +241,7 @@ def reset_default_graph() -> None:
 def disable_eager_execution() -> None:
     """From now on operations of this thread are put into its default graph (they run in a Session)."""
     if _default.entered is None:
-        graph = default_graph()
+        graph = graph_for_operations()
         _default.entered = graph.as_default()
         _default.entered.__enter__()
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitlab.capture import Trace, finish
 from jitlab.capture.memory import Frozen, Quiet
-from jitlab.capture.positions import here
+from jitlab.capture.positions import describe, here
 from jitlab.capture.state import Capture
 from jitlab.capture.tensor import Cell, Tensor
 from jitlab.ir import Graph, Node, OperationView, positions
@@ -98,6 +98,10 @@ class RunCapture(Capture):
         try:
             with positions(lambda: source if source is not None else here()):
                 return self._settled(step.action(self, *args, *bodies))
+        except Exception as error:
+            if source is not None and step.nodes:
+                error.add_note(f"in operation {step.nodes[-1].name!r}, which was made here: {describe(source)}")
+            raise
         finally:
             graph.expected, graph.scopes = [], []
 

@@ -86,6 +86,7 @@ def test_a_finalized_graph_takes_nothing_more(graph):
 
 
 def test_a_scope_at_the_top_of_a_script_is_the_default_graphs_once_there_is_one():
+    assert tf.get_default_graph() is tf.get_default_graph()
     with pytest.raises(RuntimeError), jl.jit_scope():
         pass
     x = jl.placeholder(np.float64, [2])

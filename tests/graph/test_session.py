@@ -155,8 +155,10 @@ def test_sizes_that_no_sample_has(sess):
     assert sess.run(y, {a: np.ones((2, 784)), b: np.ones((784, 10))}).shape == (2, 10)
     assert sess.run(z, {x: np.ones((2, 4))}).shape == (2, 3)
     assert sess.run(w, {x: np.ones((5, 2, 4))}).shape == (5, 2)
-    with pytest.raises(ValueError, match="matmul"):
+    with pytest.raises(ValueError, match="matmul") as error:
         sess.run(z, {x: np.ones((2, 5))})
+    (note,) = error.value.__notes__
+    assert note.startswith("in operation 'MatMul_1', which was made here: test_session.py, line") and "z = np.matmul" in note
 
 
 def test_shapes_that_no_run_can_have_are_refused_where_they_are_made(graph):

@@ -56,8 +56,12 @@ def main(flags):
     sess.close()
 
 
-if __name__ == "__main__":
+def flags(arguments=None):
     parser = argparse.ArgumentParser()
     parser.add_argument("--xla", type=lambda text: text.lower() != "false", nargs="?", const=True, default=True)
     parser.add_argument("--steps", type=int, default=1000)
-    main(parser.parse_args())
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main(flags())

@@ -13,6 +13,7 @@ import pytest
 
 import jitlab as jl
 from jitlab.compat import tensorflow as tf
+from tests.seeds import mnist_softmax_xla
 
 HERE = Path(__file__).parent
 
@@ -85,30 +86,29 @@ def test_an_operation_on_the_xla_cpu_is_forced_there_and_copied_to_and_from(leve
     assert spans == ["CopyToDevice", "CopyToDevice", "_XlaLaunch", "CopyToDevice"]
 
 
-def tutorial(folder, *arguments, **environment):
-    """Run the tutorial's script there; what it printed, and how often each operation type stands in the timeline."""
-    root = str(HERE.parents[1])
-    env = {**os.environ, "PYTHONPATH": root, "OPENBLAS_NUM_THREADS": "1", **environment}
-    done = subprocess.run(
-        [sys.executable, str(HERE / "mnist_softmax_xla.py"), *arguments], cwd=folder, env=env, capture_output=True, text=True,
-        check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+def boxes(folder):
+    """How often each operation type stands in the timeline."""
     events = json.loads((folder / "timeline.ctf.json").read_text())["traceEvents"]
-    return done.stdout.splitlines(), Counter(event["name"] for event in events if event["ph"] == "X")
+    return Counter(event["name"] for event in events if event["ph"] == "X")
 
 
-def test_the_tutorial_without_xla(tmp_path):
-    lines, boxes = tutorial(tmp_path, "--xla=false", "--steps=200")
-    assert float(lines[-1]) > 0.9
-    assert boxes["MatMul"] == 2 and "_XlaLaunch" not in boxes
+def test_the_tutorial_without_xla(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    mnist_softmax_xla.main(mnist_softmax_xla.flags(["--xla=false", "--steps=200"]))
+    assert float(capsys.readouterr().out) > 0.9
+    found = boxes(tmp_path)
+    assert found["MatMul"] == 2 and "_XlaLaunch" not in found
 
 
 def test_the_tutorial_with_xla(tmp_path):
     flags = f"--xla_generate_hlo_graph=.* --xla_hlo_graph_path={tmp_path}"
-    lines, boxes = tutorial(tmp_path, "--steps=200", TF_XLA_FLAGS=flags)
+    env = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "OPENBLAS_NUM_THREADS": "1", "TF_XLA_FLAGS": flags}
+    script = [sys.executable, str(HERE / "mnist_softmax_xla.py"), "--steps=200"]
+    done = subprocess.run(script, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
     assert float(lines[-1]) > 0.9
-    assert boxes == {"_XlaLaunch": 1}
+    assert boxes(tmp_path) == {"_XlaLaunch": 1}
     name = r"computation cluster_0\[_XlaCompiledKernel=true,_XlaNumConstantArgs=\d+\]\.v\d+ "
     stage = r"\[CPU: pipeline start, before inline\]: "
     assert re.fullmatch(name + stage + re.escape(str(tmp_path)) + r"/hlo_graph_0\.dot", lines[0])
