@@ -51,7 +51,7 @@ def host_operation(
         raise NotRolled("host_operation", f"{name} runs on NumPy: {reason}")
     code = refusal.code if refusal is not None else "no_loop_body"
     if capture.strict:
-        raise must_compile(capture, name, reason)
+        raise must_compile(capture, name, reason) from None
     template = Template(capture)
     made_args = tuple(template.of(x) for x in args)
     made_kwargs = {key: template.of(x) for key, x in kwargs.items()}
