@@ -104,7 +104,7 @@ class Partition(Ordered):
     kth: tuple[int, ...]
 
     def numpy(self, *arrays: Any) -> Any:
-        return np.partition(arrays[0], self.kth, axis=self.axis)
+        return np.partition(arrays[0], np.array(self.kth, np.intp), axis=self.axis)
 
     def order(self, x: Node) -> Node:
         return apply(ArgPartition(self.axis, self.kth), x)
@@ -124,7 +124,7 @@ class ArgPartition(Library):
     exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
-        return np.argpartition(arrays[0], self.kth, axis=self.axis)
+        return np.argpartition(arrays[0], np.array(self.kth, np.intp), axis=self.axis)
 
     def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
         return (types[0].with_dtype(np.dtype(np.intp)),)

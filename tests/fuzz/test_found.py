@@ -23,3 +23,8 @@ def test_it_gives_what_numpy_gives(program, x):
         got = transform(program)(x)
         assert got.dtype == want.dtype
         np.testing.assert_array_equal(got, want)
+
+
+def test_partitioning_nothing_gives_nothing():
+    for transform in (jl.jit, jl.function, lambda f: jl.function(f, jit_compile=False)):
+        assert transform(lambda x: np.partition(x, 0))(np.zeros(0)).shape == (0,)
