@@ -271,6 +271,11 @@ class Ndtr(ScipyFunction):
     def derivative(self, x: Node, out: Node) -> Node:
         return multiply(_exp(multiply(_square(x), -0.5)), 1 / math.sqrt(2 * math.pi))
 
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X * 1.5
+        yield cls(), SPECIALS  # far to the left SciPy's own loses digits
+
 
 @dataclass(frozen=True)
 class LogNdtr(ScipyFunction):

@@ -78,6 +78,21 @@ def test_the_slope_is_the_finite_difference(name):
         np.testing.assert_allclose(mine, theirs, rtol=1e-4, atol=1e-6)
 
 
+def test_error_functions_are_within_3_ulp_of_the_true_value():
+    mp = pytest.importorskip("mpmath", reason="for tests only")
+    x = np.concatenate([np.linspace(-5, 25, 90), np.linspace(0.75, 0.85, 20)])
+    graph = Graph("errors")
+    with graph.building():
+        node = parameter(graph, x, "x")
+        graph.outputs = [table.function_rule(f)(node) for f in (sp.erfc, sp.erfcx, sp.ndtr)]
+    erfc, erfcx, ndtr = run_compiled(verify(graph), [x])
+    with mp.workprec(200):
+        for a, *got in zip(x.tolist(), erfc.tolist(), erfcx.tolist(), ndtr.tolist(), strict=True):
+            z = mp.mpf(a)
+            for value, true in zip(got, (mp.erfc(z), mp.exp(z * z) * mp.erfc(z), mp.erfc(-z / mp.sqrt(2)) / 2), strict=True):
+                assert abs(mp.mpf(value) - true) <= 3 * float(np.spacing(value)), (a, value)
+
+
 def test_edges_are_scipys():
     x = np.array([0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 0.5])
     a, b = (v.ravel() for v in np.meshgrid(x, x))
