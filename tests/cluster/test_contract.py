@@ -1,6 +1,7 @@
 """Clusters by the contract: each test names its paragraph of semantics §2; the exact clusters are those upstream makes."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from tests.cluster.cluster_graphs import (
     sets,
 )
 
+PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
 CPU, GPU, OTHER_GPU, XLA = "/device:CPU:0", "/device:GPU:0", "/device:GPU:1", "/device:XLA_CPU:0"
 
 
@@ -483,6 +485,13 @@ def test_2_10_each_of_upstreams_reasons_is_a_code_or_never_needed():
     said = {code.upstream for code in Stays}
     assert said >= SAID and not said & set(NEVER_SAID)
     assert "the two nodes have mismatching XLA scopes" in {code.value for code in Apart}
+
+
+@pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not part of this copy")
+def test_2_10_the_page_has_every_code():
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(f"| `{code.name.lower()}` | {code.meaning} | {code.upstream} |\n" in page for code in Stays)
+    assert all(f"| `{code.name.lower()}` | {code.value} |\n" in page for code in Apart)
 
 
 def test_2_10_each_operation_and_edge_outside_of_clusters_has_one_reason(g):
