@@ -130,7 +130,11 @@ def stop_gradient(value: Any) -> Any:
     if not isinstance(value, Tensor):
         return value
     capture: Any = current_capture() or value.capture
-    return capture.fresh(apply(StopGradient(), value.node()), is_scalar=value.is_scalar)
+    return capture.perform(_stopped, value)
+
+
+def _stopped(capture: Capture, x: Tensor) -> Tensor:
+    return capture.fresh(apply(StopGradient(), x.node()), is_scalar=x.is_scalar)
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") -> list[Any]:

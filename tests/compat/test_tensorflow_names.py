@@ -8,6 +8,10 @@ from jitlab.compat import tensorflow as tf
 A = np.arange(1, 7, dtype=np.float32).reshape(2, 3) / 7
 S = np.array([[2.0, 1.0], [1.0, 3.0]], np.float32)
 
+IMAGE = np.arange(50, dtype=np.float32).reshape(1, 5, 5, 2) / 50
+CHANNELS = IMAGE.transpose(0, 3, 1, 2).copy()
+FILTERS = np.linspace(-1, 1, 36, dtype=np.float32).reshape(3, 3, 2, 2)
+
 ONE = """
     abs sign square sqrt exp expm1 log log1p sin cos tan sinh cosh tanh asin acos atan asinh atanh floor ceil round rint
     reciprocal negative is_nan is_inf is_finite sigmoid rsqrt reduce_sum reduce_mean reduce_max reduce_min reduce_prod
@@ -67,6 +71,10 @@ CASES = {
     "sigmoid_cross_entropy": (lambda x: tf.nn.sigmoid_cross_entropy_with_logits(labels=x, logits=x), A),
     "moments": (lambda x: tf.nn.moments(x, [0]), A),
     "bias_add": (lambda x: tf.nn.bias_add(x, [1.0, 2.0, 3.0]), A),
+    "nn.conv2d": (lambda x: tf.nn.conv2d(x, FILTERS, [1, 2, 1, 1], "SAME"), IMAGE),
+    "nn.conv2d by channels": (lambda x: tf.nn.conv2d(x, FILTERS, 1, "VALID", data_format="NCHW"), CHANNELS),
+    "nn.max_pool": (lambda x: tf.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"), IMAGE),
+    "nn.avg_pool": (lambda x: tf.nn.avg_pool(x, 2, 1, "VALID"), IMAGE),
     "cond": (lambda x: tf.cond(tf.reduce_sum(x) > 0, lambda: x + 1, lambda: x - 1), A),
     "case": (
         lambda x: tf.case(

@@ -127,6 +127,12 @@ def test_a_tensor_fed_between_the_ends_of_a_gradient_is_where_it_is_taken(sess):
     assert sess.run(g, {x: 2.0, y: 3.0}) == 24.0  # 2 y * 2 x
 
 
+def test_no_gradient_flows_through_what_is_stopped(sess):
+    x = jl.placeholder(np.float64, [])
+    (g,) = jl.gradients(x * jl.stop_gradient(x * x), x)
+    assert sess.run(g, {x: 3.0}) == 9.0
+
+
 def test_a_placeholder_with_a_default(sess):
     x = tf.placeholder_with_default([1.0, 2.0], [None])
     np.testing.assert_array_equal(sess.run(x + 1), [2, 3])

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from jitlab import nn
+
 from .operations import NAMES as NAMES_OF_OPERATIONS
 from .operations import call, made_names
 from .values import array, operands
@@ -123,11 +125,68 @@ def _dropout(x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: Any =
     return call(np.where, drawn >= left_out, x / (1 - left_out), np.zeros((), x.dtype)[()])
 
 
+def _spatial(sizes: Any, data_format: str | None) -> Any:
+    """The two sizes in the middle of [1, height, width, 1], or of [1, 1, height, width]."""
+    if sizes is None or isinstance(sizes, int):
+        return sizes
+    sizes = [int(n) for n in sizes]
+    if len(sizes) == 4:
+        outer, inner = (sizes[:2], sizes[2:]) if data_format == "NCHW" else ([sizes[0], sizes[3]], sizes[1:3])
+        if outer != [1, 1]:
+            raise ValueError(f"strides and windows are 1 along the batch and the channels, not {sizes}")
+        return tuple(inner)
+    return tuple(sizes) if len(sizes) == 2 else sizes[0]
+
+
+def _padding(padding: Any, data_format: str | None) -> Any:
+    if isinstance(padding, str):
+        return padding.upper()
+    return tuple(map(tuple, padding[2:] if data_format == "NCHW" else padding[1:3]))
+
+
+def _conv2d(
+    input: Any, filters: Any = None, strides: Any = 1, padding: Any = "VALID", use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC", dilations: Any = 1, filter: Any = None,
+) -> Any:  # fmt: skip
+    """Sums of products of windows [batch, height, width, channels] with filters [height, width, in, out]."""
+    x, w = operands((input, filter if filters is None else filters))
+    if data_format == "NCHW":
+        w = call(np.transpose, w, (3, 2, 0, 1))
+    return call(
+        nn.conv, x, w, strides=_spatial(strides, data_format), padding=_padding(padding, data_format),
+        rhs_dilation=_spatial(dilations, data_format), data_format=data_format,
+    )  # fmt: skip
+
+
+def _max_pool(
+    value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = "VALID", data_format: str | None = "NHWC",
+    input: Any = None,
+) -> Any:  # fmt: skip
+    """The greatest element of each window."""
+    return _pooled(nn.max_pool, input if value is None else value, ksize, strides, padding, data_format)
+
+
+def _avg_pool(
+    value: Any = None, ksize: Any = None, strides: Any = None, padding: Any = "VALID", data_format: str | None = "NHWC",
+    input: Any = None,
+) -> Any:  # fmt: skip
+    """The mean of each window."""
+    return _pooled(nn.avg_pool, input if value is None else value, ksize, strides, padding, data_format)
+
+
+def _pooled(pool: Any, x: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None) -> Any:
+    return call(
+        pool, array(x), _spatial(ksize, data_format), strides=_spatial(strides, data_format),
+        padding=_padding(padding, data_format), data_format=data_format,
+    )  # fmt: skip
+
+
 NAMES = made_names(
     _relu, _relu6, _leaky_relu, _elu, _softplus, _softmax, _log_softmax, _softmax_cross_entropy_with_logits,
     _sparse_softmax_cross_entropy_with_logits, _sigmoid_cross_entropy_with_logits, _bias_add, _l2_loss, _l2_normalize, _moments,
-    _dropout,
+    _dropout, _conv2d, _max_pool, _avg_pool,
 )  # fmt: skip
+NAMES |= {"max_pool2d": NAMES["max_pool"], "avg_pool2d": NAMES["avg_pool"]}
 NAMES["softmax_cross_entropy_with_logits_v2"] = NAMES["softmax_cross_entropy_with_logits"]
 
 __all__ = ["NAMES"]

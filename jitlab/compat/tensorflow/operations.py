@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, current_capture
-from jitlab.ops.build import apply, as_node
+from jitlab.differentiation import stop_gradient
+from jitlab.ops.build import as_node
 from jitlab.ops.build import cast as cast_node
-from jitlab.ops.state import StopGradient
 from jitlab.specs import TensorShape
 
 from ..names import Name
@@ -380,8 +380,7 @@ def _check_numerics(tensor: Any, message: str) -> Any:
 
 def _stop_gradient(input: Any) -> Any:
     """The value, through which no gradient flows."""
-    x = array(input)
-    return x.capture.fresh(apply(StopGradient(), x.node()), is_scalar=x.is_scalar) if isinstance(x, Traced) else x
+    return stop_gradient(array(input))
 
 
 def _tensordot(a: Any, b: Any, axes: Any) -> Any:
