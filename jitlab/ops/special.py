@@ -406,7 +406,7 @@ UFUNCS: dict[str, Callable[..., Node] | None] = {
     "exp2": one(fu.Exp2()),
     "exp10": exp10,
     **dict.fromkeys(("gammaln", "loggamma", "gamma", "rgamma", "psi", "beta", "betaln", "erfinv", "erfcinv", "ndtri")),
-    **dict.fromkeys(("i0", "i0e", "i1", "i1e", "gammainc", "gammaincc", "j0", "j1", "dawsn", "erfi", "huber")),
+    **dict.fromkeys(("i0", "i0e", "i1", "i1e", "gammainc", "gammaincc", "j0", "j1", "dawsn", "erfi")),
 }
 
 
