@@ -37,7 +37,7 @@ def house(tmp_path_factory):
     copy = tmp_path_factory.mktemp("house")
     leave = shutil.ignore_patterns("labextension", "__pycache__")
     shutil.copytree(ROOT / "jitlab", copy / "jitlab", ignore=leave)
-    for folder in ("ops", "runtime"):
+    for folder in ("ops", "runtime", "targets"):  # the last one has helpers of the first two
         shutil.copytree(ROOT / "tests" / folder, copy / "tests" / folder, ignore=leave)
     for file in ("pyproject.toml", "tests/conftest.py"):
         shutil.copy(ROOT / file, copy / file)
