@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: The size that stands for one not known yet; the numbers of axes for one not known, in the order they are tried.
 SIZE, RANKS = 5, (2, 1, 3, 0, 4)
 #: So many other samples are tried before an error counts as the program's own.
-MOST = 60
+MOST = 100
 
 Dims = tuple[int | None, ...] | None
 
@@ -111,11 +111,10 @@ def others(capture: GraphCapture, args: Any) -> Iterator[SampleCapture]:
     placeholders = [step for step in behind if step.dims is None or None in step.dims]
     if not placeholders:
         return
-    fixed = {int(n) for node in _nodes(args) for n in node.shape if not isinstance(n, Extent) or not _open(capture, n)}
-    fixed.update(n for n in _sizes(args) if 1 < n < 1 << 20)
-    sizes = [*sorted(fixed, reverse=True)[:6], SIZE, 1]
-    choices = [list(_shapes(step.dims, list(dict.fromkeys(sizes)))) for step in placeholders]
-    for shapes in itertools.islice(itertools.product(*choices), MOST):
+    beside = [int(n) for node in _nodes(args) for n in node.shape]
+    sizes = list(dict.fromkeys([*beside[:8], *(n for n in _sizes(args) if 1 < n < 1 << 20), SIZE, 1]))
+    choices = [[plain(step.nodes[0].shape), *_shapes(step.dims, sizes)] for step in placeholders]
+    for shapes in itertools.islice(_nearest_first(choices), MOST):
         tried = SampleCapture(capture)
         try:
             with tried.recording():
@@ -125,13 +124,25 @@ def others(capture: GraphCapture, args: Any) -> Iterator[SampleCapture]:
         yield tried
 
 
+def _nearest_first(choices: Sequence[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    """One of each, the first ones of all before any others."""
+    for total in range(sum(map(len, choices))):
+        yield from _of_total(choices, total)
+
+
+def _of_total(choices: Sequence[Sequence[Any]], total: int) -> Iterator[tuple[Any, ...]]:
+    if not choices:
+        if total == 0:
+            yield ()
+        return
+    for at, choice in enumerate(choices[0][: total + 1]):
+        for rest in _of_total(choices[1:], total - at):
+            yield choice, *rest
+
+
 def _shapes(dims: Dims, sizes: list[int]) -> Iterator[tuple[int, ...]]:
     for shape in ((None,) * rank for rank in RANKS) if dims is None else (dims,):
         yield from itertools.product(*(sizes if n is None else (n,) for n in shape))
-
-
-def _open(capture: GraphCapture, n: Extent) -> bool:
-    return not frozenset(n.expr.symbols).isdisjoint(capture.opened | capture.ranks)
 
 
 def _nodes(x: Any) -> Iterator[Node]:

@@ -331,8 +331,9 @@ def _fed(tensor: GraphTensor, value: Any) -> Any:
             " Try explicitly setting the type of the feed tensor to a larger type (e.g. int64)."
         )
     array = np.asarray(value, tensor.dtype)
-    if not tensor.shape.is_compatible_with(array.shape):
-        shown = TensorShape(tensor.static_shape)
+    dims, shape = tensor.static_shape, array.shape
+    if dims is not None and (len(dims) != len(shape) or any(n not in (None, m) for n, m in zip(dims, shape, strict=True))):
+        shown = TensorShape(dims)
         raise ValueError(f"Cannot feed value of shape {array.shape!r} for Tensor {name!r}, which has shape {str(shown)!r}")
     return array
 

@@ -167,6 +167,19 @@ def test_sizes_that_no_sample_has(sess):
     assert note.startswith("in operation 'MatMul_1', which was made here: test_session.py, line") and "z = np.matmul" in note
 
 
+def test_a_script_that_says_nothing_of_its_sizes(sess):
+    x, wanted = jl.placeholder(np.float64), jl.placeholder(np.float64)
+    w = jl.Variable(np.ones((4, 3)))
+    loss = ((np.matmul(x, w) - wanted) ** 2).mean()
+    (g,) = jl.gradients(loss, w)
+    sess.run(w.initializer)
+    for rows in (2, 6):
+        a, b = np.ones((rows, 4)), np.zeros((rows, 3))
+        value, slope = sess.run([loss, g], {x: a, wanted: b})
+        assert value == 16 and slope.shape == (4, 3)
+        np.testing.assert_allclose(slope, 2 * a.T @ (a @ np.ones((4, 3))) / (3 * rows))
+
+
 def test_shapes_that_no_run_can_have_are_refused_where_they_are_made(graph):
     x = jl.placeholder(np.float32, [2, 3])
     with pytest.raises(ValueError):
