@@ -22,7 +22,7 @@ class Cost:
     written_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # without fields there is nothing to compare: what says eq=False is known by identity
 class Operation:
     """A function of arrays. Subclasses are frozen dataclasses whose fields are the operation's attributes.
 
