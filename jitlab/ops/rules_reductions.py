@@ -212,6 +212,17 @@ def mean(
     return cast(ar.divide(total, cast(count, x.dtype)), narrow if narrow.kind in "fc" else FLOAT64)
 
 
+def degrees_of_freedom(ddof: Any, correction: Any) -> Any:
+    """What `ddof=` and `correction=`, two names of one argument, say. Raises ValueError when both do."""
+    if correction is not NoValue:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    if isinstance(ddof, Node):
+        raise Unsupported("traced degrees of freedom")
+    return ddof
+
+
 @rule(np.var, method="var")
 def var(
     a: Any,
@@ -226,12 +237,7 @@ def var(
     correction: Any = NoValue,
 ) -> Node:
     refuse(out=out)
-    if correction is not NoValue:
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
-    if isinstance(ddof, Node):
-        raise Unsupported("traced degrees of freedom")
+    ddof = degrees_of_freedom(ddof, correction)
     x = node(a)
     axes = as_axes(axis, x.ndim, number=False)
     narrow = x.dtype if dtype is None else as_dtype(dtype)

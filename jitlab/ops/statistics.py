@@ -20,7 +20,7 @@ from .joining import concatenate
 from .library import Library, call
 from .linear import matmul
 from .registry import rule
-from .rules_reductions import flag, mask_for, squared, sum_rule, var
+from .rules_reductions import degrees_of_freedom, flag, mask_for, squared, sum_rule, var
 from .rules_reductions import mean as mean_rule
 from .views import expand_dims, squeeze, transpose
 
@@ -116,12 +116,7 @@ def nanvar(
     x, missing = without_nan(node(a), 0)
     if missing is None:
         return var(x, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    if correction is not NoValue:
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
-    if isinstance(ddof, Node):
-        raise Unsupported("traced degrees of freedom")
+    ddof = degrees_of_freedom(ddof, correction)
     counted = _counted(missing, x, where)
     x = _in(x, dtype)
     axes = as_axes(axis, x.ndim, number=False)
