@@ -1,9 +1,17 @@
-"""What all tests share: text compared with a file in tests/golden/, rewritten by --update-golden."""
+"""What all tests share: text compared with a file in tests/golden/, rewritten by --update-golden.
 
+Hypothesis draws the same examples each time, so that a run can be repeated; with JITLAB_EXPLORE set it looks for new ones.
+"""
+
+import os
 import re
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.load_profile("default" if os.environ.get("JITLAB_EXPLORE") else "same")
 
 GOLDEN = Path(__file__).parent / "golden"
 
