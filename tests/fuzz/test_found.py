@@ -28,3 +28,8 @@ def test_it_gives_what_numpy_gives(program, x):
 def test_partitioning_nothing_gives_nothing():
     for transform in (jl.jit, jl.function, lambda f: jl.function(f, jit_compile=False)):
         assert transform(lambda x: np.partition(x, 0))(np.zeros(0)).shape == (0,)
+
+
+def test_the_conjugate_of_bools_by_method_is_bools():
+    for transform in (jl.jit, jl.function):
+        assert transform(lambda x: (x > 0).conj())(X).dtype == bool
