@@ -151,6 +151,8 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") ->
             hint="call it inside a function under @jl.function, or use jl.grad(f)",
         )
     weights = None if grad_ys is None else list(grad_ys) if isinstance(grad_ys, (list, tuple)) else [grad_ys]
+    if weights is not None and len(weights) != len(ys):
+        raise ValueError(f"gradients got {len(weights)} grad_ys for {len(ys)} ys: one for each, or None in its place")
     with capture.gradient_scope(name) as scope:
         return capture.perform(_gradients, ys, [capture.differentiable(x) for x in xs], weights, scope)  # type: ignore[no-any-return]
 

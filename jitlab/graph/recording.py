@@ -181,6 +181,8 @@ class GraphCapture(Capture):
     def _own(self, x: Any) -> Any:
         """An argument as it is kept: the value a Variable has here, an array as it is now."""
         if isinstance(x, Tensor):
+            if isinstance(x, GraphTensor) and x.graph is not self.root:
+                raise ValueError(f"{x} is of another graph than the operation: all operands must be from the same graph")
             return x
         if getattr(type(x), "__jitlab_variable__", False) is True:
             return self.read_variable(x)

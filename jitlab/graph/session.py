@@ -309,8 +309,12 @@ def _value_of(graph: Graph, variable: Any) -> Any:
     for other, tensor in known:
         if other is variable:
             return tensor
-    with graph.name_scope(None):
-        tensor = variable.read_value()
+    finalized, graph.is_finalized = graph.is_finalized, False  # to read is not to modify
+    try:
+        with graph.name_scope(None):
+            tensor = variable.read_value()
+    finally:
+        graph.is_finalized = finalized
     known.append((variable, tensor))
     return tensor
 

@@ -167,3 +167,16 @@ def test_python_functions_run_in_their_place():
     assert seen == [1.0, 2.0]
     with pytest.raises(tf.errors.InvalidArgumentError, match="Tout says float32"):
         tf.numpy_function(lambda a: np.float64(a), [1.0], tf.float32)
+
+
+def test_a_variable_is_assigned_and_evaluated_as_in_the_first_version():
+    with tf.Graph().as_default() as graph:
+        v = tf.Variable(1.0)
+        steps = [tf.assign(v, 5.0), tf.compat.v1.assign_add(v, tf.constant(2.0)), tf.compat.v1.assign_sub(v, 3.0)]
+        graph.finalize()
+        with tf.compat.v1.Session() as sess:
+            sess.run(v.initializer)
+            assert v.eval() == 1 and [float(sess.run(step)) for step in steps] == [5, 7, 4]
+            assert v.eval(sess) == 4 and v.eval().dtype == np.float32
+    with pytest.raises(NotImplementedError, match="numpy"):
+        tf.Variable(1.0).eval()

@@ -213,3 +213,17 @@ def test_sides_that_do_not_fit_are_refused(graph):
     p = jl.placeholder(np.bool_, [])
     with pytest.raises(TypeError, match="dtype"):
         jl.cond(p, lambda: jl.constant(1.0), lambda: jl.constant(1))
+
+
+def test_values_of_two_graphs_do_not_meet(graph):
+    with jl.Graph().as_default():
+        other = jl.constant(3.0, name="other")
+    for build in (lambda: tf.exp(other), lambda: jl.constant(1.0) + other, lambda: other + jl.constant(1.0)):
+        with pytest.raises(ValueError, match="must be from the same graph"):
+            build()
+
+
+def test_each_y_of_gradients_has_one_grad_y(graph):
+    x = jl.placeholder(np.float64, [2])
+    with pytest.raises(ValueError, match="got 2 grad_ys for 1 ys"):
+        jl.gradients(x * x, x, grad_ys=[None, None])

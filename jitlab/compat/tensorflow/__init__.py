@@ -152,6 +152,21 @@ def get_variable(
     return Variable(value, trainable, name=name, dtype=dtype)
 
 
+def assign(ref: Any, value: Any) -> Any:
+    """`ref.assign(value)`, as it was first written."""
+    return ref.assign(value)
+
+
+def assign_add(ref: Any, value: Any) -> Any:
+    """`ref.assign_add(value)`."""
+    return ref.assign_add(value)
+
+
+def assign_sub(ref: Any, value: Any) -> Any:
+    """`ref.assign_sub(value)`."""
+    return ref.assign_sub(value)
+
+
 _OTHERS = {"annotations", "builtins", "np", "sys", "ModuleType", "Any", "operations", "values", "session", "control"}
 __all__ = sorted(name for name in globals() if not name.startswith("_") and name not in _OTHERS)
 

@@ -125,6 +125,12 @@ class Variable(_Variable):
             initial_value = array(given, dtype)
         super().__init__(initial_value, trainable, dtype=dtype, name=name or "Variable", shape=shape)
 
+    def eval(self, session: Any = None) -> Any:
+        """Its value in the Session given or the one whose block this stands in."""
+        if self._graph is None:
+            raise NotImplementedError("eval is of a graph's Variable; the value of this one is v.numpy()")
+        return self._graph.session(session).run(self)
+
 
 class Module:
     """An object that holds Variables and other Modules."""
