@@ -521,7 +521,7 @@ def _reason(error: Exception) -> tuple[str, str]:
         return "error", f"ValueError: {error.what}"
     if isinstance(error, JitlabError):
         return "value", error.what
-    return "error", f"{type(error).__name__}: {error}"
+    return "error", f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def interpreted(trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:

@@ -30,7 +30,7 @@ def reason_of(error: Exception) -> Refusal:
         return Refusal("value", error.what)
     if isinstance(error, RecursionError):
         return Refusal("value", "it calls itself until Python's limit", _recursive_call(error))
-    return Refusal("error", f"{type(error).__name__}: {error}")
+    return Refusal("error", f"{type(error).__name__}: {error}".splitlines()[0])
 
 
 def refusal_error(name: str, mode: str, refusal: Exception, definition: Source | None) -> Exception:

@@ -98,6 +98,7 @@ class Graph:
     overrides: list[Mapping[str, Any]] = field(default_factory=list)  # attributes that win over the scope's (gradients)
     sizes: dict[str, int] = field(default_factory=dict)  # of a body: the values of the shape symbols of the graphs around it
     _names: dict[str, int] = field(default_factory=dict)
+    _sized: dict[Node, tuple[Any, bool]] = field(default_factory=dict, repr=False, compare=False)  # has the operation extents?
 
     def add(self, op: Any, *inputs: Node, sources: Sources | None = None, name: str | None = None) -> Node:
         """Append `op(*inputs)` and return its node; the type follows from the operation, the attributes from the scopes."""
@@ -276,6 +277,14 @@ class Graph:
         lines.append(f"  return {', '.join('%' + node.name for node in self.outputs)}")
         return "\n".join(lines)
 
+    def is_sized(self, node: Node) -> bool:
+        """Do sizes with a symbol stand in the node's operation? Kept, for a loop asks it of each node in each iteration."""
+        op, found = self._sized.get(node, (None, False))
+        if op is not node.op:
+            found = bool(symbols_in(node.op))
+            self._sized[node] = node.op, found
+        return found
+
     def symbol_values(self) -> dict[str, int]:
         """The value of each shape symbol in this trace."""
         values: dict[str, int] = dict(self.sizes)
@@ -309,7 +318,7 @@ def interpret(
             if hasattr(op, "graphs"):
                 value = op.run(known, tuple(inputs))
             else:
-                value = (bind_extents(op, known) if moving else op).numpy(*inputs)
+                value = (bind_extents(op, known) if moving and graph.is_sized(node) else op).numpy(*inputs)
                 if hasattr(op, "symbol"):
                     known[op.symbol], moving = int(value), True
             values[node] = value

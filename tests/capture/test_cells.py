@@ -273,6 +273,14 @@ def test_error_of_compiled_code_is_numpys_own():
     assert names["a"].tolist() == [0, 2, 4, 6, 8] and "b" not in names
 
 
+def test_a_statement_that_failed_is_told_in_one_line():
+    heard = []
+    with events.listen(heard.append), pytest.raises(IndexError):
+        run_cell("a = np.zeros(3)\na[7] = 2", namespace(), "<one>")
+    (ran,) = [e for e in heard if isinstance(e, events.StatementRan)]
+    assert ran.text == "IndexError: index 7 is out of bounds for axis 0 with size 3"
+
+
 def test_files_and_settings_of_numpy_are_read_and_changed_where_they_stand(tmp_path):
     names = namespace() | {"path": str(tmp_path / "a.npy")}
     np.save(names["path"], np.ones(5))
