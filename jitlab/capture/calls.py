@@ -21,6 +21,7 @@ from jitlab.ir import TRACED_DTYPES, Source
 
 from .changes import Leaf
 from .convert import find_definition
+from .draws import begin
 from .facts import is_foreign
 from .gathering import Place, Read
 from .hooks import call_user
@@ -65,9 +66,19 @@ class CallCapture(CellCapture):
         self.current_argument = ""
         self.places: dict[int, Place] = {}  # id of an object -> where a guard finds it
         self.origins: dict[str, str] = {}
+        self.begun: dict[int, Any] = {}  # generators that the call makes: nobody else may get hold of them
 
     def structure(self) -> CellStructure:
         return CallStructure(self)
+
+    def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A generator that the function makes for itself is one object, which begins anew at each call."""
+        if function not in (np.random.default_rng, np.random.RandomState) or self.strict:
+            return super().call_on_values(function, args, kwargs)
+        known, options = self._known(tuple(args)), self._known(kwargs)
+        made = begin(self, function(*known, **options), function, known, options)
+        self.begun[id(made)] = made
+        return made
 
     def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
         """The trace of this capture was made."""
@@ -178,6 +189,8 @@ class CallStructure(CellStructure):
             self.is_bare = False
             return self._found_again(mirror[2])
         if not isinstance(x, (Tensor, list, tuple, dict, set, np.ndarray, np.generic, *_PLAIN)):
+            if id(x) in self.call.begun:
+                raise EndPiece("effect", "it gives away a generator that it makes")
             if is_foreign(x):
                 raise EndPiece("foreign_type", f"it gives a {type(x).__module__}.{type(x).__qualname__}")
             place = self.call.places.get(id(x))

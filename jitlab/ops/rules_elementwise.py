@@ -449,7 +449,7 @@ def _operators() -> dict[str, Rule]:
 
 def _power_operator(x: Any, y: Any) -> Node:
     """`x ** y`: the square of bools is their own, int8; `np.power` makes int64 of them first."""
-    if type(y) is int and y == 2 and isinstance(x, Node):
+    if type(y) is int and y == 2 and isinstance(x, Node) and (x.ndim or x.dtype.kind != "b"):
         return elementwise(ar.Square(), x)
     result: Node = UFUNCS[np.power](x, y)
     return result

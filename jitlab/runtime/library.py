@@ -20,6 +20,9 @@ _Function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctyp
 #: An operation, the dtype and rank of each array, and how many of them are results.
 Site = tuple[Any, tuple[tuple[np.dtype, int], ...], int]
 
+#: Arrays that are kept for calls on the same memory: scratch comes from a pool, so its addresses come again.
+MOST_KEPT = 1024
+
 
 def call_sites(program: Program) -> list[int]:
     """The number of each of the program's calls, in their order."""
@@ -46,16 +49,19 @@ def _number_of(op: Any, call: Call | None) -> int:
     with _lock:
         if site not in _numbers:
             _numbers[site] = len(_sites)
+            _lengths.append(sum(1 + 2 * ndim for _, ndim in arrays))
             _sites.append(site)
         return _numbers[site]
 
 
 def _call(number: int, words: Any) -> int:
     op, kinds, count = _sites[number]
-    arrays, at = [], 0
-    for dtype, ndim in kinds:
-        arrays.append(_array(words[at], dtype, words[at + 1 : at + 1 + ndim], words[at + 1 + ndim : at + 1 + 2 * ndim]))
-        at += 1 + 2 * ndim
+    key = (number, *words[: _lengths[number]])
+    arrays = _kept.get(key)
+    if arrays is None:
+        if len(_kept) >= MOST_KEPT:
+            _kept.clear()
+        arrays = _kept[key] = _arrays(kinds, key[1:])
     try:
         with np.errstate(all="ignore"):
             results = op.numpy(*arrays[count:])
@@ -72,6 +78,15 @@ def _call(number: int, words: Any) -> int:
 _function = _Function(_call)
 
 
+def _arrays(kinds: Sequence[tuple[np.dtype, int]], words: Sequence[int]) -> list[np.ndarray]:
+    """The arrays that addresses, extents and strides describe, one after the other."""
+    arrays, at = [], 0
+    for dtype, ndim in kinds:
+        arrays.append(_array(words[at], dtype, words[at + 1 : at + 1 + ndim], words[at + 1 + ndim : at + 1 + 2 * ndim]))
+        at += 1 + 2 * ndim
+    return arrays
+
+
 def _array(place: int, dtype: np.dtype, shape: Sequence[int], strides: Sequence[int]) -> np.ndarray:
     """The array that lies there; its memory is the caller's."""
     if 0 in shape:
@@ -84,6 +99,8 @@ def _array(place: int, dtype: np.dtype, shape: Sequence[int], strides: Sequence[
 
 
 _sites: list[Site] = []
+_lengths: list[int] = []  # the words of each
+_kept: dict[tuple[int, ...], list[np.ndarray]] = {}
 _numbers: dict[Site, int] = {}
 _lock = threading.Lock()
 _thread = threading.local()

@@ -204,28 +204,28 @@ def perturbed(program: Program, rng: np.random.Generator) -> dict[str, np.ndarra
     """The same with inexact operations' operands and results moved; None when one of them then refuses its operands."""
     values = dict(program.inputs)
     for s in program.statements:
-        operands = values if s.exact else {**values, **{name: moved(values[name], rng, 4) for name in s.reads}}
+        operands = values if s.exact else {**values, **{name: moved(values[name], rng, 3) for name in s.reads}}
         try:
             result = run_lines(s.lines, s.target, operands)
         except Exception:
             return None
-        values[s.target] = result if s.exact else moved(result, rng, 4)
+        values[s.target] = result if s.exact else moved(result, rng, 3)
     return values
 
 
-def moved(x, rng: np.random.Generator, ulps: float):
-    """Floats times 1 + a few eps; results keep their class."""
+def moved(x, rng: np.random.Generator, ulps: int):
+    """Floats moved by a few units in the last place, often back to where they were; results keep their class."""
     x = np.asarray(x)
     if x.dtype.kind not in "fc":
         return x[()]
     eps = np.finfo(x.dtype).eps
     with np.errstate(all="ignore"):
         if x.dtype.kind == "c":
-            re, im = (part * (1 + rng.uniform(-ulps, ulps, x.shape) * eps) for part in (x.real, x.imag))
+            re, im = (part * (1 + rng.integers(-ulps, ulps, x.shape, endpoint=True) * eps) for part in (x.real, x.imag))
             made = np.empty(x.shape, x.dtype)
             made.real, made.imag = re, im
             return made[()]
-        return np.asarray(x * (1 + rng.uniform(-ulps, ulps, x.shape) * eps), x.dtype)[()]
+        return np.asarray(x * (1 + rng.integers(-ulps, ulps, x.shape, endpoint=True) * eps), x.dtype)[()]
 
 
 def tainted(program: Program) -> set[str]:
@@ -268,7 +268,7 @@ def transformed(program: Program):
 def failure(program: Program) -> str:
     """"" when jitlab runs it as NumPy does, else what is wrong."""
     want = reference(program)
-    copies = {name: np.array(x) for name, x in program.inputs.items()}
+    copies = {name: x.copy() for name, x in program.inputs.items()}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -284,7 +284,7 @@ def failure(program: Program) -> str:
         if not same_bits(x, program.inputs[name]):
             return f"the argument {name} has changed"
     rng = np.random.default_rng(program.seed)
-    runs = [run for run in (perturbed(program, rng) for _ in range(4)) if run is not None]
+    runs = [run for run in (perturbed(program, rng) for _ in range(8)) if run is not None]
     loose = tainted(program)
     for got in results:
         for name, mine in zip(program.returned, got, strict=True):
