@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -92,14 +93,27 @@ class Gradient:
 def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Gradient:
     """The gradient of a function that gives a 0-d float: arrays of the arguments' shapes; argnums a tuple: a tuple of them.
 
-    An argument may be a list, tuple or dict of arrays; its gradient has the same form.
+    An argument may be a list, tuple or dict of arrays; its gradient has the same form. Asked for again, it is the same object
+    with the same traces: `jl.grad(f)(x)` may stand in a loop.
     """
-    return Gradient(function, argnums, with_value=False)
+    return _gradient(function, argnums, with_value=False)
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Gradient:
     """Like `grad`, with the function's value before it: (value, gradient)."""
-    return Gradient(function, argnums, with_value=True)
+    return _gradient(function, argnums, with_value=True)
+
+
+def _gradient(function: Callable[..., Any], argnums: int | tuple[int, ...], *, with_value: bool) -> Gradient:
+    """The one that the function itself keeps: it goes when the function goes. (What `functools.wraps` has copied along is
+    another function's.)"""
+    if not isinstance(function, FunctionType) or not isinstance(argnums, (int, tuple)):
+        return Gradient(function, argnums, with_value=with_value)
+    kept: dict[Any, Gradient] = function.__dict__.setdefault("__jitlab_gradients__", {})
+    key = (id(function), argnums, type(argnums), with_value)
+    if key not in kept or kept[key].function is not function:
+        kept[key] = Gradient(function, argnums, with_value=with_value)
+    return kept[key]
 
 
 def hessian(function: Callable[..., Any], argnum: int = 0) -> Function:

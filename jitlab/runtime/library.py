@@ -21,7 +21,7 @@ _Function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctyp
 Site = tuple[Any, tuple[tuple[np.dtype, int], ...], int]
 
 #: Arrays that are kept for calls on the same memory: scratch comes from a pool, so its addresses come again.
-MOST_KEPT = 1024
+MOST_KEPT = 64
 
 
 def call_sites(program: Program) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -118,6 +120,25 @@ def test_gradients_of_different_functions_are_counted_apart_and_named_as_what_th
         return (x**3).sum()
 
     for _ in range(7):
-        jl.grad(cube)(np.ones(3))  # made anew each time: that is worth a word
+        assert jl.grad(cube) is jl.grad(cube)
+        jl.grad(cube)(np.ones(3))  # as a training step is written
+    assert not [record for record in caplog.records if "retracing" in record.getMessage()]
+
+    for n in range(7):
+        jl.grad(cube)(np.ones(n + 3))
     messages = [record.getMessage() for record in caplog.records if "retracing" in record.getMessage()]
     assert messages and all("cube" in message and "Gradient" not in message for message in messages)
+
+
+def test_the_gradient_of_a_wrapper_is_the_wrapper_s():
+    def cube(x):
+        return (x**3).sum()
+
+    jl.grad(cube)
+
+    @functools.wraps(cube)
+    def doubled(x):
+        return 2 * cube(x)
+
+    np.testing.assert_allclose(jl.grad(doubled)(np.ones(2)), 6)
+    np.testing.assert_allclose(jl.grad(cube)(np.ones(2)), 3)
