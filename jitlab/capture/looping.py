@@ -362,7 +362,9 @@ class LoopTracer:
         return stop if isinstance(stop, bool) else condition(stop)
 
     def runs(self) -> bool:
-        """Is it known that there is an iteration?"""
+        """Is it known that there is an iteration? (`while True` has one.)"""
+        if self.endless:
+            return True
         return self.count is not None and self.capture.bounds.decides(poly(self.count) - Poly.constant(1)) is True
 
     def trace_test(self, stops: bool) -> Test:

@@ -287,3 +287,20 @@ def test_a_loop_of_a_cell_with_effects_is_pythons(capsys):
     names = {"np": np, "v": np.arange(20.0)}
     run_cell("for i in range(20):\n    v[i] = v[i] + 1\n    print(i)", names, "<printed>")
     assert capsys.readouterr().out == "".join(f"{i}\n" for i in range(20)) and names["v"].sum() == 210
+
+
+def test_a_while_true_has_a_first_turn_so_its_names_are_there_after_it():
+    def largest(a):
+        x, before = np.ones(a.shape[0]), 0.0
+        while True:
+            y = a @ x
+            now = np.linalg.norm(y)
+            x = y / now
+            if abs(now - before) < 1e-12:
+                break
+            before = now
+        return now, x
+
+    a = np.array([[2.0, 1.0], [1.0, 3.0]])
+    for mine, theirs in zip(jl.function(largest, jit_compile=True)(a), largest(a), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-14)
