@@ -19,6 +19,9 @@ M = np.array([[0.5, -1.5, 2.0], [3.0, -0.25, 1.0]])
 N = np.array([[1.0, 2.0, -1.0, 0.5], [0.0, 1.5, 3.0, -2.0], [2.5, -0.5, 1.0, 1.0]])
 
 
+HALF = np.dtype("f2")
+
+
 class Product(Operation):
     """Sums of products over the inner axis; both inputs have one dtype."""
 
@@ -112,6 +115,8 @@ def check_matmul(x: ArrayType, y: ArrayType) -> None:
 def matmul(x: Node, y: Node) -> Node:
     """`x @ y` as NumPy has it."""
     dtype = np.matmul.resolve_dtypes((x.dtype, y.dtype, None))[-1]
+    if dtype == HALF:  # as NumPy adds them up: products of halves may be beyond what a half holds
+        return cast(matmul(cast(x, "f4"), cast(y, "f4")), HALF)
     x, y = cast(x, dtype), cast(y, dtype)
     if x.ndim <= 2 and y.ndim <= 2:
         return apply(MatMul(), x, y)
@@ -143,11 +148,11 @@ def dot(x: Node, y: Node) -> Node:
     dtype = result_dtype(x, y)
     rows = reshape(cast(x, dtype), (_size(x.shape[:-1]), k))
     if y.ndim == 1:
-        return reshape(apply(MatMul(), rows, cast(y, dtype)), x.shape[:-1])
+        return reshape(matmul(rows, cast(y, dtype)), x.shape[:-1])
     order = (y.ndim - 2, *range(y.ndim - 2), y.ndim - 1)
     rest = (*y.shape[:-2], y.shape[-1])
     columns = reshape(transpose(cast(y, dtype), order), (k, _size(rest)))
-    return reshape(apply(MatMul(), rows, columns), (*x.shape[:-1], *rest))
+    return reshape(matmul(rows, columns), (*x.shape[:-1], *rest))
 
 
 def check_dot(x: Node, y: Node) -> None:

@@ -33,3 +33,13 @@ def test_partitioning_nothing_gives_nothing():
 def test_the_conjugate_of_bools_by_method_is_bools():
     for transform in (jl.jit, jl.function):
         assert transform(lambda x: (x > 0).conj())(X).dtype == bool
+
+
+def test_products_of_halves_are_added_up_as_floats():
+    x = np.array([[-7336.0, 172.0, -57.3], [515.0, -57.3, -172.0]], np.float16)
+    for program in (lambda x: x @ x[0], lambda x: np.dot(x[None], x.T), lambda x: np.einsum("ij,kj->ik", x, x)):
+        with np.errstate(all="ignore"):
+            want = program(x)
+        got = jl.function(program, jit_compile=True)(x)
+        assert got.dtype == want.dtype
+        np.testing.assert_array_equal(got, want)
