@@ -68,16 +68,18 @@ def test_new_types_leak_nothing_once_the_limit_is_reached(function, call, reduce
     tracemalloc.start()
     for n in range(25, 85):  # until all that is kept a while has been replaced while it is watched
         call(f, n)
-    gc.collect()
-    start, _ = tracemalloc.get_traced_memory()
-    for n in range(85, 130):
-        call(f, n)
-    gc.collect()
-    end, _ = tracemalloc.get_traced_memory()
+    grown = []
+    for first in (85, 130):  # what leaks does so both times, what others of this process keep does not
+        gc.collect()
+        start, _ = tracemalloc.get_traced_memory()
+        for n in range(first, first + 45):
+            call(f, n)
+        gc.collect()
+        grown.append(tracemalloc.get_traced_memory()[0] - start)
     tracemalloc.stop()
     assert {kind: alive(kind) for kind in counted} == before
     assert len(f._recent) == 10 >= sum(map(len, f._traces.values()))
-    assert end - start < 45 * 2000  # a trace that is kept is tens of kilobytes
+    assert min(grown) < 45 * 2000  # a trace that is kept is tens of kilobytes
 
 
 def test_programs_that_nobody_runs_are_taken_out_of_memory(monkeypatch, compiled):
