@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 import threading
 import weakref
 from collections.abc import Callable
@@ -40,9 +41,14 @@ class Frequency:
             return
         self.warnings += 1
         _logger.warning(
-            "%d out of the last %d calls to %r triggered tf.function retracing. %s print(f.ledger) lists all of them.",
-            len(self.tracings), self.calls, (hasattr(function, "__func__") and wrapped_by(function)) or function, why(),
+            "%d out of the last %d calls to %s triggered tf.function retracing. %s print(f.ledger) lists all of them.",
+            len(self.tracings), self.calls, told((hasattr(function, "__func__") and wrapped_by(function)) or function), why(),
         )  # fmt: skip
+
+
+def told(function: Any) -> str:
+    """Python's own words for a function, without its address: that says nothing to a person, and is another at each run."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(function))
 
 
 def frequency_of(function: Any) -> Frequency:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from jitlab.capture.positions import cell_names
 from jitlab.costs import duration as duration
 from jitlab.ir.dot import clean as clean
 from jitlab.ir.dot import line_text as line_text
@@ -135,8 +136,8 @@ def numbers_of(spans: Iterable[Sequence[Any]]) -> list[int]:
 
 
 def short_file(file: str) -> str:
-    """The name of a file without its folders, or of a cell."""
-    return file.replace("\\", "/").rsplit("/", 1)[-1]
+    """The name of a file without its folders, or what a person calls a cell: "In [3]"."""
+    return cell_names.get(file) or file.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def cause_text(cause: str, before: str = "") -> str:

@@ -206,3 +206,10 @@ def test_section_3_17_eager_runs(compiled):
     assert seen[1:] == [np.ndarray, str] and f.experimental_get_tracing_count() == 1
     f(np.ones(2))
     assert len(seen) == 3
+
+
+def test_the_warning_names_the_function_without_its_address(caplog):
+    scale = jl.function(lambda x, k: x * k)
+    for k in range(12):
+        scale(np.ones(3), k)
+    assert "<lambda>> triggered" in caplog.text and " at 0x" not in caplog.text

@@ -1,3 +1,5 @@
+import linecache
+
 import numpy as np
 import pytest
 import report_samples as samples
@@ -84,3 +86,17 @@ def test_blocks_nest_and_count_what_other_threads_do():
         thread = threading.Thread(target=f, args=(np.ones(2), 3))
         thread.start()
         thread.join()
+
+
+def test_the_lines_of_a_cell_are_those_of_its_number(monkeypatch):
+    from jitlab.capture import cell_names
+
+    namespace = {"np": np, "jl": jl}
+    file = "/tmp/ipykernel_1/3141.py"
+    source = "@jl.function\ndef scale(x, k):\n    return x * k"
+    monkeypatch.setitem(cell_names, file, "In [3]")
+    monkeypatch.setitem(linecache.cache, file, (len(source), None, source.splitlines(keepends=True), file))
+    exec(compile(source, file, "exec"), namespace)
+    with pytest.raises(AssertionError, match=r"scale, In \[3\], line 3: k was 0"), expect(retraces=0):
+        for k in range(2):
+            namespace["scale"](np.ones(3), k)
