@@ -10,8 +10,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from jitlab import errors
+from jitlab.api.replaying import largest_error, op_by_op
 from jitlab.config import config
-from jitlab.notebook.compare import Comparison, largest_error, op_by_op
+from jitlab.notebook.compare import Comparison
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
 from jitlab.report import MIME
 
@@ -120,6 +121,15 @@ def test_compare_refuses_too_many_bytes_and_says_how_many(shell, capsys, monkeyp
     np.testing.assert_array_equal(shell.user_ns["y"], shell.user_ns["x"] + 1)
 
 
+def test_compare_draws_the_same_random_numbers_twice_and_sets_the_generator_back(shell):
+    run(shell, "rng = np.random.default_rng(3)\ntwin = np.random.default_rng(3)")
+    run(shell, "%%jit --compare\nnoise = rng.standard_normal(500)\nt = np.tanh(noise) + 1")
+    assert report_of(shell)["verdict"]["largest_error"] < 1e-12
+    run(shell, "expected = twin.standard_normal(500)\nafter = rng.random(), twin.random()")
+    np.testing.assert_array_equal(shell.user_ns["noise"], shell.user_ns["expected"])
+    assert shell.user_ns["after"][0] == shell.user_ns["after"][1]
+
+
 def test_an_array_that_does_not_change_is_copied_once():
     class Fake:
         graph = type("G", (), {"nodes": []})()
@@ -128,7 +138,7 @@ def test_an_array_that_does_not_change_is_copied_once():
     for _ in range(5):
         comparison.note(Fake(), [x, w, 3.0])
         w += 1
-    assert comparison.copied_bytes == x.nbytes + 5 * w.nbytes
+    assert comparison._copies.bytes == x.nbytes + 5 * w.nbytes
     assert [call.arguments[1][0] for call in comparison.calls] == [0, 1, 2, 3, 4]
 
 

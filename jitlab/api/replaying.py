@@ -1,0 +1,214 @@
+"""A run of compiled code done again, on copies of what it was given (design D16): op by op on NumPy, and compiled."""
+
+from __future__ import annotations
+
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from jitlab import events
+from jitlab.capture import random_state, set_random_state
+from jitlab.ir import Graph, Node, bind_extents, is_operation
+
+#: Spans of operations in loops that are told one by one.
+MOST_SPANS = 20_000
+
+Hear = Callable[[events.Event], None]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One run of compiled code, with copies of what it was given."""
+
+    executable: Any
+    arguments: list[Any]
+
+
+class TooMuch(Exception):
+    """The copies would take more than the limit: `needed` bytes, `limit` allowed."""
+
+    def __init__(self, needed: int, limit: int) -> None:
+        super().__init__(f"{needed} bytes of copies, at most {limit}")
+        self.needed, self.limit = needed, limit
+
+
+class Copies:
+    """Copies of arrays, at most `limit` bytes in all. An array that did not change since is copied once."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.bytes = 0
+        self._known: dict[int, tuple[weakref.ref[Any], np.ndarray[Any, Any]]] = {}
+
+    def of(self, argument: Any) -> Any:
+        """The copy of an array; NumPy scalars and Python numbers are themselves. Raises TooMuch."""
+        if not isinstance(argument, np.ndarray):
+            return argument
+        known = self._known.get(id(argument))
+        if known is not None and known[0]() is argument and same_bits(known[1], np.asarray(argument)):
+            return known[1]
+        needed = self.bytes + argument.nbytes
+        if needed > self.limit:
+            raise TooMuch(needed, self.limit)
+        self.bytes = needed
+        copy = argument.copy(order="K")
+        self._known[id(argument)] = (weakref.ref(argument), copy)
+        return copy
+
+    def clear(self) -> None:
+        self._known.clear()
+
+
+def run_op_by_op(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]:
+    """The outputs of a call run op by op on NumPy, and the nanoseconds of all operations, which are told to `hear` as one after
+    the other from `start_ns` on."""
+    executable = call.executable
+    with keeping_random_state(executable.graph):
+        outputs, spans = op_by_op(executable.graph, call.arguments)
+    total = 0
+    for node, spent in spans:
+        hear(
+            events.OperationRan(
+                cell=events.current_cell(), function=executable.function, trace=executable.trace, operation=node.name,
+                op=node.op.name, start_ns=start_ns + total, duration_ns=spent,
+            )
+        )  # fmt: skip
+        total += spent
+    return outputs, total
+
+
+def op_by_op(graph: Graph, arguments: Sequence[Any]) -> tuple[list[Any], list[tuple[Node, int]]]:
+    """The graph's outputs, and how long each operation took, those of loops and branches among them."""
+    spans: list[tuple[Node, int]] = []
+    return _each(graph, arguments, spans), spans
+
+
+def _each(
+    graph: Graph, arguments: Sequence[Any], spans: list[tuple[Node, int]], symbols: Mapping[str, int] = MappingProxyType({})
+) -> list[Any]:
+    """A value is let go after its last use, as in the program it came from: keeping all would make NumPy slower than it is.
+
+    Where there are very many operations in loops, the time of the later ones is added to the last span.
+    """
+    last_use: dict[Node, Node] = {source: node for node in graph.nodes for source in node.inputs}
+    kept = {*graph.outputs, *graph.parameters}
+    done: dict[Node, list[Node]] = {}
+    for source, node in last_use.items():
+        if source not in kept:
+            done.setdefault(node, []).append(source)
+    values: dict[Node, Any] = dict(zip(graph.parameters, arguments, strict=True))
+    known = {**graph.symbol_values(), **symbols}
+    moving = bool(symbols)
+
+    def inside(body: Graph, arguments: Sequence[Any], symbols: Mapping[str, int]) -> list[Any]:
+        return _each(body, arguments, spans, symbols)
+
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            inputs = [values[source] for source in node.inputs]
+            if hasattr(node.op, "graphs"):
+                values[node] = node.op.run(known, tuple(inputs), inside)
+            else:
+                op = bind_extents(node.op, known) if moving else node.op
+                start = time.perf_counter_ns()
+                value = op.numpy(*inputs)
+                spent = time.perf_counter_ns() - start
+                values[node] = value
+                if is_operation(node) and (len(spans) < MOST_SPANS or not moving):
+                    spans.append((node, spent))
+                elif is_operation(node):
+                    last, before = spans[-1]
+                    spans[-1] = last, before + spent
+                if hasattr(node.op, "symbol"):
+                    known[node.op.symbol], moving = int(value), True
+            del inputs
+            for source in done.get(node, ()):
+                del values[source]
+    return [values[node] for node in graph.outputs]
+
+
+def run_compiled(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]:
+    """The same compiled: what this thread runs for it is told to `hear`."""
+    here, total = threading.get_ident(), 0
+
+    def listener(event: events.Event) -> None:
+        nonlocal total
+        if threading.get_ident() == here and isinstance(event, (events.ClusterRan, events.HostOperationRan)):
+            hear(replace(event, start_ns=start_ns + total))
+            total += event.duration_ns
+
+    with events.listen(listener), keeping_random_state(call.executable.graph):
+        outputs = call.executable.run(call.arguments)
+    return outputs, total
+
+
+def warm_up(call: Call) -> None:
+    """Run both sides once untimed, so that neither pays for the first touch of its memory."""
+    with keeping_random_state(call.executable.graph):
+        op_by_op(call.executable.graph, call.arguments)
+    with keeping_random_state(call.executable.graph):
+        call.executable.run(call.arguments)
+
+
+def first_effect(graph: Graph) -> Node | None:
+    """The first operation that must not run twice. A random draw may: its generator is set back."""
+    single = (node for node in _every(graph) if not hasattr(node.op, "graphs"))
+    return next((n for n in single if getattr(n.op, "has_effects", False) and _generator(n) is None), None)
+
+
+@contextmanager
+def keeping_random_state(*graphs: Graph) -> Iterator[None]:
+    """The state of NumPy's global generator, and of those that the graphs draw from, is afterwards what it was before."""
+    found = {id(g): g for graph in graphs for node in _every(graph) if (g := _generator(node)) is not None}
+    everyone = [np.random.mtrand._rand, *found.values()]
+    states = [(generator, random_state(generator)) for generator in everyone]
+    try:
+        yield
+    finally:
+        for generator, state in states:
+            set_random_state(generator, state)
+
+
+def _every(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph, those of loops and branches among them."""
+    for node in graph.nodes:
+        yield node
+        for body in getattr(node.op, "graphs", ()):
+            yield from _every(body)
+
+
+def _generator(node: Node) -> Any:
+    """The random generator that an operation draws from or begins anew."""
+    function = getattr(node.op, "function", None)
+    return getattr(getattr(function, "function", function), "generator", None)
+
+
+def same_bits(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.flags.c_contiguous and b.flags.c_contiguous:
+        return bool(np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8)))
+    return bool(np.array_equal(a, b))  # a NaN is copied again
+
+
+def largest_error(expected: Sequence[Any], found: Sequence[Any]) -> float:
+    """The largest relative difference; of whole arrays the scale is their largest element."""
+    largest = 0.0
+    for x, y in zip(expected, found, strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        if x.dtype.kind not in "biufc" or not x.size:
+            continue
+        with np.errstate(all="ignore"):
+            scale = float(np.max(np.abs(np.where(np.isfinite(x), x, 0))))
+            difference = np.abs(x.astype(np.complex128 if x.dtype.kind == "c" else np.float64) - y)
+            difference = difference[np.isfinite(difference)]
+        if difference.size and scale:
+            largest = max(largest, float(difference.max()) / scale)
+    return largest
