@@ -28,7 +28,7 @@ LINES = (
     ("config", "flags"),
     ("specs",),
     ("costs",),
-    ("errors", "events"),
+    ("errors", "events", "statistics"),
 )
 DEPTH = {part: depth for depth, line in enumerate(LINES) for part in line}
 FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if "labextension" not in path.parts)
