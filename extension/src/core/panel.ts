@@ -168,6 +168,7 @@ export class PanelView {
       section.element.hidden = !hasFigures;
     }
     if (report && hasFigures) {
+      this.selection.show(report);
       this.verdict.show(report, width);
       this.clustersView.show(report, width);
       this.retracesView.show(report);

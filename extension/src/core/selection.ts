@@ -1,11 +1,36 @@
+import { Links, type Linked } from './links';
+import type { Report } from './report';
 import { Signal } from './signal';
 
-/** What is pointed at or pinned, by its id in the report (`cluster_0`, `k0`, `exp`); every view shows it wherever it appears. */
+/** What is pointed at or pinned, by its id (see Links); every view shows it, and all that is linked to it, wherever it appears. */
 export class Selection {
   readonly changed = new Signal<void>();
 
+  /** The report whose things the ids name; a pin that the new one does not know is let go of. */
+  show(report: Report): void {
+    if (report !== this.known?.report) {
+      const other = report.cell.id !== this.known?.report.cell.id;
+      this.known = new Links(report);
+      if (other || (this.pinned !== null && this.known.of(this.pinned).kind === 'none')) {
+        this.pinned = null;
+      }
+      this.hovered = null;
+    }
+  }
+
+  /** Null before the first report. */
+  get links(): Links | null {
+    return this.known;
+  }
+
+  /** What to light: pointed at, else pinned. */
   get linked(): string | null {
     return this.hovered ?? this.pinned;
+  }
+
+  /** All that belongs to it; null where nothing is pointed at. */
+  get lit(): Linked | null {
+    return this.linked === null ? null : (this.known?.of(this.linked) ?? null);
   }
 
   get pin(): string | null {
@@ -37,4 +62,5 @@ export class Selection {
 
   private hovered: string | null = null;
   private pinned: string | null = null;
+  private known: Links | null = null;
 }

@@ -1,4 +1,5 @@
 import { duration, lineRanges, lines, sentence, some } from '../format';
+import type { Linked } from '../links';
 import type { Boundary, Operation, Statement } from '../report';
 import {
   clip,
@@ -32,7 +33,7 @@ export interface ClustersOptions {
   measure: Measure;
   open: ReadonlySet<string>;
   /** The thing that is pointed at or pinned in any view. */
-  linked: string | null;
+  linked: Linked | null;
 }
 
 const MOST_STATEMENTS = 24;
@@ -196,7 +197,7 @@ class Spine {
     };
     const band: Shape = { shape: 'box', x: left + 1, y: top + 1, width: 6, height: 0, mark };
     this.shapes.push(frame, band);
-    const lit = this.options.linked === node.id;
+    const lit = isLit(this.options.linked, node);
     if (lit) {
       frame.thickness = 2;
       frame.stroke = 'link';
@@ -280,6 +281,7 @@ class Spine {
   ): number {
     const { kernel } = part;
     const { measure, linked } = this.options;
+    const litKernel = linked?.kind === 'kernel' && linked.kernels.has(kernel.name);
     let at = index > 0 || part.boundaries.length ? this.addBoundaries(part.boundaries, kernel.name, x, y, width) : y;
     const scope = scopeOf(part.ops);
     const before = scopeOf(node.kernels[index - 1]?.ops ?? []);
@@ -293,8 +295,8 @@ class Spine {
       height: 0,
       radius: 3,
       fill: 'bg',
-      stroke: linked === kernel.name ? 'link' : mark,
-      thickness: linked === kernel.name ? 2 : 1.25
+      stroke: litKernel ? 'link' : mark,
+      thickness: litKernel ? 2 : 1.25
     };
     this.shapes.push(frame);
     const time = kernel.seconds === null ? '' : duration(kernel.seconds);
@@ -468,4 +470,9 @@ class Spine {
   }
 
   private gutter = 2;
+}
+
+/** A box is lit when it is meant itself; what is inside it is lit by its own mark. */
+function isLit(linked: Linked | null, { id, cluster, ops }: FlowNode): boolean {
+  return cluster ? linked?.kind === 'cluster' && linked.clusters.has(id) : ops.some(op => linked?.ops.has(op.name));
 }

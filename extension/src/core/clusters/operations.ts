@@ -1,4 +1,5 @@
 import { some } from '../format';
+import type { Linked } from '../links';
 import type { Operation } from '../report';
 import { clip, type Item, type Measure, type Shape } from '../shapes';
 import { describe } from './words';
@@ -10,7 +11,7 @@ export interface OperationsArea {
   isHost: boolean;
   level: number;
   measure: Measure;
-  linked: string | null;
+  linked: Linked | null;
 }
 
 interface Chip {
@@ -75,7 +76,7 @@ export function layoutOperations(
     if (!chip) {
       continue;
     }
-    const lit = linked === op.name;
+    const lit = linked?.ops.has(op.name) === true;
     shapes.push({
       shape: 'box',
       x: chip.x + 0.5,

@@ -87,7 +87,7 @@ export class ClustersView {
     if (!measure) {
       return;
     }
-    const options = { width: this.width - 12, measure, open: this.open, linked: this.selection.linked };
+    const options = { width: this.width - 12, measure, open: this.open, linked: this.selection.lit };
     const picture = layoutClusters(part?.flow ?? this.flow, options);
     this.canvas.paint(picture);
     this.placeItems(picture.items);

@@ -1,4 +1,5 @@
 import { duration } from '../format';
+import type { Linked } from '../links';
 import type { Cluster, Lane, Span } from '../report';
 import { clusterMark, clip, type Mark, type Measure, type Picture, type Shape } from '../shapes';
 
@@ -13,7 +14,7 @@ export interface TimelineOptions {
   measure: Measure;
   window: TimeWindow;
   selected: TimeWindow | null;
-  linked: string | null;
+  linked: Linked | null;
   /** Lane and span under the keyboard's cursor. */
   cursor: SpanPlace | null;
 }
@@ -259,7 +260,7 @@ function laneBars(
     const from = Math.max(left, x(span.start));
     const to = Math.min(right, Math.max(x(span.start + span.duration), x(span.start) + 1));
     const isCursor = cursor?.lane === index && cursor.span === at;
-    const isLinked = linked !== null && (span.name === linked || span.cluster === linked);
+    const isLinked = linked !== null && isLit(linked, span);
     if (to <= (filled[depth] ?? 0) + 0.9 && !isCursor) {
       continue;
     }
@@ -377,4 +378,14 @@ function markOf(span: Span, colors: ReadonlyMap<string, number>): Mark {
     return clusterMark(color);
   }
   return span.kind === 'codegen' && span.label.includes('quick') ? 'quick' : (KINDS[span.kind] ?? 'op');
+}
+
+/** Its operation, its kernel, its cluster; all kernels of a cluster only when the cluster itself is meant. */
+function isLit({ kind, ops, kernels, clusters }: Linked, span: Span): boolean {
+  return (
+    ops.has(span.name) ||
+    kernels.has(span.name) ||
+    clusters.has(span.name) ||
+    (kind === 'cluster' && span.cluster !== null && clusters.has(span.cluster))
+  );
 }

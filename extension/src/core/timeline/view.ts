@@ -98,7 +98,7 @@ export class TimelineView {
       window,
       selected,
       cursor,
-      linked: this.selection.linked
+      linked: this.selection.lit
     });
     this.canvas.paint(picture);
     const lanes = this.lanes.map(lane => `${lane.name}: ${lane.spans.length} spans, ${duration(lane.busy / 1e6)}`);
