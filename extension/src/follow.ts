@@ -1,5 +1,6 @@
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { PanelState } from './core/panel';
+import type { KernelAccess } from './core/kernel';
 import { REPORT_MIME } from './core/report';
 import { KernelLink } from './link';
 
@@ -47,10 +48,26 @@ export class FollowedNotebook {
     this.pinned = this.pinned === null ? this.shownCell() : null;
   }
 
-  goTo(id: string): void {
-    const index = this.notebook.content.widgets.findIndex(cell => cell.model.id === id);
-    if (index >= 0) {
-      this.notebook.content.activeCellIndex = index;
+  /** The kernel that made the report that is shown, while it lives. */
+  kernel(): KernelAccess | null {
+    const { model } = this.link;
+    const id = this.shownCell();
+    return model.loaded && id !== null && model.cell(id)?.origin === 'live' ? this.link : null;
+  }
+
+  /** Makes a cell the active one; `line` counts from 1. */
+  goTo(id: string, line?: number): void {
+    const { content } = this.notebook;
+    const index = content.widgets.findIndex(cell => cell.model.id === id);
+    if (index < 0) {
+      return;
+    }
+    content.activeCellIndex = index;
+    const { editor } = content.widgets[index] ?? {};
+    if (line !== undefined && editor) {
+      content.mode = 'edit';
+      editor.setCursorPosition({ line: Math.min(line, editor.lineCount) - 1, column: 0 });
+      editor.focus();
     }
   }
 

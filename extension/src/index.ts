@@ -16,9 +16,14 @@ class Panel extends Widget {
     this.addClass('jl-host');
     this.title.caption = 'jitlab';
     this.title.icon = panelIcon;
+    // eslint-disable-next-line @typescript-eslint/no-this-alias -- a getter has a `this` of its own
+    const panel = this;
     this.view = new PanelView(this.node, {
-      goTo: cell => {
-        this.notebook?.goTo(cell);
+      get kernel() {
+        return panel.notebook?.kernel() ?? null;
+      },
+      goTo: (cell, line) => {
+        this.notebook?.goTo(cell, line);
       },
       togglePin: () => {
         this.notebook?.togglePin();
@@ -104,6 +109,11 @@ const plugin: JupyterFrontEndPlugin<void> = {
       one.link.model.setShown(panel.isVisible);
       followed.set(notebook.id, one);
       one.link.model.changed.connect(() => {
+        if (panel.notebook === one) {
+          panel.refresh();
+        }
+      });
+      one.link.jobs.changed.connect(() => {
         if (panel.notebook === one) {
           panel.refresh();
         }

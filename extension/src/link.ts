@@ -1,6 +1,7 @@
 import type { ISessionContext } from '@jupyterlab/apputils';
 import type { Kernel, KernelMessage } from '@jupyterlab/services';
 import { isFromKernel, type ToKernel } from './core/events';
+import { replyOf, type JobsModel, type KernelAccess, type Request } from './core/kernel';
 import { NotebookModel } from './core/model';
 import { Signal } from './core/signal';
 
@@ -8,7 +9,7 @@ const TARGET = 'jitlab';
 const COMM_ID = 'jitlab-v1'; // fixed: live messages reach a reloaded page also while the kernel is busy
 
 /** Carries messages between the kernel of one notebook and its model; outlives kernels, reloads of the page make a new one. */
-export class KernelLink {
+export class KernelLink implements KernelAccess {
   readonly model: NotebookModel;
   /** `%load_ext jitlab` has just been run. */
   readonly loadedNow = new Signal<void>();
@@ -31,7 +32,10 @@ export class KernelLink {
   }
 
   /** Asks the kernel; it answers also while a cell runs, except after a reload of the page in its midst. */
-  request(body: Record<string, string>, timeoutMs = 5000): Promise<unknown> {
+  request(body: Request, timeoutMs = 5000): Promise<unknown> {
+    if (!this.comm || this.comm.isDisposed || this.model.loaded !== true) {
+      return Promise.reject(new Error('No kernel that has loaded jitlab is connected. Run %load_ext jitlab.'));
+    }
     const id = ++this.asked;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -40,10 +44,18 @@ export class KernelLink {
       }, timeoutMs);
       this.waiting.set(id, reply => {
         clearTimeout(timer);
-        resolve(reply);
+        try {
+          resolve(replyOf(reply));
+        } catch (refusal) {
+          reject(refusal instanceof Error ? refusal : new Error(String(refusal)));
+        }
       });
       this.send({ op: 'request', id, body });
     });
+  }
+
+  get jobs(): JobsModel {
+    return this.model.jobs;
   }
 
   private attach(kernel: Kernel.IKernelConnection | null): void {

@@ -46,7 +46,7 @@ for (const name of (options.get('fixture') ?? 'softmax').split(',')) {
   host.style.width = `${options.get('width') ?? '380'}px`;
   document.getElementById('panels')?.append(host);
   const output = options.get('as') === 'output';
-  const actions = { goTo: () => undefined, togglePin: () => undefined, leave: () => undefined };
+  const actions = { kernel: null, goTo: () => undefined, togglePin: () => undefined, leave: () => undefined };
   const view = new PanelView(host, output ? null : actions);
   const start = performance.now();
   view.show(stateOf(name));

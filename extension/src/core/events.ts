@@ -1,3 +1,5 @@
+import type { Request } from './kernel';
+
 /** The messages of the wire in docs/report-format.md; `kind` names a class of jitlab/events.py. */
 
 /** File or cell, line, column, end line, end column. */
@@ -44,6 +46,8 @@ export interface Traced extends Event {
   site: [string, number];
   definition: string;
   renews: boolean;
+  same: [string, string][];
+  same_count: number;
 }
 
 /** Twin of VariantMade. */
@@ -182,19 +186,21 @@ export interface DumpWritten extends Event {
 
 export type FromKernel =
   | { op: 'hello'; epoch: string; last: number }
-  | { op: 'batch'; cell: string | null; first: number; last: number; events: Event[] }
+  /** `behind`: events that the kernel has recorded and not sent yet. */
+  | { op: 'batch'; cell: string | null; first: number; last: number; events: Event[]; behind?: number }
   | { op: 'report'; cell: string | null; report: unknown }
   | { op: 'reply'; id: number; body: unknown }
-  | { op: 'paused' };
+  | { op: 'paused' }
+  | { op: 'job'; [field: string]: unknown };
 
 export type ToKernel =
-  | { op: 'resume'; epoch: string; since: number }
-  | { op: 'pause' }
-  | { op: 'request'; id: number; body: Record<string, string> };
+  { op: 'resume'; epoch: string; since: number } | { op: 'pause' } | { op: 'request'; id: number; body: Request };
+
+const OPS: readonly string[] = ['hello', 'batch', 'report', 'reply', 'paused', 'job'];
 
 export function isFromKernel(value: unknown): value is FromKernel {
   const op = (value as { op?: unknown } | null | undefined)?.op;
-  return op === 'hello' || op === 'batch' || op === 'report' || op === 'reply' || op === 'paused';
+  return typeof op === 'string' && OPS.includes(op);
 }
 
 export function isCellStarted(event: Event): event is CellStarted {

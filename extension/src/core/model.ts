@@ -1,4 +1,5 @@
-import { isCellFinished, isCellStarted, type Event, type FromKernel, type ToKernel } from './events';
+import { isCellFinished, isCellStarted, type FromKernel, type ToKernel } from './events';
+import { JobsModel } from './kernel';
 import { readReport, type Report } from './report';
 import { Signal } from './signal';
 
@@ -25,6 +26,9 @@ export class NotebookModel {
   last = 0;
   eventCount = 0;
   resumes = 0;
+  /** Events that are recorded and not here yet: the picture lags, the recording does not. */
+  behind = 0;
+  readonly jobs = new JobsModel();
   /** The cell that reported last. */
   latest: string | null = null;
 
@@ -53,6 +57,9 @@ export class NotebookModel {
         break;
       case 'reply':
         break; // the link hands replies to who asked
+      case 'job':
+        this.jobs.take(message);
+        break;
       case 'paused':
         this.resumeNow(); // another page has hidden its panel, this one has not
         break;
@@ -65,6 +72,7 @@ export class NotebookModel {
     this.asked = false;
     this.resumed = 0;
     this.forgetKernel();
+    this.jobs.kernelLost();
     this.changed.emit(null);
   }
 
@@ -159,10 +167,11 @@ export class NotebookModel {
       }
     }
     this.epoch = '';
+    this.behind = 0;
     this.recount();
   }
 
-  private takeBatch(batch: { cell: string | null; first: number; last: number; events: Event[] }): void {
+  private takeBatch(batch: Extract<FromKernel, { op: 'batch' }>): void {
     if (batch.last <= this.last) {
       return; // a replay of what is known
     }
@@ -176,6 +185,7 @@ export class NotebookModel {
     }
     const fresh = batch.events.filter(event => event.seq > this.last);
     this.last = batch.last;
+    this.behind = Math.max(0, Number(batch.behind) || 0);
     this.eventCount += fresh.length;
     const id = batch.cell ?? '';
     const state = this.cells.get(id) ?? { report: null, refusal: null, origin: 'live', running: false, events: 0 };

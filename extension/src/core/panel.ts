@@ -1,13 +1,12 @@
-import { ClustersView } from './clusters/view';
 import { copyLine, h, icon, iconButton, on } from './dom';
-import { lineRanges } from './format';
+import { fileName, lineRanges } from './format';
+import type { KernelAccess } from './kernel';
 import type { CellState } from './model';
 import type { Report } from './report';
-import { RetracesView } from './retraces/view';
-import { Section } from './section';
+import { Section, type SectionContext, type SectionView } from './section';
+import { SECTIONS, TITLES } from './sections';
 import { Selection } from './selection';
 import { watchTheme } from './theme';
-import { TimelineView } from './timeline/view';
 import { VerdictView } from './verdict/view';
 
 /** All that the panel is told. */
@@ -25,7 +24,9 @@ export interface PanelState {
 }
 
 export interface PanelActions {
-  goTo(cell: string): void;
+  /** The kernel that made the report that is shown; null: a saved report, or no kernel. */
+  readonly kernel: KernelAccess | null;
+  goTo(cell: string, line?: number): void;
   togglePin(): void;
   /** Gives the keyboard back to the notebook. */
   leave(): void;
@@ -40,17 +41,26 @@ export class PanelView {
     host: HTMLElement,
     private readonly actions: PanelActions | null
   ) {
-    const open = actions !== null;
-    this.clusters = new Section('Clusters', { open, table: true });
-    this.retraces = new Section('Retraces', { open, table: false });
-    this.timeline = new Section('Timeline', { open, table: true });
-    this.clustersView = new ClustersView(this.clusters, this.selection);
-    this.retracesView = new RetracesView(this.retraces);
-    this.timelineView = new TimelineView(this.timeline, this.selection);
+    const context: SectionContext = {
+      selection: this.selection,
+      get kernel() {
+        return actions?.kernel ?? null;
+      },
+      jump: title => {
+        this.jump(title);
+      },
+      goToLine: (file, line) => {
+        this.goToLine(file, line);
+      }
+    };
+    this.parts = SECTIONS.map(({ title, table, make }) => {
+      const section = new Section(title, { open: actions !== null && title === 'Clusters', table });
+      return { section, view: make(section, context) };
+    });
+    this.sections = this.parts.map(({ section }) => section);
     this.verdict = new VerdictView(title => {
       this.jump(title);
     });
-    this.sections = [this.clusters, this.retraces, this.timeline];
     this.element = h(
       'div',
       { class: `jl ${actions ? 'jl-panel' : 'jl-output'}`, role: 'region', 'aria-label': 'jitlab' },
@@ -117,6 +127,9 @@ export class PanelView {
     for (const end of this.ends) {
       end();
     }
+    for (const { view } of this.parts) {
+      view.dispose?.();
+    }
     cancelAnimationFrame(this.frame);
     this.element.remove();
   }
@@ -141,8 +154,9 @@ export class PanelView {
     if (selects) {
       // Only what is pointed at has changed.
       this.linked = false;
-      this.clustersView.render();
-      this.timelineView.render();
+      for (const { view } of this.parts) {
+        view.render?.();
+      }
       return;
     }
     this.linked = false;
@@ -167,13 +181,14 @@ export class PanelView {
     for (const section of this.sections) {
       section.element.hidden = !hasFigures;
     }
-    if (report && hasFigures) {
+    if (report && cell && hasFigures) {
       this.selection.show(report);
       this.verdict.show(report, width);
-      this.clustersView.show(report, width);
-      this.retracesView.show(report);
-      this.timelineView.show(report, width);
-      this.announce(report, cell?.running ?? false);
+      this.openFirst(state.notebook, report);
+      for (const { view } of this.parts) {
+        view.show(report, width, cell);
+      }
+      this.announce(report, cell.running);
     }
   }
 
@@ -298,8 +313,7 @@ export class PanelView {
       return;
     }
     if (event.altKey && /^Digit[1-9]$/.test(event.code)) {
-      const titles = ['Verdict', ...this.sections.map(section => section.title)];
-      this.jump(titles[Number(event.code.slice(5)) - 1] ?? '');
+      this.jump(TITLES[Number(event.code.slice(5)) - 1] ?? '');
     } else if (event.key === 'Escape') {
       if (!this.selection.clear()) {
         actions.leave();
@@ -321,6 +335,27 @@ export class PanelView {
     const element = section?.element ?? this.verdict.element;
     element.scrollIntoView({ block: 'start' });
     element.querySelector<HTMLElement>('button')?.focus({ preventScroll: true });
+  }
+
+  /** `file` is as the report's positions name it; what is no cell of this notebook can't be gone to. */
+  private goToLine(file: string, line: number): void {
+    const report = this.state?.cell?.report;
+    if (report && this.actions && (fileName(file) === report.cell.title || file === '')) {
+      this.actions.goTo(report.cell.id, line);
+    }
+  }
+
+  /** Besides what is always open at first: the section that *Do next* speaks of, once a notebook. */
+  private openFirst(notebook: string, report: Report): void {
+    const asked = report.verdict.next?.section.toLowerCase();
+    if (asked === undefined || !this.actions || this.opened.has(notebook)) {
+      return;
+    }
+    this.opened.add(notebook);
+    const section = this.sections.find(({ title }) => title.toLowerCase() === asked);
+    if (section) {
+      section.open = true;
+    }
   }
 
   /** What was open is kept per notebook. */
@@ -351,15 +386,11 @@ export class PanelView {
   private readonly live = h('div', { class: 'jl-hidden', 'aria-live': 'polite' });
   private readonly selection = new Selection();
   private readonly verdict: VerdictView;
-  private readonly clusters: Section;
-  private readonly retraces: Section;
-  private readonly timeline: Section;
+  private readonly parts: { section: Section; view: SectionView }[];
   private readonly sections: Section[];
-  private readonly clustersView: ClustersView;
-  private readonly retracesView: RetracesView;
-  private readonly timelineView: TimelineView;
   private readonly observer: ResizeObserver;
   private readonly ends: (() => void)[];
+  private readonly opened = new Set<string>();
   private readonly kept = new Map<string, boolean[]>();
   private state: PanelState | null = null;
   private shown: PanelState | null = null;

@@ -1,4 +1,35 @@
 import { h, icon, iconButton, on } from './dom';
+import type { KernelAccess } from './kernel';
+import type { CellState } from './model';
+import type { Report } from './report';
+import type { Selection } from './selection';
+
+/** What the panel lends to the views of its sections. */
+export interface SectionContext {
+  readonly selection: Selection;
+  /** The kernel that made the report that is shown; null where that one is gone, or the report was read from a file. */
+  readonly kernel: KernelAccess | null;
+  /** Opens a section and goes there. */
+  readonly jump: (section: string) => void;
+  /** Goes to a line of the notebook; nothing happens where the file is no cell of it. */
+  readonly goToLine: (file: string, line: number) => void;
+}
+
+/** One view of the report. It is shown again when the report, a job of the cell, the width or the theme changes. */
+export interface SectionView {
+  show(report: Report, width: number, cell: CellState): void;
+  /** Only what is pointed at has changed. */
+  render?(): void;
+  dispose?(): void;
+}
+
+/** A line of `SECTIONS`: all that adds a section to the panel. */
+export interface SectionKind {
+  title: string;
+  /** Whether it can also be read as a table. */
+  table: boolean;
+  make: (section: Section, context: SectionContext) => SectionView;
+}
 
 /** A headed part of the panel: its heading holds the short answer, also while it is closed. */
 export class Section {
