@@ -100,6 +100,8 @@ class Traced(Event):
     site: tuple[str, int] = ("", 0)  # the file or cell and line that called
     definition: str = ""  # of the function: its cell or file, and its name there
     renews: bool = False  # the first trace of a function that was made before, of the same code, and traced then
+    same: tuple[tuple[str, str], ...] = ()  # (argument, what it is): some of those that are as they were in the nearest trace
+    same_count: int = 0  # how many of them there are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,13 +269,13 @@ Listener = Callable[[Event], None]
 
 def active() -> bool:
     """Is anybody listening?"""
-    return bool(_listeners)
+    return bool(_listeners) and not _muted.get()
 
 
 def send(event: Event) -> None:
     """Tell every listener. A listener's own error never reaches the user's program: it is told once, as a warning, and the
     listener hears no more."""
-    for listener in tuple(_listeners):
+    for listener in () if _muted.get() else tuple(_listeners):
         try:
             listener(event)
         except Exception as error:
@@ -289,6 +291,16 @@ def listen(listener: Listener) -> Iterator[None]:
         yield
     finally:
         remove_listener(listener)
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Inside, this thread tells nobody anything: what is run for an experiment is no part of the user's program."""
+    token = _muted.set(True)
+    try:
+        yield
+    finally:
+        _muted.reset(token)
 
 
 def add_listener(listener: Listener) -> None:
@@ -337,4 +349,5 @@ def in_cell(cell: str) -> Iterator[None]:
 
 busy = Busy()
 _listeners: list[Listener] = []
+_muted: ContextVar[bool] = ContextVar("jitlab_muted", default=False)
 _cell: ContextVar[str] = ContextVar("jitlab_cell", default="")

@@ -30,6 +30,8 @@ from .fixes import Fix, fixes
 NEAREST = 8
 #: Lines and proposals shown.
 MOST_LINES, MOST_FIXES = 40, 3
+#: Arguments named in an event that did not change.
+MOST_SAME = 12
 #: Misses remembered beyond twice the traces that are kept: of traces that made room.
 EVICTED = 50
 #: Up to so many misses each is told with a replay of its own, then again when there are so many times as many.
@@ -86,6 +88,12 @@ class Miss:
         """The first trace of a Function that was made before, of the same code, and traced then."""
         nearest = self.nearest
         return nearest is not None and nearest.owner != self.owner and nearest.definition.code == self.definition.code
+
+    @property
+    def same(self) -> list[Leaf]:
+        """The arguments that are as they were in the nearest trace."""
+        before = {(leaf.path, leaf.identity) for leaf in self.nearest.leaves} if self.nearest is not None else set()
+        return [leaf for leaf in self.leaves if leaf.kind in ("array", "value") and (leaf.path, leaf.identity) in before]
 
     def sentence(self) -> str:
         """ "scale: `k` was 3 and is now 4 (a Python value is part of a trace), In[3], line 4"."""
@@ -165,6 +173,7 @@ class Ledger:
                 operations=miss.operations, start_ns=started_ns, duration_ns=time.perf_counter_ns() - started_ns,
                 changes=tuple((str(c.cause), c.path, c.before, c.after) for c in miss.changes),
                 site=(miss.site.file, miss.site.line), definition=str(self.definition.place or ""), renews=miss.renews,
+                same=tuple((leaf.path, leaf.text) for leaf in miss.same[:MOST_SAME]), same_count=len(miss.same),
             )
         )  # fmt: skip
 

@@ -14,6 +14,7 @@ from jitlab.events import Cause, VariantCause
 from jitlab.runtime.peaks import Peaks, known_peaks
 
 from . import wording
+from .advice import spent, things_to_do
 from .recording import Recording, Span, Tally, known_plan
 
 Json = dict[str, Any]
@@ -26,17 +27,10 @@ peak_sources: list[Callable[[], Peaks | None]] = [known_peaks]
 
 #: Inner extents below this are part of the code.
 SMALL = 16
-#: A host operation that takes less of the run is no advice.
-SHARE_FELT = 0.05
 #: Python statements of a cell are told of in its facts from this share of its time on, or from this long.
 STATEMENTS_SHARE, STATEMENTS_SECONDS = 0.05, 1e-3
 #: Who moves fewer bytes waits for the call, not for memory.
 MEMORY_FELT = 64_000
-#: Why NumPy runs an operation although nobody should change that: a scope or a setting says so, and draws keep NumPy's order.
-BEYOND_CURE = {
-    "disallowed", "level", "jit_off", "stateful_random", "slow", "not_fusible", "not_listed", "excluded", "fuel",
-}  # fmt: skip
-
 #: Operations that are loops of the program, which a report calls as the program does.
 LOOPS = {"While", "StatelessWhile"}
 
@@ -271,6 +265,7 @@ def _retrace(event: Any, recording: Recording) -> Json:
         "text": wording.retrace_text(cause, event.argument, event.before, event.after),
         "fix": None if harmless or "Nothing to fix" in event.fix else event.fix or None, "proof": event.proof,
         "changes": [list(change) for change in event.changes], "site": list(event.site),
+        "spent": spent(event, recording), "same": [list(leaf) for leaf in event.same], "same_count": event.same_count,
         "first": cause == Cause.FIRST_CALL or not recording.renewed.get(key, True), "compiled": compiled,
     }  # fmt: skip
 
@@ -327,21 +322,8 @@ def _has_small_extent(before: str, after: str) -> bool:
 
 
 def _seconds_lost(event: Any, recording: Recording) -> float:
-    """Capture, passes, planning and each cluster's first compilation (a later tier comes from the background): what the call
-    waited for. Nested and overlapping times count once."""
-    key = event.function, event.trace
-    plans = [p for p in recording.plans if (p.function, p.trace) == key]
-    compiled, seen = [], set()
-    for step in recording.compiled.get(key, ()):
-        if step.cluster not in seen:
-            seen.add(step.cluster)
-            compiled.append(step)
-    steps = [event, *recording.passes.get(key, ()), *plans, *compiled]
-    total, end = 0, 0
-    for start, stop in sorted((s.start_ns, s.start_ns + s.duration_ns) for s in steps):
-        total += max(0, stop - max(start, end))
-        end = max(end, stop)
-    return total / 1e9
+    """Capture, passes, planning and each cluster's first compilation: what the call waited for."""
+    return float(sum(seconds for _, seconds in spent(event, recording)))
 
 
 def _compiled_anew(key: tuple[str, int], recording: Recording) -> int:
@@ -453,6 +435,7 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     numpy_seconds = None
     if recording.compared is not None:
         seconds, numpy_seconds = recording.compared.compiled_ns / 1e9, recording.compared.numpy_ns / 1e9
+    suggestions = things_to_do(data, seconds)
     result: Json = {
         "lead": lead(compiled, len(ops), len(data["statements"])),
         "operations": len(ops), "compiled": compiled,
@@ -460,7 +443,7 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         "kernels": sum(kernel["plan"] in shown for kernel in data["kernels"]),
         "host": len(ops) - compiled, "retraces": sum(not trace["first"] for trace in data["retraces"]),
         "traces": recording.traced, "seconds": seconds, "numpy_seconds": numpy_seconds,
-        "next": suggestion(data, seconds),
+        "next": suggestions[0] if suggestions else None, "then": suggestions[1] if suggestions[1:] else None,
     }  # fmt: skip
     by_python = sum(statement["seconds"] for statement in data["statements"])
     whole = by_python + sum(tally.ns for tally in ran) / 1e9
@@ -477,51 +460,6 @@ def lead(compiled: int, operations: int, statements: int = 0) -> str:
     if not operations:
         return "No NumPy operation was captured" if statements else "Nothing to compile"
     return f"{compiled} of {wording.counted(operations, 'operation')} compiled"
-
-
-def suggestion(data: Json, seconds: float | None) -> Json | None:
-    """The one thing to do next, from what cost the most: retraces that a change avoids, or operations on the host."""
-    groups: dict[tuple[str, str], list[Json]] = {}
-    for retrace in data["retraces"]:
-        if not retrace["first"]:
-            groups.setdefault((retrace["function"], retrace["argument"]), []).append(retrace)
-    curable = [group for group in groups.values() if any(r["fix"] for r in group)]
-    retraces = max(curable, key=_lost, default=[])
-    lost = _lost(retraces)
-    hosts = [f for f in data["fallbacks"] if _worth_naming(f, seconds)]
-    host = max(hosts, key=lambda f: f["seconds"], default=None)
-    if host and host["seconds"] > lost:
-        numbers = wording.line_text(wording.numbers_of(host["lines"]))
-        share = f" ({wording.percent(host['seconds'] / seconds)} of the run)" if seconds and seconds >= host["seconds"] else ""
-        reason = host["reason"]["text"] if host["reason"] else ""
-        return {
-            "text": f"{host['op']} on the host, {wording.duration(host['seconds'])}{share}", "code": None,
-            "why": f"Not compiled: {reason}." + (f" ({host['op']}, {numbers})" if numbers else ""), "section": "clusters",
-        }  # fmt: skip
-    if not retraces:
-        return None
-    causes = Counter(r["cause"] for r in retraces if r["fix"])
-    alike = [r for r in retraces if r["fix"] and r["cause"] == causes.most_common(1)[0][0]]
-    first, fix = alike[0], alike[-1]["fix"]
-    why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
-    code = fix if wording.is_code(fix) else None
-    return {
-        "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces), fix),
-        "code": code,
-        "why": f"{why} {'' if code else fix + ' '}{wording.duration(lost)} lost.", "section": "retraces",
-    }  # fmt: skip
-
-
-def _lost(retraces: list[Json]) -> float:
-    """What retraces cost that a change avoids."""
-    return float(sum(r["seconds"] for r in retraces if r["fix"]))
-
-
-def _worth_naming(fallback: Json, seconds: float | None) -> bool:
-    """It takes a share of the run that is felt, and NumPy runs it neither because the user wants that nor because it has to."""
-    took = fallback["seconds"] or 0.0
-    wanted = fallback["reason"] and fallback["reason"]["code"] in BEYOND_CURE
-    return took > 0 and not wanted and took >= SHARE_FELT * (seconds or 0.0)
 
 
 def _spans(lines: Iterable[Any]) -> list[list[Any]]:

@@ -1,4 +1,5 @@
 /** The report of docs/report-format.md, and the one place that turns unknown JSON into it. */
+import { isRecord, list, number, numbers, record, records, text } from './read';
 
 export const REPORT_MIME = 'application/vnd.jitlab.report+json';
 const VERSION = 1;
@@ -17,6 +18,16 @@ export interface Report {
   frozen: Frozen[];
   loops: Loop[];
   lanes: Lane[];
+  /** What was too big to be sent at once and comes when it is asked for; null where all is here. */
+  summary: Summary | null;
+}
+
+export interface Summary {
+  ops: number;
+  boundaries: number;
+  spans: number;
+  /** Operations of each cluster. */
+  clusters: ReadonlyMap<string, number>;
 }
 
 export interface Cell {
@@ -42,6 +53,8 @@ export interface Verdict {
   seconds: number | null;
   numpySeconds: number | null;
   next: Next | null;
+  /** What to do after that. */
+  then: Next | null;
 }
 
 export interface Next {
@@ -83,6 +96,8 @@ export interface Operation {
   inputs: string[];
   scope: string;
   seconds: number | null;
+  /** The loop or branch whose body it is in; "" at the top. */
+  parent: string;
 }
 
 interface Traffic {
@@ -137,6 +152,19 @@ export interface Retrace {
   /** The fix in words, and what its replay on the recorded calls left: "…: 9 traces become 2, saves 1.8 s". */
   proof: string;
   first: boolean;
+  /** Calls of this trace. */
+  calls: number;
+  /** Clusters that needed new machine code. */
+  compiled: number;
+  /** Where its seconds went: `capture`, `passes`, `planning`, `codegen`. */
+  spent: { step: string; seconds: number }[];
+  /** Every cause, the first one first. */
+  changes: { cause: string; argument: string; before: string; after: string }[];
+  /** Arguments that did not change: some of them, and how many there are. */
+  same: { argument: string; text: string }[];
+  sameCount: number;
+  /** Where the call stands. */
+  site: Position | null;
 }
 
 export interface Fallback {
@@ -175,6 +203,8 @@ export interface Frozen {
 
 export interface Lane {
   name: string;
+  /** Lanes of a group were measured together: they begin at the same moment. */
+  group: string;
   /** Spans that were not kept. */
   dropped: number;
   spans: Span[];
@@ -188,6 +218,7 @@ export interface Span {
   start: number;
   duration: number;
   cluster: string | null;
+  plan: string;
 }
 
 /** A report, or the one sentence that says why it can't be shown. What is missing or of another type becomes empty, never an error. */
@@ -217,14 +248,7 @@ export function readReport(value: unknown): Report | string {
     ops: records(value.ops).map(readOperation),
     clusters: records(value.clusters).map(readCluster),
     kernels: records(value.kernels).map(readKernel),
-    boundaries: records(value.boundaries).map(boundary => ({
-      plan: text(boundary.plan),
-      producer: text(boundary.producer),
-      consumer: text(boundary.consumer),
-      reason: readReason(boundary.reason),
-      bytes: number(boundary.bytes),
-      wouldFuseIf: text(boundary.would_fuse_if) || null
-    })),
+    boundaries: records(value.boundaries).map(readBoundary),
     retraces: records(value.retraces).map(readRetrace),
     fallbacks: records(value.fallbacks).map(fallback => ({
       plan: text(fallback.plan),
@@ -255,14 +279,28 @@ export function readReport(value: unknown): Report | string {
     })),
     lanes: records(record(value.timeline).lanes).map(lane => ({
       name: text(lane.name),
+      group: text(lane.group) || text(lane.name),
       dropped: number(lane.dropped) ?? 0,
       spans: records(lane.spans).map(readSpan)
-    }))
+    })),
+    summary: readSummary(value.summary)
+  };
+}
+
+function readSummary(value: unknown): Summary | null {
+  if (!isRecord(value)) {
+    return null;
+  }
+  const clusters = Object.entries(record(value.clusters));
+  return {
+    ops: number(value.ops) ?? 0,
+    boundaries: number(value.boundaries) ?? 0,
+    spans: number(value.spans) ?? 0,
+    clusters: new Map(clusters.map(([name, part]) => [name, number(record(part).ops) ?? 0]))
   };
 }
 
 function readVerdict(verdict: Record<string, unknown>): Verdict {
-  const next = isRecord(verdict.next) ? verdict.next : null;
   return {
     lead: text(verdict.lead),
     operations: number(verdict.operations) ?? 0,
@@ -276,8 +314,35 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
     loops: number(verdict.loops) ?? 0,
     seconds: number(verdict.seconds),
     numpySeconds: number(verdict.numpy_seconds),
-    next: next && { text: text(next.text), code: text(next.code), why: text(next.why), section: text(next.section) }
+    next: readNext(verdict.next),
+    then: readNext(verdict.then)
   };
+}
+
+/** Items of a part of a report that was asked for: operations or boundaries. */
+export function readOperations(items: unknown): Operation[] {
+  return records(items).map(readOperation);
+}
+
+export function readBoundaries(items: unknown): Boundary[] {
+  return records(items).map(readBoundary);
+}
+
+function readBoundary(boundary: Record<string, unknown>): Boundary {
+  return {
+    plan: text(boundary.plan),
+    producer: text(boundary.producer),
+    consumer: text(boundary.consumer),
+    reason: readReason(boundary.reason),
+    bytes: number(boundary.bytes),
+    wouldFuseIf: text(boundary.would_fuse_if) || null
+  };
+}
+
+function readNext(value: unknown): Next | null {
+  return isRecord(value)
+    ? { text: text(value.text), code: text(value.code), why: text(value.why), section: text(value.section) }
+    : null;
 }
 
 function readOperation(op: Record<string, unknown>): Operation {
@@ -293,7 +358,8 @@ function readOperation(op: Record<string, unknown>): Operation {
     dtype: text(op.dtype),
     inputs: list(op.inputs).map(text),
     scope: text(op.scope),
-    seconds: number(op.seconds)
+    seconds: number(op.seconds),
+    parent: text(op.parent)
   };
 }
 
@@ -347,7 +413,23 @@ function readRetrace(retrace: Record<string, unknown>): Retrace {
     text: text(retrace.text),
     fix: text(retrace.fix) || null,
     proof: text(retrace.proof),
-    first: retrace.first === true
+    first: retrace.first === true,
+    calls: number(retrace.calls) ?? 0,
+    compiled: number(retrace.compiled) ?? 0,
+    spent: list(retrace.spent).map(entry => {
+      const [step, seconds] = list(entry);
+      return { step: text(step), seconds: number(seconds) ?? 0 };
+    }),
+    changes: list(retrace.changes).map(entry => {
+      const [cause, argument, before, after] = list(entry).map(text);
+      return { cause: cause ?? '', argument: argument ?? '', before: before ?? '', after: after ?? '' };
+    }),
+    same: list(retrace.same).map(entry => {
+      const [argument, what] = list(entry).map(text);
+      return { argument: argument ?? '', text: what ?? '' };
+    }),
+    sameCount: number(retrace.same_count) ?? 0,
+    site: readPositions([retrace.site]).find(({ file }) => file !== '') ?? null
   };
 }
 
@@ -358,15 +440,16 @@ function readSpan(span: Record<string, unknown>): Span {
     kind: text(span.kind),
     start: number(span.start) ?? 0,
     duration: Math.max(0, number(span.duration) ?? 0),
-    cluster: text(span.cluster) || null
+    cluster: text(span.cluster) || null,
+    plan: text(span.plan)
   };
 }
 
-function readReason(value: unknown): Reason | null {
+export function readReason(value: unknown): Reason | null {
   return isRecord(value) ? { code: text(value.code), text: text(value.text) } : null;
 }
 
-function readPositions(value: unknown): Position[] {
+export function readPositions(value: unknown): Position[] {
   return list(value).map(entry => {
     const [file, line] = list(entry);
     return { file: text(file), line: number(line) ?? 0 };
@@ -375,32 +458,4 @@ function readPositions(value: unknown): Position[] {
 
 function readError(value: unknown): string | null {
   return value === null || value === undefined || value === '' ? null : text(value) || JSON.stringify(value);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function record(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {};
-}
-
-function list(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function records(value: unknown): Record<string, unknown>[] {
-  return list(value).filter(isRecord);
-}
-
-function numbers(value: unknown): number[] {
-  return list(value).filter(entry => typeof entry === 'number');
-}
-
-function number(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) ? value : null;
-}
-
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
 }

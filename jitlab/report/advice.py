@@ -1,0 +1,89 @@
+"""What to do next, from what cost the most; and where the time of a retrace went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from . import wording
+from .recording import Recording
+
+Json = dict[str, Any]
+
+#: A host operation that takes less of the run is no advice.
+SHARE_FELT = 0.05
+#: Why NumPy runs an operation although nobody should change that: a scope or a setting says so, and draws keep NumPy's order.
+BEYOND_CURE = {
+    "disallowed", "level", "jit_off", "stateful_random", "slow", "not_fusible", "not_listed", "excluded", "fuel",
+}  # fmt: skip
+
+
+def things_to_do(data: Json, seconds: float | None) -> list[Json]:
+    """Retraces that a change avoids and operations on the host, each thing once, what cost the most first: the first is what
+    to do next, the second what to do then."""
+    groups: dict[tuple[str, str], list[Json]] = {}
+    for retrace in data["retraces"]:
+        if not retrace["first"]:
+            groups.setdefault((retrace["function"], retrace["argument"]), []).append(retrace)
+    curable = [(_lost(group), 0, _cure(group)) for group in groups.values() if any(r["fix"] for r in group)]
+    hosts = [(f["seconds"], 1, _host(f, seconds)) for f in data["fallbacks"] if _worth_naming(f, seconds)]
+    # Of two that cost the same, the one that a line of code cures.
+    return [thing for _, _, thing in sorted([*curable, *hosts], key=lambda found: (-found[0], found[1]))]
+
+
+def _host(fallback: Json, seconds: float | None) -> Json:
+    numbers = wording.line_text(wording.numbers_of(fallback["lines"]))
+    felt = seconds and seconds >= fallback["seconds"]
+    share = f" ({wording.percent(fallback['seconds'] / seconds)} of the run)" if felt and seconds else ""
+    reason = fallback["reason"]["text"] if fallback["reason"] else ""
+    return {
+        "text": f"{fallback['op']} on the host, {wording.duration(fallback['seconds'])}{share}", "code": None,
+        "why": f"Not compiled: {reason}." + (f" ({fallback['op']}, {numbers})" if numbers else ""), "section": "clusters",
+    }  # fmt: skip
+
+
+def _cure(retraces: list[Json]) -> Json:
+    causes = Counter(r["cause"] for r in retraces if r["fix"])
+    alike = [r for r in retraces if r["fix"] and r["cause"] == causes.most_common(1)[0][0]]
+    first, fix = alike[0], alike[-1]["fix"]
+    why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
+    code = fix if wording.is_code(fix) else None
+    return {
+        "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces), fix),
+        "code": code,
+        "why": f"{why} {'' if code else fix + ' '}{wording.duration(_lost(retraces))} lost.", "section": "retraces",
+    }  # fmt: skip
+
+
+def _lost(retraces: list[Json]) -> float:
+    """What retraces cost that a change avoids."""
+    return float(sum(r["seconds"] for r in retraces if r["fix"]))
+
+
+def _worth_naming(fallback: Json, seconds: float | None) -> bool:
+    """It takes a share of the run that is felt, and NumPy runs it neither because the user wants that nor because it has to."""
+    took = fallback["seconds"] or 0.0
+    wanted = fallback["reason"] and fallback["reason"]["code"] in BEYOND_CURE
+    return took > 0 and not wanted and took >= SHARE_FELT * (seconds or 0.0)
+
+
+def spent(event: Any, recording: Recording) -> list[list[Any]]:
+    """Where the time of a trace went, as [step, seconds]: "capture", "passes", "planning" and "codegen", of each cluster its
+    first compilation (a later tier comes from the background). Nested and overlapping times count once, for the step that
+    began last."""
+    key = event.function, event.trace
+    plans = [p for p in recording.plans if (p.function, p.trace) == key]
+    first: dict[str, Any] = {}
+    for step in recording.compiled.get(key, ()):
+        first.setdefault(step.cluster, step)
+    steps = [
+        ("capture", event), *(("passes", step) for step in recording.passes.get(key, ())),
+        *(("planning", step) for step in plans), *(("codegen", step) for step in first.values()),
+    ]  # fmt: skip
+    times = sorted({t for _, step in steps for t in (step.start_ns, step.start_ns + step.duration_ns)})
+    total: Counter[str] = Counter()
+    for start, end in zip(times, times[1:], strict=False):
+        running = [(s.start_ns, name) for name, s in steps if s.start_ns <= start and end <= s.start_ns + s.duration_ns]
+        if running:
+            total[max(running)[1]] += end - start
+    return [[name, total[name] / 1e9] for name in ("capture", "passes", "planning", "codegen") if total[name]]

@@ -1,0 +1,48 @@
+"""What to do next and then, and where the time of a retrace went."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import report_samples as samples
+
+import jitlab as jl
+from jitlab.report.advice import spent, things_to_do
+
+
+def test_then_is_what_cost_the_most_after_the_next():
+    data = samples.softmax_report().to_json()
+    data["fallbacks"][0]["seconds"] = 0.002
+    cure, host = things_to_do(data, 0.02)
+    assert cure == data["verdict"]["next"]
+    assert host["text"] == "ArgPartition on the host, 2.0 ms (10 % of the run)"
+    assert things_to_do({**data, "fallbacks": []}, 0.02) == [cure]
+    assert samples.softmax_report(retraces=0).verdict["then"] is None
+
+
+def step(start, stop, **more):
+    return SimpleNamespace(start_ns=start, duration_ns=stop - start, function="f", trace=2, **more)
+
+
+def test_the_time_of_a_retrace_is_shared_out_once():
+    recording = SimpleNamespace(
+        plans=[step(60, 70)],
+        passes={("f", 2): [step(40, 60)]},
+        compiled={("f", 2): [step(50, 90, cluster="c0"), step(90, 100, cluster="c1"), step(200, 999, cluster="c0")]},
+    )
+    assert spent(step(0, 50), recording) == [
+        ["capture", 40e-9], ["passes", 10e-9], ["planning", 10e-9], ["codegen", 40e-9],
+    ]  # fmt: skip
+
+
+def test_the_parts_of_a_retrace_are_all_of_its_time_and_it_names_what_did_not_change():
+    @jl.jit
+    def scaled(x, k, y):
+        return x * k + y
+
+    with jl.record() as recording:
+        for k in (2, 3):
+            scaled(np.ones(4), k, np.zeros(4))
+    first, second = recording.report().to_json()["retraces"]
+    assert (second["argument"], second["same"], second["same_count"]) == ("k", [["x", "float64[4]"], ["y", "float64[4]"]], 2)
+    assert sum(seconds for _, seconds in second["spent"]) == second["seconds"]
+    assert first["same"] == []
