@@ -1,4 +1,8 @@
-"""The kernel's end of the wire of docs/report-format.md: one comm, events in batches, a ring for replay."""
+"""The kernel's end of the wire of docs/report-format.md: one comm, events in batches, a ring for replay, a budget.
+
+Nothing is sent while no panel is shown. Above the budget the picture lags, never the recording: events are told by their
+numbers, reports of running cells less often, and `behind` says how many events the panel has not seen.
+"""
 
 from __future__ import annotations
 
@@ -6,46 +10,67 @@ import logging
 import threading
 import time
 import uuid
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping
-from itertools import groupby
+from dataclasses import fields
 from typing import Any
 from weakref import WeakKeyDictionary
+
+from jitlab import events
+from jitlab.report.summary import estimated_size
+
+from .budget import Budget, size_of
 
 TARGET = "jitlab"
 COMM_ID = "jitlab-v1"  # fixed: after a reload the panel listens again without asking a busy kernel for it
 
 Message = dict[str, Any]
 Send = Callable[[Message], None]
+Entry = tuple[int, str, Any]  # sequence number, cell, event
+
+ALWAYS_TOLD = {"cell-started", "cell-finished"}  # the running light, also when all others are only counted
 
 logger = logging.getLogger(__name__)
 
 
 class Link:
-    """Carries events and reports to the panel, in a thread of its own. Silent until a panel resumes, and while paused."""
+    """Carries events, reports, jobs and replies to the panel, in a thread of its own."""
 
-    batch_seconds = 0.05
-    batch_events = 2000
+    batch_seconds = 0.1
+    batch_bytes = 60_000  # of the events in one message
     report_seconds = 0.25  # between two reports of a cell that is still running
     replay_seconds = 1.0  # between two replays: panels that ask too often get one answer together
+    lag_seconds = 1.0  # a report younger than this is not behind
     ring_events = 20_000
     kept_reports = 256
+    kept_jobs = 16  # that have ended, told again after a reload
 
     _attached: WeakKeyDictionary[Any, Link] = WeakKeyDictionary()
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, clock: Callable[[], float] = time.monotonic) -> None:
         self.epoch = uuid.uuid4().hex
         self.attached = False
+        self._answer: Callable[[Any], Message] = unloaded
+        self._resumed: Callable[[], None] = lambda: None
         self._send = send
+        self._clock = clock
+        self._budget = Budget(self._clock)
         self._last = 0
-        self._ring: deque[tuple[str | None, Message]] = deque(maxlen=self.ring_events)
-        self._pending: deque[tuple[str | None, Message]] = deque(maxlen=self.ring_events)
-        self._reports: OrderedDict[str | None, Message] = OrderedDict()
-        self._unsent: set[str | None] = set()
-        self._report_sent: dict[str | None, float] = {}
+        self._ring: deque[Entry] = deque(maxlen=self.ring_events)
+        self._pending: deque[Entry] = deque(maxlen=self.ring_events)
+        self._unheld: Counter[tuple[str, str]] = Counter()  # pending events beyond the ring, by cell and kind
+        self._heard: Counter[str] = Counter()  # events of each cell, but its start and end
+        self._waiting: dict[str, float] = {}  # cells with events that no report showed, since when
+        self._reports: OrderedDict[str, tuple[Message, int, int]] = OrderedDict()  # with the events it holds, and its order
+        self._unsent: set[str] = set()
+        self._report_sent: dict[str, tuple[float, int]] = {}  # when, and the events it held
+        self._jobs: OrderedDict[str, Message] = OrderedDict()
+        self._unsent_jobs: set[str] = set()
         self._replies: list[Message] = []
         self._replay_since: int | None = None
+        self._replay_have: dict[str, int] = {}  # the reports that who asks has, by their marks
         self._replayed = float("-inf")
+        self._batched = float("-inf")
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -64,55 +89,132 @@ class Link:
             cls._attached[kernel] = link
         return link
 
-    def emit(self, cell_id: str | None, event: Mapping[str, Any]) -> None:
+    def load(self, answer: Callable[[Any], Message], resumed: Callable[[], None]) -> None:
+        """Who answers requests, and who is told that a panel is shown. Neither is called with a lock held."""
+        self._answer, self._resumed = answer, resumed
+
+    def unload(self) -> None:
+        """The extension goes; the comm stays for when it is loaded again, and says so to who asks."""
+        self._answer, self._resumed = unloaded, lambda: None
+        self.forget()
+
+    # ---- what happens in the kernel
+    def emit(self, cell: str, event: events.Event | Mapping[str, Any]) -> None:
         """Queues one event; the caller knows the cell, because the sending thread can't."""
         with self._lock:
             self._last += 1
-            entry = (cell_id, {**event, "seq": self._last})
+            entry = (self._last, cell, event)
             self._ring.append(entry)
-            if self.attached:
-                self._pending.append(entry)
-        if self.attached:
+            if kind_of(event) not in ALWAYS_TOLD:
+                self._heard[cell] += 1
+            if not self.attached:
+                return
+            if cell not in self._waiting:
+                self._waiting[cell] = self._clock()
+            if len(self._pending) == self.ring_events:
+                _, first_cell, first = self._pending[0]
+                self._unheld[first_cell, kind_of(first)] += 1
+            self._pending.append(entry)
+        if not self._wake.is_set():
             self._wake.set()
 
-    def report(self, cell_id: str | None, report: Message) -> None:
-        """Keeps the newest report of a cell; sends it at once when the cell has ended, else at most every 250 ms."""
+    def mark(self, cell: str) -> int:
+        """How many events of a cell there were; taken before its report is made."""
+        return self._heard[cell]
+
+    def report(self, cell: str, report: Message, mark: int | None = None, order: int = 0) -> None:
+        """Keeps the newest report of a cell; sends it soon when the cell has ended, else at most every 250 ms. `mark`: how many
+        of the cell's events it holds; `order`: cells that ran later have a higher one."""
         with self._lock:
-            self._reports[cell_id] = report
-            self._reports.move_to_end(cell_id)
+            self._reports[cell] = report, self._heard[cell] if mark is None else mark, order
+            self._reports.move_to_end(cell)
             while len(self._reports) > self.kept_reports:
-                forgotten, _ = self._reports.popitem(last=False)
+                forgotten = self._reports.popitem(last=False)[0]
                 self._unsent.discard(forgotten)
                 self._report_sent.pop(forgotten, None)
             if self.attached:
-                self._unsent.add(cell_id)
+                self._unsent.add(cell)
         if self.attached:
             self._wake.set()
+
+    def job(self, state: Message) -> None:
+        """Keeps the newest state of a job, and sends it."""
+        with self._lock:
+            self._jobs[state["id"]] = state
+            ended = [id for id, job in self._jobs.items() if job["state"] in ("done", "failed", "cancelled")]
+            for id in ended[: -self.kept_jobs]:
+                del self._jobs[id]
+                self._unsent_jobs.discard(id)
+            if self.attached:
+                self._unsent_jobs.add(state["id"])
+        if self.attached:
+            self._wake.set()
+
+    def forget(self) -> None:
+        """Reports of cells that were cleared are not told again."""
+        with self._lock:
+            self._reports.clear()
+            self._unsent.clear()
+            self._report_sent.clear()
+            self._waiting.clear()
+            self._heard.clear()
 
     def hello(self) -> Message:
         return {"op": "hello", "epoch": self.epoch, "last": self._last}
 
+    # ---- what the panel says
     def receive(self, message: Any) -> None:
-        """Takes a panel's message. It comes in a subshell's thread while user code may run, so it only notes it."""
+        """Takes a panel's message. It comes in a subshell's thread while user code may run, so it only notes it; a request is
+        answered in that thread, with no lock held."""
         if not isinstance(message, dict):
             return
-        with self._lock:
-            if message.get("op") == "resume":
+        match message.get("op"):
+            case "resume":
                 known = message.get("since") if message.get("epoch") == self.epoch else 0
-                since = known if isinstance(known, int) else 0
-                self._replay_since = since if self._replay_since is None else min(since, self._replay_since)
-                self.attached = True
-            elif message.get("op") == "pause":
-                self._pause()
-            elif message.get("op") == "request":
-                body = self._answer(message.get("body"))
-                self._replies.append({"op": "reply", "id": message.get("id"), "body": body})
-            else:
+                since = known if isinstance(known, int) and not isinstance(known, bool) else 0
+                have = marks_of(message.get("have")) if message.get("epoch") == self.epoch else {}
+                with self._lock:
+                    if self._replay_since is not None:  # several panels: they get one answer together
+                        since = min(since, self._replay_since)
+                        have = {cell: mark for cell, mark in have.items() if self._replay_have.get(cell) == mark}
+                    self._replay_since, self._replay_have = since, have
+                    self.attached = True
+                self._resumed()
+            case "pause":
+                with self._lock:
+                    self._pause()
+            case "request":
+                id = message.get("id")
+                reply = {
+                    "op": "reply",
+                    "id": id if isinstance(id, (int, str)) else None,
+                    "body": self._reply(message.get("body")),
+                }
+                with self._lock:
+                    self._replies.append(reply)
+            case _:
                 return
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="jitlab-link", daemon=True)
-                self._thread.start()
+        self._start()
         self._wake.set()
+
+    def _reply(self, body: Any) -> Message:
+        match body:
+            case {"want": "events", "first": int(first), "last": int(last)}:
+                return {"events": self.events_between(first, last)}
+        return self._answer(body)
+
+    def events_between(self, first: int, last: int) -> list[Message]:
+        """Events that were told by their number only, as many of them as one message holds and the ring still has."""
+        with self._lock:
+            entries = [entry for entry in self._ring if first <= entry[0] <= last]
+        told, size = [], 0
+        for entry in entries:
+            event = {**light(entry), "cell": entry[1]}
+            size += size_of(event)
+            if size > self.batch_bytes:
+                break
+            told.append(event)
+        return told
 
     def _pause(self) -> None:
         """Nobody looks: nothing is sent until a panel resumes. One that is still shown is told, and does so at once."""
@@ -121,54 +223,44 @@ class Link:
         self.attached = False
         self._replay_since = None
         self._pending.clear()
+        self._unheld.clear()
         self._unsent.clear()
+        self._unsent_jobs.clear()
+        self._waiting.clear()
 
-    def _answer(self, body: Any) -> Message:
-        match body:
-            case {"want": "report", "cell": str(cell)} if cell in self._reports:
-                return {"report": self._reports[cell]}
-            case {"want": "report", "cell": str()}:
-                return {"error": "jitlab has no report of this cell."}
-            case {"want": "cells"}:
-                return {"cells": list(self._reports)}
-        return {"error": 'jitlab answers {"want": "report", "cell": id} and {"want": "cells"}.'}
+    # ---- the thread
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="jitlab-link", daemon=True)
+                self._thread.start()
 
     def _run(self) -> None:
         wait = None
         while True:
             self._wake.wait(wait)
             self._wake.clear()
-            wait = self._flush()
-            time.sleep(self.batch_seconds)
+            wait = self.flush()
+            time.sleep(self.batch_seconds / 2)
 
-    def _flush(self) -> float | None:
+    def flush(self) -> float | None:
         """Sends what is due; the seconds until something else is, or None when only a new event can make it so."""
-        now = time.monotonic()
-        messages: list[Message] = []
         with self._lock:
-            replay_in = self._replayed + self.replay_seconds - now
-            if self._replay_since is not None and replay_in <= 0:
-                missed = [entry for entry in self._ring if entry[1]["seq"] > self._replay_since]
-                messages += [self.hello(), *self._batches(missed)]
-                self._pending.clear()  # the ring held them too
-                self._unsent.update(self._reports)
-                self._report_sent.clear()
-                self._replay_since = None
-                self._replayed = now
-            messages += self._batches(self._pending)
-            self._pending.clear()
-            waits = [replay_in] if self._replay_since is not None else []
-            for cell in [cell for cell in self._reports if cell in self._unsent]:
-                report = self._reports[cell]
-                due_in = self._report_sent.get(cell, float("-inf")) + self.report_seconds - now
-                if due_in > 0 and is_running(report):
-                    waits.append(due_in)
-                    continue
-                messages.append({"op": "report", "cell": cell, "report": report})
-                self._unsent.discard(cell)
-                self._report_sent[cell] = now
-            messages += self._replies
-            self._replies = []
+            self._budget.fill()
+            messages, self._replies = self._replies, []
+            for message in messages:
+                self._budget.bytes -= size_of(message)
+            waits: list[float] = []
+            messages += self._replay(waits)
+            for id in [id for id in self._jobs if id in self._unsent_jobs]:
+                if not self._budget.allows():
+                    waits.append(self._budget.seconds_until())
+                    break
+                self._unsent_jobs.discard(id)
+                messages.append(self._spent(self._jobs[id]))
+            messages += self._due_reports(waits, running=False)
+            messages += self._due_batch(waits)
+            messages += self._due_reports(waits, running=True)
         for message in messages:
             try:
                 self._send(message)
@@ -176,15 +268,123 @@ class Link:
                 logger.warning("jitlab could not send a %s to its panel", message["op"], exc_info=True)
         return max(0.0, min(waits)) if waits else None
 
-    def _batches(self, entries: Iterable[tuple[str | None, Message]]) -> list[Message]:
-        batches = []
-        for cell, group in groupby(entries, key=lambda entry: entry[0]):
-            events = [event for _, event in group]
-            for start in range(0, len(events), self.batch_events):
-                part = events[start : start + self.batch_events]
-                first, last = part[0]["seq"], part[-1]["seq"]
-                batches.append({"op": "batch", "cell": cell, "first": first, "last": last, "events": part})
-        return batches
+    def _spent(self, message: Message) -> Message:
+        self._budget.spend(size_of(message))
+        return message
+
+    def _replay(self, waits: list[float]) -> list[Message]:
+        """A panel asks for what it missed: a hello, the events since then, the jobs; the reports follow, newest first."""
+        if self._replay_since is None:
+            return []
+        due_in = self._replayed + self.replay_seconds - self._clock()
+        if due_in > 0:
+            waits.append(due_in)
+            return []
+        missed = [entry for entry in self._ring if entry[0] > self._replay_since]
+        self._pending.clear()  # the ring held them too
+        self._unheld.clear()
+        self._unsent.update(cell for cell, entry in self._reports.items() if self._replay_have.get(cell) != entry[1])
+        self._unsent_jobs.update(self._jobs)
+        self._report_sent.clear()
+        self._waiting = dict.fromkeys(self._heard, self._clock())
+        self._replay_since, self._replayed = None, self._clock()
+        hello = self._spent({**self.hello(), "behind": 0})
+        return [hello, self._spent(self._batch(missed))] if missed else [hello]
+
+    def _due_batch(self, waits: list[float]) -> list[Message]:
+        """All events that wait, in one message."""
+        if not self._pending:
+            return []
+        due_in = max(self._batched + self.batch_seconds - self._clock(), 0.0 if self._budget.messages >= 1 else 0.1)
+        if due_in > 1e-9:
+            waits.append(due_in)
+            return []
+        self._batched = self._clock()
+        message = self._batch(self._pending, self._unheld)
+        self._pending.clear()
+        self._unheld.clear()
+        return [self._spent(message)]
+
+    def _batch(self, entries: Iterable[Entry], unheld: Mapping[tuple[str, str], int] | None = None) -> Message:
+        """One message for all these events. Those that are too many for the budget are told by their numbers, by cell and
+        kind; `events` has a `cell` where it is not the message's."""
+        entries = list(entries)
+        cell = entries[-1][1]
+        room = min(self.batch_bytes, max(int(self._budget.bytes) // 2, 2000))
+        told: list[Message] = []
+        counts: dict[str, Counter[str]] = {}
+        for (of, kind), number in (unheld or {}).items():
+            counts.setdefault(of, Counter())[kind] += number
+        size = 0
+        for entry in entries:
+            if size <= room:
+                event = light(entry) if entry[1] == cell else {**light(entry), "cell": entry[1]}
+                size += size_of(event)
+            if size <= room or kind_of(entry[2]) in ALWAYS_TOLD:
+                told.append(event if size <= room else {**light(entry), "cell": entry[1]})
+            else:
+                counts.setdefault(entry[1], Counter())[kind_of(entry[2])] += 1
+        first = entries[0][0] - sum((unheld or {}).values())
+        message: Message = {"op": "batch", "cell": cell, "first": first, "last": entries[-1][0], "events": told}
+        if counts:
+            message["counts"] = {of: dict(numbers) for of, numbers in counts.items()}
+        return {**message, "behind": self._behind()}
+
+    def _due_reports(self, waits: list[float], running: bool) -> list[Message]:
+        """Reports that may go now; of ended cells first, those that ran last first."""
+        messages: list[Message] = []
+        waiting = [(cell, *self._reports[cell]) for cell in self._reports if cell in self._unsent]
+        for cell, report, mark, order in sorted(waiting, key=lambda entry: -entry[3]):
+            if is_running(report) != running:
+                continue
+            due_in = self._report_sent.get(cell, (float("-inf"), 0))[0] + self.report_seconds - self._clock()
+            due_in = due_in if running else 0.0
+            if due_in > 0 or not self._budget.allows():
+                waits.append(max(due_in, self._budget.seconds_until()))
+                continue
+            self._unsent.discard(cell)
+            self._report_sent[cell] = self._clock(), mark
+            if self._heard[cell] > mark:
+                self._waiting[cell] = self._clock()
+            else:
+                self._waiting.pop(cell, None)
+            self._budget.spend(estimated_size(report))
+            messages.append(
+                {"op": "report", "cell": cell, "report": report, "mark": mark, "order": order, "behind": self._behind()}
+            )
+        return messages
+
+    def _behind(self) -> int:
+        """How many events the panel's pictures don't show yet, of cells where that has been so for more than a second."""
+        now, behind = self._clock(), 0
+        for cell, since in self._waiting.items():
+            if now - since > self.lag_seconds:
+                behind += max(0, self._heard[cell] - self._report_sent.get(cell, (0.0, 0))[1])
+        return behind
+
+
+def kind_of(event: events.Event | Mapping[str, Any]) -> str:
+    return event["kind"] if isinstance(event, Mapping) else event.kind
+
+
+def light(entry: Entry) -> Message:
+    """An event as it goes over the wire. A plan is not sent: the report brings it."""
+    seq, _, event = entry
+    if isinstance(event, Mapping):
+        return {**event, "seq": seq}
+    told = {f.name: getattr(event, f.name) for f in fields(event) if f.name not in ("plan", "cell")}
+    return {"kind": event.kind, **told, "seq": seq}
+
+
+def unloaded(body: Any) -> Message:
+    return {"error": "The kernel has unloaded jitlab. Try: %load_ext jitlab."}
+
+
+def marks_of(have: Any) -> dict[str, int]:
+    """What a panel says it has; nothing when that is no object of numbers."""
+    if not isinstance(have, dict) or len(have) > 1000:
+        return {}
+    return {cell: mark for cell, mark in have.items() if isinstance(cell, str) and isinstance(mark, int)}
 
 
 def is_running(report: Mapping[str, Any]) -> bool:

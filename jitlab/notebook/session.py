@@ -9,14 +9,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from itertools import count as numbers
 from typing import Any
 
 from jitlab import events
 from jitlab.capture.positions import cell_names
 from jitlab.report import Recording, Report
+from jitlab.report.summary import on_wire
 
+from . import answers as answers  # puts them on the list of requests
+from .jobs import Jobs, Refused
 from .link import Link, running_cell
+from .requests import answer
 
 KEPT_CELLS = 64
 LIVE_SECONDS = 0.25  # between two reports of a cell that still runs
@@ -33,6 +38,7 @@ class CellRun:
     count: int
     source: str
     info: Any = None
+    number: int = 0  # of all runs of the session: later runs have higher ones
     start_ns: int = field(default_factory=time.perf_counter_ns)
     recording: Recording | None = None
     running: bool = True
@@ -67,9 +73,13 @@ class Session:
         self._dirty: set[str] = set()
         self._live: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._deaf: int | None = None
+        self._deaf: set[int] = set()  # threads
         self._wake = threading.Event()
         self._stopped = False
+        self.jobs = Jobs(self._tell_job)
+        self._hooked: list[Any] = []  # what IPython told of the cells that run
+        self._now = threading.Event()
+        self._numbers = numbers(1)
 
     def start(self) -> None:
         """Attach to the shell, the events, and the panel where there is a kernel."""
@@ -77,6 +87,7 @@ class Session:
         if kernel is not None:
             try:
                 self.link = Link.attach(kernel)
+                self.link.load(lambda body: answer(self, body), self._resumed)
             except Exception:  # a front end without comms: everything works but the panel
                 logger.warning("jitlab could not open its link to the panel", exc_info=True)
         self.shell.events.register("pre_run_cell", self.pre_run_cell)
@@ -87,6 +98,10 @@ class Session:
         events.remove_listener(self.hear)
         self._stopped = True
         self._wake.set()
+        self._now.set()
+        self.jobs.stop()
+        if self.link is not None:
+            self.link.unload()
         for name, hook in (("pre_run_cell", self.pre_run_cell), ("post_run_cell", self.post_run_cell)):
             try:
                 self.shell.events.unregister(name, hook)
@@ -99,25 +114,33 @@ class Session:
         return self._stack[-1] if self._stack else None
 
     def pre_run_cell(self, info: Any) -> None:
-        """A cell begins. Requests without history come from tools, not from people: they are no cells."""
-        if info.silent or not info.store_history:
-            return
+        """A cell begins. Requests without history come from tools, not from people: no cells, but jobs wait for them."""
         with Undisturbed("could not note the start of a cell"):
-            self.begin(info.raw_cell, info, getattr(info, "cell_id", None))
+            is_cell = info.store_history and not info.silent
+            self._hooked.append(info)
+            self.jobs.cell_started(f"In [{self._count()}]" if is_cell else None)
+            if is_cell:
+                self.begin(info.raw_cell, info, getattr(info, "cell_id", None))
 
     def post_run_cell(self, result: Any) -> None:
         """A cell ended: its last report goes to the panel."""
         with Undisturbed("could not note the end of a cell"):
-            run = next((run for run in self._stack if run.info is result.info), None)
-            if run is not None:
-                error = result.error_before_exec or result.error_in_exec
-                self.end(run, error)
+            try:
+                run = next((run for run in self._stack if run.info is result.info), None)
+                if run is not None:
+                    error = result.error_before_exec or result.error_in_exec
+                    self.end(run, error)
+            finally:
+                if any(info is result.info for info in self._hooked):
+                    while self._hooked and self._hooked.pop() is not result.info:
+                        self.jobs.cell_ended()  # one inside it, whose end was not told
+                    self.jobs.cell_ended()
 
     def begin(self, source: str, info: Any = None, cell_id: str | None = None) -> CellRun:
         kernel = getattr(self.shell, "kernel", None)
         known = running_cell(kernel) if kernel is not None else None
         count = self._count()
-        run = CellRun(known or cell_id or f"cell {count}", count, source, info)
+        run = CellRun(known or cell_id or f"cell {count}", count, source, info, next(self._numbers))
         if info is not None:
             transformed = getattr(info, "transformed_cell", None) or source
             cell_names[self.shell.compile.get_code_name(source, transformed, count)] = run.title
@@ -144,10 +167,9 @@ class Session:
             self._stack.pop()
         run.running = False
         run.error = type(error).__name__ if error is not None else None
-        if run.recording is not None:
-            self.report_of(run)
-            self.push(run)
         run.finish()
+        if run.recording is not None and self.link is not None and self.link.attached:
+            self.push_soon(run)
         finished = events.CellFinished(
             cell=run.id, execution_count=run.count, duration_ns=time.perf_counter_ns() - run.start_ns, error=run.error or ""
         )
@@ -156,30 +178,35 @@ class Session:
     @contextmanager
     def deaf(self) -> Iterator[None]:
         """What this thread does inside (a replay) is not the cell's."""
-        self._deaf = threading.get_ident()
+        self._deaf.add(threading.get_ident())
         try:
             yield
         finally:
-            self._deaf = None
+            self._deaf.discard(threading.get_ident())
 
     def hear(self, event: events.Event) -> None:
         """An event, from any thread: it belongs to the cell it names, else to the one that runs."""
-        if self._deaf is not None and self._deaf == threading.get_ident():
+        if self._deaf and threading.get_ident() in self._deaf:
             return
-        with Undisturbed("could not take in an event"):
+        with _HEARING:
             run = self.running
             if event.cell and (run is None or run.id != event.cell):
-                run = self.cells.get(event.cell)
+                run = self.run_with_id(event.cell)
             if run is None:
                 return
             if run.recording is None:
                 self._record(run)
             assert run.recording is not None
             run.recording.listen(event)
-            self.emit(run.id, event)
-            if self.link is not None and self.link.attached:
-                self._dirty.add(run.id)
-                self._keep_live()
+            if self.link is not None:
+                self.link.emit(run.id, event)
+                if self.link.attached:
+                    self._dirty.add(run.id)
+                    self._keep_live()
+
+    def run_with_id(self, id: str) -> CellRun | None:
+        """The run of a cell: the one that runs, else the newest that was recorded."""
+        return next((run for run in reversed(self._stack) if run.id == id), None) or self.cells.get(id)
 
     def report_of(self, run: CellRun, saved: bool = False) -> Report | None:
         """The report of a cell, made anew when something happened since the last one."""
@@ -194,16 +221,42 @@ class Session:
         return run.report
 
     def push(self, run: CellRun) -> None:
-        """Hand the newest report to the panel."""
+        """Make the newest report and hand it to the panel."""
         self._dirty.discard(run.id)
-        if self.link is not None and run.report is not None:
-            self.link.report(run.id, dict(run.report.data))
+        if self.link is not None:
+            mark = self.link.mark(run.id)
+            if self.report_of(run) is not None:
+                self.link.report(run.id, self.wire_report(run), mark, run.number)
+
+    def push_soon(self, run: CellRun) -> None:
+        """The same, in the reports' thread: nobody waits for it."""
+        self._dirty.add(run.id)
+        self._keep_live()
+        self._now.set()
+
+    def wire_report(self, run: CellRun) -> dict[str, Any]:
+        """The newest report of a run as it goes over the wire: a summary of one that is too big for it."""
+        report = self.report_of(run)
+        if report is None:
+            raise Refused("jitlab has no report of this cell.", hint="run the cell again")
+        return on_wire(report.data)
+
+    def _resumed(self) -> None:
+        """A panel is shown: it gets the reports of all cells that it does not have."""
+        for run in list(self.cells.values()):
+            self._dirty.add(run.id)
+        if self._dirty:
+            self._keep_live()
+            self._now.set()
+
+    def _tell_job(self, state: dict[str, Any]) -> None:
+        if self.link is not None:
+            self.link.job(state)
 
     def emit(self, cell: str, event: events.Event) -> None:
-        """One event for the panel's running light and progress line. A plan is not sent: the report brings it."""
+        """One event for the panel's running light and progress line."""
         if self.link is not None:
-            light = {f.name: getattr(event, f.name) for f in fields(event) if f.name != "plan"}
-            self.link.emit(cell, {"kind": event.kind, **light})
+            self.link.emit(cell, event)
 
     def clear(self) -> int:
         """Forget all cells but the running one; returns how many."""
@@ -211,6 +264,8 @@ class Session:
             running = self.running
             forgotten = len(self.cells) - (running is not None and running.id in self.cells)
             self.cells.clear()
+            if self.link is not None:
+                self.link.forget()
             if running is not None and running.recording is not None:
                 running.recording = None
                 running.report = None
@@ -245,17 +300,17 @@ class Session:
         wait = LIVE_SECONDS
         while True:
             self._wake.wait()
-            time.sleep(wait)
+            self._now.wait(wait)  # a cell that has ended does not wait
             if self._stopped:
                 return
             self._wake.clear()
+            self._now.clear()
             ids, self._dirty = self._dirty, set()
             began = time.perf_counter()
-            with Undisturbed("could not send a report"):
-                for id in ids:
-                    run = self.running if self.running is not None and self.running.id == id else self.cells.get(id)
-                    if run is not None and self.report_of(run) is not None:
-                        self.push(run)
+            runs = [run for run in map(self.run_with_id, ids) if run is not None]
+            for run in sorted(runs, key=lambda run: -run.number):
+                with Undisturbed("could not send a report"):
+                    self.push(run)
             wait = max(LIVE_SECONDS, (time.perf_counter() - began) / LIVE_SHARE)
 
 
@@ -277,3 +332,6 @@ class Undisturbed:
                 logger.warning("jitlab %s", self.what, exc_info=error)
             return True
         return False
+
+
+_HEARING = Undisturbed("could not take in an event")  # one for all events: it keeps nothing

@@ -2,7 +2,7 @@
 
 import ast
 import linecache
-import types
+import threading
 
 import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
@@ -205,29 +205,68 @@ def test_events_of_the_replaced_run_do_not_count_again(shell):
     assert counts == [2, 1]
 
 
+class Panel:
+    """In the place of a session's link: keeps what would be sent."""
+
+    def __init__(self, session):
+        self.attached, self.events, self.reports = True, [], []
+        self.came = threading.Condition()
+        session.link = self
+
+    def emit(self, cell, event):
+        self.events.append((cell, event.kind))
+
+    def mark(self, cell):
+        return len(self.events)
+
+    def report(self, cell, report, mark, order):
+        with self.came:
+            self.reports.append(report)
+            self.came.notify_all()
+
+    def forget(self):
+        self.reports.clear()
+
+    def ended(self):
+        """Wait for the report of a cell that has ended."""
+        with self.came:
+            assert self.came.wait_for(lambda: self.reports and not self.reports[-1]["cell"]["running"], 10)
+
+    unload = forget
+
+
 def test_reports_and_events_go_to_the_panel(shell):
-    session = session_of(shell)
-    sent = []
-    session.link = types.SimpleNamespace(
-        attached=True, emit=lambda cell, event: sent.append((cell, event["kind"])), report=lambda c, r: sent.append((c, r))
-    )
+    panel = Panel(session_of(shell))
     run(shell, "%%jit\nx = 1")
-    kinds = [what for _, what in sent if isinstance(what, str)]
-    assert kinds == ["cell-started", "traced", "plan-made", "cluster-ran", "cell-finished"]
-    reports = [what for _, what in sent if isinstance(what, dict)]
-    assert reports[-1]["cell"]["running"] is False
-    assert {cell for cell, _ in sent} == {"cell 1"}
+    assert [kind for _, kind in panel.events] == ["cell-started", "traced", "plan-made", "cluster-ran", "cell-finished"]
+    assert {cell for cell, _ in panel.events} == {"cell 1"}
+    panel.ended()
 
 
-def test_a_running_cell_reports_now_and_then(shell, monkeypatch):
-    session = session_of(shell)
-    reports = []
-    session.link = types.SimpleNamespace(
-        attached=True, emit=lambda cell, event: None, report=lambda cell, report: reports.append(report["cell"]["running"])
-    )
+def test_a_running_cell_reports_now_and_then(shell):
+    panel = Panel(session_of(shell))
     shell.user_ns["happen"] = happen
     run(shell, "import time\nfor _ in range(7):\n    happen(); time.sleep(0.1)")
-    assert reports.count(True) in (2, 3) and reports[-1] is False
+    panel.ended()
+    running = [report["cell"]["running"] for report in panel.reports]
+    assert running.count(True) in (2, 3)
+
+
+def test_a_cell_does_not_wait_for_its_report(shell, monkeypatch):
+    """It is made when the cell has ended, for a panel that is shown; for none, not at all."""
+    session = session_of(shell)
+    shell.user_ns["happen"] = happen
+    panel = Panel(session)
+    panel.attached = False
+    run(shell, "happen()")
+    assert session.cells["cell 1"].report is None and not panel.reports
+    panel.attached = True
+    hold = threading.Event()
+    made = session.report_of
+    monkeypatch.setattr(session, "report_of", lambda *arguments: hold.wait(10) and made(*arguments))
+    run(shell, "happen()")  # ends while the report's thread is held
+    hold.set()
+    panel.ended()
 
 
 def test_status_explain_export_and_clear(shell, capsys, tmp_path):
