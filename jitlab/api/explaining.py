@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import Change, Leaf
 from jitlab.costs import Costs
@@ -12,6 +12,9 @@ from jitlab.costs import Costs
 from .definitions import Site
 from .fixes import Fix
 from .ledger import RULES, Ledger, Miss
+
+if TYPE_CHECKING:
+    from .check import Check
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,18 @@ class Explained:
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
         """What the cache has for a call; changes nothing. `why`: the leaves of a miss are wanted, too."""
         raise NotImplementedError
+
+    def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[Any]] | str:
+        """The trace of a call and what it reads, without the call; captured where it was not. Or why there is none."""
+        raise NotImplementedError
+
+    def check(self, /, *args: Any, **kwargs: Any) -> Check:
+        """NumPy op by op and the compiled clusters side by side on these arguments: the error of each cluster's outputs, the
+        bound that design D14 gives each, whether it holds, and which fusion, operation or pass broke it where it does not.
+        Nothing is written and no effect of the function happens (but those of its first capture)."""
+        from .check import checked_function
+
+        return checked_function(self, args, kwargs)
 
     def would_hit(self, /, *args: Any, **kwargs: Any) -> bool:
         """Would a call with these arguments find its trace? Nothing is traced and nothing runs."""

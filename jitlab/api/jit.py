@@ -57,6 +57,7 @@ from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
 from .explaining import Explained, Found
 from .jit_options import JitOptions, check_backend, checked
 from .ledger import Ledger
+from .methods import look_like
 from .stages import Options, compile_trace
 
 #: A trace that was called so often gets a C function of its own.
@@ -83,7 +84,7 @@ class Jit(Explained):
         self._is_checked = False
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self.ledger = Ledger(self._code_function(), self.name, str(options), kind="jit")
-        functools.update_wrapper(self, python_function)
+        look_like(self, python_function)
         if options.capture_mode == "bytecode":
             read_bytecode(self._code_function())
 
@@ -110,6 +111,8 @@ class Jit(Explained):
         capture.before_inline(self)
         if isinstance(capture, PathCapture):
             return self.python_function(*args, **kwargs)
+        if hasattr(type(self.python_function), "__jitlab_inline__"):
+            return self.python_function.__jitlab_inline__(capture, args, kwargs)
         return call_user(capture, self.python_function, args, kwargs)
 
     def experimental_get_tracing_count(self) -> int:
@@ -133,6 +136,23 @@ class Jit(Explained):
         except Exception as error:
             return Found(refusal=reason_of(error)[1])
         return Found(_with_origins(trace))
+
+    def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
+        values = self._bind(args, kwargs)
+        key = signature_key(values)
+        for trace in self._traces.get(key, ()):
+            gathered = trace.gather(values)
+            if gathered is not None:
+                return trace, gathered[0]
+        if key in self._refused:
+            return f"This call runs in pieces, with Python between: {self._refused[key].text}."
+        try:
+            with self._lock:
+                trace = self._record(key, values)
+        except _Refused as refusal:
+            return f"This call runs in pieces, with Python between: {refusal.refusal.text}."
+        gathered = trace.gather(values)
+        return (trace, gathered[0]) if gathered is not None else "What this call reads changes while it is read."
 
     # ---- running
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -372,6 +392,20 @@ class PathJit(Jit):
         known = self._paths.get(key, [])
         fitting = next((trace for trace in known if trace.fits(leaves)), None)
         return Found(described, fitting.costs if fitting else None, known[-1].misfit(leaves) if known and not fitting else None)
+
+    def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
+        values = self._bind(args, kwargs)
+        leaves: list[Any] = []
+        try:
+            key = key_of(values, leaves)
+            trace = next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
+            if trace is None:
+                with self._lock:
+                    trace = self._record_path(key, values, leaves)
+        except (Foreign, _Refused) as refusal:
+            what = refusal.what if isinstance(refusal, Foreign) else refusal.refusal.text
+            return f"This call runs as Python: {what}."
+        return trace, trace.collect(leaves)
 
     def _foreign(self, values: tuple[Any, ...], code: str, what: str) -> Any:
         if self.options.fullgraph:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 
@@ -28,3 +28,12 @@ class WeakMethod:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.bound()(*args, **kwargs)
+
+
+def look_like(wrapper: Any, function: Any) -> None:
+    """Give a callable object the name, documentation and attributes of the function it stands for. What is not a plain function
+    keeps its fields to itself, and no attribute replaces a field of the wrapper."""
+    functools.update_wrapper(wrapper, function, updated=())
+    if isinstance(function, FunctionType):
+        for name, value in vars(function).items():
+            wrapper.__dict__.setdefault(name, value)

@@ -65,6 +65,7 @@ def compile_trace(
             ],
         )
     trace.executable = executable
+    executable.captured = trace.graph
     if not trace.writes:
         return executable.run
     return _all_or_nothing(executable) if options.replays else executable.run_in_place

@@ -44,7 +44,7 @@ from .eagerly import functions_run_eagerly
 from .explaining import Explained, Found
 from .frequency import frequency_of
 from .ledger import Ledger
-from .methods import WeakMethod
+from .methods import WeakMethod, look_like
 from .stages import Options, compile_trace
 
 #: A signature that was called so often gets a C function of its own; a function has at most so many of them.
@@ -114,7 +114,7 @@ class Function(Explained):
         plain = python_function.function if isinstance(python_function, WeakMethod) else python_function
         self._frequency = frequency_of(plain)
         self.ledger = Ledger(plain, self.name, str(self.options), is_method=is_method)
-        functools.update_wrapper(self, python_function)
+        look_like(self, python_function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()
@@ -310,6 +310,18 @@ class Function(Explained):
                 assert concrete._first is not None
                 return Found(described, concrete._first.trace.costs)  # one more size of a trace that stands for many
         return Found(described, misfit=known[-1].misfit(leaves) if known else None)
+
+    def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
+        values = self._signature.bind(args, kwargs)
+        leaves: list[Any] = []
+        try:
+            key = key_of(values, leaves)
+            with self._lock:
+                trace = self._find(key, leaves) or self._trace(key, values, leaves)
+        except (Foreign, NotReplayable) as refusal:
+            what = refusal.what if isinstance(refusal, Foreign) else str(refusal)
+            return f"This call runs as Python: {what}."
+        return trace, trace.collect(leaves)
 
     def _function(self) -> Any:
         function = self.python_function

@@ -14,7 +14,7 @@ from weakref import WeakSet
 import numpy as np
 
 from jitlab import costs, events
-from jitlab.ir import Cluster, Clustering, Node, Plan, Sources, plain
+from jitlab.ir import Cluster, Clustering, Graph, Node, Overrides, Plan, Sources, plain
 from jitlab.ir.program import Buffer, Call, For, Gemm, If, Repeat, Statement, expressions, work
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
@@ -76,10 +76,12 @@ class Executable:
 
     def __init__(
         self, clustering: Clustering, *, function: str = "", trace: int = 1, level: str = "O1",
-        writes: Sequence[tuple[int, int]] = (),
+        writes: Sequence[tuple[int, int]] = (), is_trial: bool = False,
     ) -> None:  # fmt: skip
+        self.is_trial = is_trial  # of a what-if: no run of it is the program's
         self.clustering, self.function, self.trace, self.level = clustering, function, trace, level
         self.graph = clustering.graph
+        self.captured: Graph | None = None  # the graph before any pass, where it is known: a check compares with it
         self.plan = Plan(function, trace, clustering)
         self._values = self.graph.symbol_values()
         self._writes, self._endings = writes, endings(clustering, writes)
@@ -90,7 +92,21 @@ class Executable:
         self._lock = threading.Lock()
         self._last_use = _last_uses(clustering)
         self.costs = costs.Costs()
-        _live.add(self)
+        if not is_trial:
+            _live.add(self)
+
+    def changed(self, overrides: Overrides) -> Executable:
+        """The same graph compiled by other decisions, for a what-if: a second executable, this one stays as it is."""
+        assert self.clustering.changed is not None
+        return Executable(
+            self.clustering.changed(overrides), function=self.function, trace=self.trace, level=self.level,
+            writes=self._writes, is_trial=True,
+        )  # fmt: skip
+
+    @property
+    def writes(self) -> Sequence[tuple[int, int]]:
+        """(parameter, output) for each argument that the program changes."""
+        return self._writes
 
     def settle(self) -> None:
         """Wait until the code that later runs will use is there."""
@@ -151,10 +167,16 @@ class Executable:
             self._may_fail = checks or any(not isinstance(step, Cluster) for step in self.clustering.steps)
         return self._may_fail
 
+    def run_cluster(self, cluster: Cluster, values: Mapping[Node, Any]) -> dict[Node, Any]:
+        """A cluster's outputs for values of its inputs, which stay as they are."""
+        own = {node: values[node] for node in cluster.inputs if node in values}
+        self._run_cluster(cluster, own, False)
+        return {node: own[node] for node in cluster.outputs}
+
     def _run(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
         if not self._planned:
             self.prepare(arguments, in_place)
-        for watcher in tuple(_watchers):
+        for watcher in () if self.is_trial else tuple(_watchers):
             watcher(self, arguments)
         values: dict[Node, Any] = dict(zip(self.graph.parameters, arguments, strict=True))
         for step in self.clustering.steps:
@@ -258,7 +280,7 @@ class Executable:
         interrupt = library.raised()
         if interrupt is not None and not isinstance(interrupt, Exception):
             raise interrupt
-        where = "".join(f" ({source.file}, line {source.line})" for source in sorted(sources)[:1])
+        where = "".join(f" ({source.place})" for source in sorted(sources)[:1])
         own = {node: values[node] for node in cluster.inputs}
         with np.errstate(all="ignore"):
             for node in cluster.nodes:
@@ -319,7 +341,7 @@ class Executable:
         wanted = self._endings.get(cluster.name, {})
         lowered = lower(
             cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")),
-            ends={node: wanted[node] for node in ends},
+            ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
         )  # fmt: skip
         if ends and (lowered.program.errors or self._may_fail_after(cluster)):
             return self._lowered(cluster, layouts, NONE)

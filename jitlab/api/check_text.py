@@ -1,0 +1,91 @@
+"""What `f.check` found, in words of at most 100 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from jitlab.ir.dot import clean, line_text
+
+if TYPE_CHECKING:
+    from .check import Check, OutputCheck
+
+COLUMNS = 100
+
+
+def check_text(check: Check) -> str:
+    """The verdict, then each output with its error and what is allowed."""
+    if check.refusal:
+        return _wrapped(f"{check.function}: nothing was checked. {check.refusal}", "")
+    if not check.outputs:
+        return f"{clean(check.function)}: nothing is compiled, so NumPy itself made every value."
+    wrong = sum(not output.ok for output in check.outputs)
+    of = _counted(len(check.outputs), "output")
+    head = f"all of {of} within bounds" if len(check.outputs) > 1 and not wrong else f"{of} within its bound"
+    if wrong:
+        head = f"{wrong} of {of} out of bounds"
+    parts = [_wrapped(f"{check.function}: {head}, beside NumPy on these arguments", "")]
+    parts += [output_text(output) for output in check.outputs]
+    return "\n".join(parts)
+
+
+def output_text(output: OutputCheck) -> str:
+    """One output: what it is, how far it is off, what D14 allows, who is guilty."""
+    lines = [f"{'■' if output.ok else '✗'} {_head(output)}", f"    {_error(output)}"]
+    if output.numpy_ulp is not None and (output.max_ulp or output.numpy_ulp):
+        lines.append(f"    NumPy is {_ulps(output.numpy_ulp)} from {output.reference}, against which the bound is checked")
+    if output.differing and output.worst is not None and not output.ok:
+        index, theirs, ours = output.worst
+        place = f"[{', '.join(map(str, index))}]" if index else ""
+        lines.append(f"    {output.output}{place}: NumPy {theirs}, compiled {ours}")
+    lines += [f"    {text}" for text in (output.note, *(output.rewrites if not output.guilty else ())) if text]
+    if output.guilty is not None:
+        lines.append(f"    {output.guilty.text}")
+    return "\n".join(_wrapped(line, "      ") for line in lines)
+
+
+def _head(output: OutputCheck) -> str:
+    shape = f"[{', '.join(map(str, output.shape))}]" if output.shape else ""
+    where = ", ".join(filter(None, (output.cluster or "the graph", line_text(output.lines))))
+    return f"{output.output} {output.op} {output.dtype}{shape}, {where}"
+
+
+def _error(output: OutputCheck) -> str:
+    if not output.differing:
+        return "the same bits as NumPy"
+    parts = []
+    if output.max_abs:
+        floats = output.dtype.startswith(("float", "complex"))
+        relative = f", {output.max_rel:.2g} relative" if output.max_rel else ""
+        parts.append(f"off by {output.max_abs:.2g} at most{relative}{f', {_ulps(output.max_ulp)}' if floats else ''}")
+    if output.nan:
+        parts.append(f"{_counted(output.nan, 'element')} NaN on one side alone")
+    if output.inf:
+        parts.append(f"{_counted(output.inf, 'element')} infinite on one side alone")
+    if not parts:
+        parts.append("the signs of zeros differ")
+    parts.append(f"in {_counted(output.differing, 'element')}")
+    return "; ".join(parts) + f" ({_allowed(output)})"
+
+
+def _allowed(output: OutputCheck) -> str:
+    if output.bound_ulp is None:
+        return "no bound is stated"
+    return f"allowed there: {_ulps(output.bound_ulp)}" if output.bound_ulp else "allowed: none"
+
+
+def _ulps(count: float) -> str:
+    return f"{count:.2g} ULP" if count < 100 else f"{count:,.0f} ULP" if count < 1e7 else f"{count:.1e} ULP"
+
+
+def _counted(n: int, word: str) -> str:
+    return f"{n:,} {word}" + ("" if n == 1 else "s")
+
+
+def _wrapped(text: str, indent: str) -> str:
+    text = clean(text)
+    own = text[: len(text) - len(text.lstrip())]
+    return textwrap.fill(
+        text, COLUMNS, initial_indent="", subsequent_indent=own + "  " if not indent else indent, break_on_hyphens=False,
+        drop_whitespace=True,
+    )  # fmt: skip
