@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.api import Function
+from jitlab.api.methods import look_like
 from jitlab.capture import HOOKS, Capture, Tensor, current_capture, describe, user_traceback
 from jitlab.capture.positions import here
 from jitlab.capture.tensor import Cell
@@ -31,7 +32,7 @@ class Gradient:
         self.function = function
         self.argnums = argnums
         self.with_value = with_value
-        functools.update_wrapper(self, function)
+        look_like(self, function)
         self._compiled = Function(self._record, autograph=False, name=f"grad of {getattr(function, '__name__', 'a function')}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -225,6 +226,7 @@ def _map(capture: Capture, value: Any, xs: list[Tensor]) -> Any:
     value = capture.value(value)
     if isinstance(value, (float, np.floating)):
         value = capture.value(np.asarray(value))
+        value.is_scalar = True  # a Python number becomes a NumPy scalar, as elsewhere (design D1)
     if isinstance(value, Tensor):
         alone = _fresh(capture, value.node(), value.is_scalar)
         xs.append(alone)

@@ -17,6 +17,8 @@ import numpy as np
 from jitlab.errors import JitlabError
 from jitlab.events import Span
 from jitlab.ir import Source
+from jitlab.ir import cell_names as cell_names
+from jitlab.ir import display_name as display_name
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARY = tuple(
@@ -199,14 +201,4 @@ def describe(source: Source | None) -> str:
     if source is None:
         return ""
     text = source_line(source)
-    return f"{display_name(source.file)}, line {source.line}" + (f": {text}" if text else "")
-
-
-def display_name(filename: str) -> str:
-    """`In[3]` for a cell of a notebook, else the file's name."""
-    name = cell_names.get(filename)
-    return name if name is not None else os.path.basename(filename) if os.sep in filename else filename
-
-
-#: File names of notebook cells -> what a person calls them; the notebook layer fills it.
-cell_names: dict[str, str] = {}
+    return source.place + (f": {text}" if text else "")

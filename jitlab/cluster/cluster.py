@@ -14,7 +14,20 @@ from dataclasses import replace
 from typing import Any
 
 from jitlab.errors import InvalidArgumentError
-from jitlab.ir import Apart, Cluster, Clustering, Edge, Graph, Joined, Node, Reason, Stays
+from jitlab.ir import (
+    NO_OVERRIDES,
+    Apart,
+    Cluster,
+    Clustering,
+    Edge,
+    Graph,
+    Joined,
+    Node,
+    Overrides,
+    Reason,
+    Stays,
+    computed_again,
+)
 
 from .candidates import Study, is_constant, is_silent, unsupported
 from .flips import Advisor
@@ -28,19 +41,38 @@ def cluster(
     *,
     jit_compile: bool | None = None,
     function: str = "",
+    overrides: Overrides = NO_OVERRIDES,
+    names: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Clustering:
     """Cut a graph into clusters and host operations, in an order that respects every edge.
 
     `settings` are fields of the options that differ. `jit_compile` True: everything in one cluster, or InvalidArgumentError;
     False: only what a scope marks. `function` is the name that such an error gives; the graph's own if there is none.
+    `overrides`: decisions of a what-if; `names`: those of the clusters as they are, by the names of their operations.
     """
     options = replace(options or ClusteringOptions(), **settings)
-    study = Study(graph, options, jit_compile)
+    made = _clustering(computed_again(graph, overrides.again), options, jit_compile, function, overrides, names)
+    made.overrides = overrides
+    known = names or {node.name: c.name for c in made.clusters for node in c.members}
+
+    def changed(others: Overrides) -> Clustering:
+        return cluster(graph, options, jit_compile=jit_compile, function=function, overrides=others, names=known)
+
+    made.changed = changed
+    return made
+
+
+def _clustering(
+    graph: Graph, options: ClusteringOptions, jit_compile: bool | None, function: str, overrides: Overrides,
+    known: Mapping[str, str] | None,
+) -> Clustering:  # fmt: skip
+    study = Study(graph, options, jit_compile, overrides=overrides)
+    naming = _Names(known)
     if jit_compile:
         operations = [node for node in study.operations if not is_constant(node)]
         must_compile(operations, function or graph.name)
-        names = [_next_name()] if operations else []
+        names = [naming.of(operations)] if operations else []
         return _Result(Partition(study, {}), [operations] if operations else [], names).clustering(Joined.MUST)
     stays = study.stays()
     partition = Partition(study, dict(stays))
@@ -57,7 +89,7 @@ def cluster(
     if options.constants_count:
         for node in graph.parameters:
             stays[node] = Reason(Stays.ARGUMENT, "what is given to the graph, or kept in a variable, comes from outside")
-    result = _Result(partition, groups, [_next_name() for _ in groups], stays)
+    result = _Result(partition, groups, [naming.of(group) for group in groups], stays)
     return result.clustering(None)
 
 
@@ -70,8 +102,19 @@ def reset_names() -> None:
 _numbers = itertools.count()
 
 
-def _next_name() -> str:
-    return f"cluster_{next(_numbers)}"
+class _Names:
+    """Names for clusters: new ones, or in a what-if those that the clusters of the operations have already."""
+
+    def __init__(self, known: Mapping[str, str] | None) -> None:
+        self.known = known
+        self.given: dict[str, int] = {}
+
+    def of(self, group: Sequence[Node]) -> str:
+        if self.known is None:
+            return f"cluster_{next(_numbers)}"
+        name = next((self.known[node.name] for node in group if node.name in self.known), "cluster")
+        count = self.given[name] = self.given.get(name, 0) + 1
+        return name if count == 1 and name != "cluster" else f"{name}.{count}"
 
 
 def must_compile(operations: Sequence[Node], function: str) -> None:
@@ -81,7 +124,7 @@ def must_compile(operations: Sequence[Node], function: str) -> None:
         return
     kinds = ", ".join(dict.fromkeys(node.op.name for node, _ in bad))
     first, reason = bad[0]
-    places = [f"{source.file}, line {source.line}" for node, _ in bad for source in sorted(node.sources)[:1]]
+    places = [source.place for node, _ in bad for source in sorted(node.sources)[:1]]
     raise InvalidArgumentError(
         f"Detected unsupported operations when trying to compile graph {function}[_XlaMustCompile=true]: {kinds}",
         where="; ".join(dict.fromkeys(places)),

@@ -80,7 +80,7 @@ def check_devices(steps: Sequence[Step], *, soft: bool = False) -> None:
                     f"Cannot assign a device for operation {node.name}: Operation was explicitly assigned to {device} but"
                     f" available devices are [ {', '.join(sorted(there))} ]."
                     " Make sure the device specification refers to a valid device.",
-                    where=f"{step.source.file}, line {step.source.line}" if step.source else "",
+                    where=step.source.place if step.source else "",
                     hint="jl.device('XLA_CPU:0'), or ConfigProto(allow_soft_placement=True)",
                 )  # fmt: skip
 

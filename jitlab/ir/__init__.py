@@ -5,6 +5,7 @@ from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, 
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
+from .overrides import NO_OVERRIDES, Overrides, computed_again
 from .plan import (
     Apart,
     Change,
@@ -23,10 +24,26 @@ from .plan import (
     is_operation,
     line_numbers,
 )
-from .types import NOWHERE, TRACED_DTYPES, ArrayType, Source, Sources, short_dtype
+from .types import (
+    NOWHERE,
+    TRACED_DTYPES,
+    UNKNOWN,
+    ArrayType,
+    Origin,
+    Origins,
+    Source,
+    Sources,
+    cell_names,
+    display_name,
+    short_dtype,
+    sources_of,
+)  # fmt: skip
 from .verify import verify
 
 __all__ = [
+    "NO_OVERRIDES",
+    "Overrides",
+    "computed_again",
     "Apart",
     "Change",
     "Bounds",
@@ -46,6 +63,7 @@ __all__ = [
     "line_numbers",
     "Moving",
     "NOWHERE",
+    "UNKNOWN",
     "NotRolled",
     "Symbolic",
     "TRACED_DTYPES",
@@ -63,7 +81,10 @@ __all__ = [
     "Poly",
     "Scope",
     "Source",
+    "cell_names",
+    "display_name",
     "Sources",
+    "sources_of",
     "as_length",
     "attributes",
     "at_least",

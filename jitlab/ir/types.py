@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,6 +65,16 @@ def short_dtype(dtype: np.dtype) -> str:
     return SHORT_NAMES.get(stem, stem) + name[len(stem) :]
 
 
+#: File names of notebook cells -> what a person calls them; the notebook layer fills it.
+cell_names: dict[str, str] = {}
+
+
+def display_name(filename: str) -> str:
+    """`In [3]` for a cell of a notebook, else the file's name."""
+    name = cell_names.get(filename)
+    return name if name is not None else os.path.basename(filename) if os.sep in filename else filename
+
+
 class Source(NamedTuple):
     """A span of the user's program: file (or cell), first and last line (from 1), columns (from 0; -1: unknown)."""
 
@@ -73,6 +84,27 @@ class Source(NamedTuple):
     end_line: int = -1
     end_column: int = -1
 
+    @property
+    def place(self) -> str:
+        """`In [3], line 4`: for messages."""
+        return f"{display_name(self.file)}, line {self.line}"
+
 
 Sources = frozenset[Source]
 NOWHERE: Sources = frozenset()
+
+
+class Origin(NamedTuple):
+    """An operation of a graph, as what was made of it remembers it: by its name and its spans, so that no graph is kept alive."""
+
+    name: str
+    sources: Sources
+
+
+Origins = frozenset[Origin]
+UNKNOWN: Origins = frozenset()
+
+
+def sources_of(origins: Origins) -> Sources:
+    """All spans of the user's program that the operations stand for."""
+    return frozenset(source for origin in origins for source in origin.sources)

@@ -339,7 +339,7 @@ def total(*parts: Node | None) -> Node | None:
 
 def no_gradient(out: Node, what: str, why: str, hint: str) -> NoGradientError:
     """For operations that have a gradient in some of their results or forms only."""
-    where = "; ".join(f"{source.file}, line {source.line}" for source in sorted(out.sources))
+    where = "; ".join(source.place for source in sorted(out.sources))
     return NoGradientError(what, where=where, why=why, hint=hint)
 
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from jitlab.capture.positions import cell_names
 from jitlab.costs import duration as duration
+from jitlab.ir import cell_names
 from jitlab.ir.dot import clean as clean
 from jitlab.ir.dot import line_text as line_text
 
