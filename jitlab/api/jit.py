@@ -111,8 +111,9 @@ class Jit(Explained):
         capture.before_inline(self)
         if isinstance(capture, PathCapture):
             return self.python_function(*args, **kwargs)
-        if hasattr(type(self.python_function), "__jitlab_inline__"):
-            return self.python_function.__jitlab_inline__(capture, args, kwargs)
+        inline = getattr(type(self.python_function), "__jitlab_inline__", None)
+        if inline is not None:
+            return inline(self.python_function, capture, args, kwargs)
         return call_user(capture, self.python_function, args, kwargs)
 
     def experimental_get_tracing_count(self) -> int:
