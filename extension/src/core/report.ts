@@ -1,5 +1,6 @@
 /** The report of docs/report-format.md, and the one place that turns unknown JSON into it. */
 import { isRecord, list, number, numbers, record, records, text } from './read';
+import { readHistory, readSources, type History, type Source } from './sources';
 
 export const REPORT_MIME = 'application/vnd.jitlab.report+json';
 const VERSION = 1;
@@ -20,6 +21,9 @@ export interface Report {
   lanes: Lane[];
   /** What was too big to be sent at once and comes when it is asked for; null where all is here. */
   summary: Summary | null;
+  /** Every file that the positions speak of. */
+  sources: Source[];
+  history: History | null;
 }
 
 export interface Summary {
@@ -283,7 +287,9 @@ export function readReport(value: unknown): Report | string {
       dropped: number(lane.dropped) ?? 0,
       spans: records(lane.spans).map(readSpan)
     })),
-    summary: readSummary(value.summary)
+    summary: readSummary(value.summary),
+    sources: readSources(value.sources),
+    history: readHistory(value.history)
   };
 }
 

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { badgeText } from '../src/core/badge';
+import { editsOf } from '../src/core/edits';
+import { cellOfFile, lineMarks } from '../src/core/lines';
+import line from './fixtures/line.json';
+import softmax from './fixtures/softmax.json';
+import { report } from './helpers';
+
+test('the badge says what compiled, on what and how long, and leaves out what is zero', () => {
+  assert.equal(badgeText(report(softmax)), '21/22 compiled · 4 kernels · 1 host · 6 retraces · 58.8 ms · NumPy 287 ms');
+  assert.doesNotMatch(badgeText(report(line)), /host|retrace/);
+});
+
+test('a kernel costs at its first line only, its other lines say in which kernel they are', () => {
+  const marks = new Map(lineMarks(report(softmax)).map(mark => [mark.line, mark]));
+  assert.deepEqual(
+    [3, 4, 5, 6].map(at => [marks.get(at)?.name, marks.get(at)?.cost, marks.get(at)?.rest]),
+    [
+      ['k0', '31.7 ms', ''],
+      ['', '', 'in k0'],
+      ['', '', 'in k0'],
+      ['', '', 'in k0']
+    ]
+  );
+  assert.equal(marks.get(3)?.color, 0);
+  assert.equal(marks.get(10)?.color, 1);
+  assert.deepEqual(marks.get(10)?.changed, ['lr']);
+});
+
+test('a line that a cluster and the host share has both marks', () => {
+  const mark = lineMarks(report(softmax)).find(({ line: at }) => at === 8);
+  assert.deepEqual([mark?.host, mark?.color, mark?.name], [true, 1, 'host']);
+});
+
+test('lines of functions of other cells are those cells’ lines', () => {
+  const elsewhere = report({
+    ...softmax,
+    sources: [{ file: '<cell 2>', cell: 'def', first: 1, lines: ['def f(x):'] }]
+  });
+  assert.equal(cellOfFile(elsewhere, '<cell 2>'), 'def');
+  assert.equal(cellOfFile(elsewhere, '<cell 7>'), 'a1b2');
+  assert.equal(cellOfFile(elsewhere, '/home/someone/lib.py'), null);
+});
+
+test('lines that moved keep their marks, and only those that differ are named', () => {
+  const compiled = ['%%jit', 'a = 1', 'b = 2', 'c = 3'];
+  const inserted = editsOf(compiled, ['%%jit', '# new', 'a = 1', 'b = 20', 'c = 3', '']);
+  assert.deepEqual(inserted.differ, [2, 4]);
+  assert.deepEqual([...inserted.now].sort(), [
+    [1, 1],
+    [2, 3],
+    [4, 5]
+  ]);
+  assert.deepEqual(editsOf(compiled, ['%%jit', 'c = 3']).differ, [2]);
+  assert.deepEqual(editsOf(compiled, [...compiled, '  ', '']).differ, []);
+  assert.deepEqual(editsOf(compiled, []).differ, [1]);
+});
