@@ -12,7 +12,7 @@ import numpy as np
 from jitlab import events
 from jitlab.config import config
 from jitlab.errors import OptionError
-from jitlab.ir import Cluster, Graph, Node, bind_extents, is_operation
+from jitlab.ir import NO_OVERRIDES, Cluster, Graph, Node, Overrides, bind_extents, is_operation
 from jitlab.ops.base import Elementwise
 from jitlab.ops.library import Library
 from jitlab.ops.linear import Product
@@ -186,10 +186,10 @@ class Study:
             rows[n] = replace(rows[n], guilty=find_guilty(self, cluster, node, right))
         return rows
 
-    def fresh(self, **settings: Any) -> Executable:
+    def fresh(self, level: str | None = None, overrides: Overrides = NO_OVERRIDES) -> Executable:
         """The same clusters compiled apart from the trace's own, so that its ledger and plan stay as they are."""
-        level = settings.pop("level", self.executable.level)
-        return Executable(self.executable.clustering, level=level, **settings)
+        clustering = replace(self.executable.clustering, overrides=overrides)
+        return Executable(clustering, level=level or self.executable.level, is_trial=True)
 
     def inputs_of(self, cluster: Cluster) -> dict[Node, Any]:
         """NumPy's values of a cluster's inputs; what another cluster makes lies row by row, as it does there."""

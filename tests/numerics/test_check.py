@@ -8,6 +8,9 @@ import pytest
 
 import jitlab as jl
 from jitlab.config import config
+from jitlab.ir.program import Apply
+from jitlab.lower.reading import Reader
+from jitlab.ops.arithmetic import Square
 from jitlab.ops.functions import Tanh
 from jitlab.ops.reductions import Sum
 from jitlab.passes import pipeline
@@ -175,3 +178,25 @@ def test_the_text_fits_a_terminal(own_code):
     own_code.setattr(Tanh, "body", lambda self, e, *xs: e.mul(body(self, e, *xs), e.constant(1.0001, xs[0].dtype)))
     text = str(jl.function(chain).check(rng.normal(size=64)))
     assert max(map(len, text.splitlines())) <= 100 and "\x1b" not in text
+
+
+@pytest.mark.parametrize("producer, consumer", [("mul", "add"), ("add", "tanh"), ("mul_1", "add_1"), ("sqrt", "sub")])
+def test_a_wrong_fusion_is_found_by_its_edge(own_code, producer, consumer):
+    """Where the producer is computed inside the consumer's loop its value is squared; read from memory it is right."""
+    compute, made = Reader.compute, {}
+
+    def wrong(self, node, position):
+        expr = compute(self, node, position)
+        made[id(expr)] = expr, node.name
+        if node.name == consumer and isinstance(expr, Apply):
+            expr.args = tuple(
+                Apply(Square(), (a,), a.dtype) if made.get(id(a), ("", ""))[1] == producer else a for a in expr.args
+            )
+        return expr
+
+    own_code.setattr(Reader, "compute", wrong)
+    (row,) = jl.function(chain).check(rng.normal(size=64) + 3).outputs
+    assert not row.ok and row.guilty.edge == (producer, consumer)
+    assert f"Fusing {producer} into {consumer}" in row.guilty.text and "inside the loop of" in row.guilty.rewrite
+    edges = 8
+    assert row.guilty.runs <= math.log2(edges) + 2
