@@ -65,6 +65,8 @@ __all__ = [
     "NOWHERE",
     "UNKNOWN",
     "NotRolled",
+    "Origin",
+    "Origins",
     "Symbolic",
     "TRACED_DTYPES",
     "CONTROL",

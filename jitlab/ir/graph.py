@@ -13,7 +13,7 @@ import numpy as np
 
 from .extents import Moving, bind_extents, poly, symbols_in
 from .operation import CONTROL, NodeDef, OperationView, Output, node_def, operations
-from .types import NOWHERE, ArrayType, Source, Sources
+from .types import NOWHERE, ArrayType, Origin, Origins, Source, Sources
 
 
 class Op(Protocol):
@@ -69,6 +69,11 @@ class Node:
     @property
     def ndim(self) -> int:
         return len(self.type.shape)
+
+    @property
+    def origins(self) -> Origins:
+        """What is made of this node alone came from it."""
+        return frozenset((Origin(self.name, self.sources),))
 
     def __repr__(self) -> str:
         return f"%{self.name}: {self.type}"
@@ -257,13 +262,17 @@ class Graph:
 
     def __str__(self) -> str:
         """The graph as text that can be read aloud: parameters with their sizes, one line a node."""
+        return "\n".join(text for text, _ in self.lines())
+
+    def lines(self) -> list[tuple[str, Node | None]]:
+        """Its text line by line, each with the node that stands there."""
         bound = []
         for node in self.parameters:
             bound.append(f"{node.name}: {node.type}")
-        lines = [f"graph {self.name}({', '.join(bound)}):"]
+        lines: list[tuple[str, Node | None]] = [(f"graph {self.name}({', '.join(bound)}):", None)]
         sizes = self.symbol_values()
         if sizes:
-            lines.append("  where " + ", ".join(f"{name} = {value}" for name, value in sizes.items()))
+            lines.append(("  where " + ", ".join(f"{name} = {value}" for name, value in sizes.items()), None))
         for node in self.nodes:
             arguments = ", ".join("%" + source.name for source in node.inputs)
             detail = str(node.op)
@@ -271,11 +280,12 @@ class Graph:
             scope = f" in {node.attrs['_XlaScope']}" if "_XlaScope" in node.attrs else ""
             at = sorted({source.line for source in node.sources})
             where = f"   # line {', '.join(map(str, at))}" if at else ""
-            lines.append(f"  %{node.name} = {node.op.name}{detail} {arguments}".rstrip() + f" : {node.type}{scope}{where}")
+            text = f"  %{node.name} = {node.op.name}{detail} {arguments}".rstrip() + f" : {node.type}{scope}{where}"
+            lines.append((text, node))
             for body in getattr(node.op, "graphs", ()):
-                lines.extend("    " + line for line in str(body).splitlines() if not line.startswith("  where "))
-        lines.append(f"  return {', '.join('%' + node.name for node in self.outputs)}")
-        return "\n".join(lines)
+                lines.extend(("    " + line, inner) for line, inner in body.lines() if not line.startswith("  where "))
+        lines.append((f"  return {', '.join('%' + node.name for node in self.outputs)}", None))
+        return lines
 
     def is_sized(self, node: Node) -> bool:
         """Do sizes with a symbol stand in the node's operation? Kept, for a loop asks it of each node in each iteration."""

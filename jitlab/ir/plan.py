@@ -10,6 +10,7 @@ from typing import Any
 
 from .extents import plain
 from .graph import Graph, Node
+from .overrides import NO_OVERRIDES, Overrides
 
 
 class Stays(Enum):
@@ -101,6 +102,7 @@ class NotFused(Enum):
     UPDATED = "updated"
     LEVEL = "level_O0"
     CLUSTER_BORDER = "cluster_border"
+    CUT = "cut"  # a what-if says so
 
 
 class Copied(Enum):
@@ -188,6 +190,8 @@ class Clustering:
     stays: dict[Node, Reason]
     apart: list[Edge] = field(default_factory=list)
     flip: Callable[[Node | Edge], Flip | None] = lambda what: None  # what would change a decision; it looks when it is asked
+    changed: Callable[[Overrides], Clustering] | None = None  # the same graph cut again, by other decisions
+    overrides: Overrides = NO_OVERRIDES
 
     @property
     def clusters(self) -> list[Cluster]:

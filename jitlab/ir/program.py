@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .extents import Poly
-from .types import NOWHERE, Sources, short_dtype
+from .types import UNKNOWN, Origins, Sources, short_dtype
 
 ZERO, ONE = Poly(), Poly.constant(1)
 
@@ -107,9 +107,11 @@ class Expr:
     """A scalar of the loop body: its value at the statement that evaluates it. Shared sub-expressions are shared objects.
 
     `depends` names loop variables, symbols and Locals, and as "=name" the buffers and Variables whose contents matter.
+    `origins`: the operations it stands for; they are no part of its meaning, nor of the Program's text.
     """
 
     dtype: np.dtype
+    origins: Origins
 
     @cached_property
     def depends(self) -> frozenset[str]:
@@ -136,6 +138,7 @@ class Load(Expr):
     offset: Index
     gathered: tuple[tuple[Expr, Poly], ...] = ()
     position: tuple[Index, ...] | None = None
+    origins: Origins = UNKNOWN  # the views that say which element this is; who wants it is told by what reads it
 
     @cached_property
     def dtype(self) -> np.dtype:  # type: ignore[override]
@@ -158,6 +161,7 @@ class Scalar(Expr):
 
     name: str
     dtype: np.dtype
+    origins: Origins = UNKNOWN
 
 
 @dataclass(eq=False)
@@ -166,6 +170,7 @@ class Local(Expr):
 
     name: str
     dtype: np.dtype
+    origins: Origins = UNKNOWN
 
     @cached_property
     def depends(self) -> frozenset[str]:
@@ -178,6 +183,7 @@ class IndexValue(Expr):
 
     index: Index
     dtype: np.dtype = field(default_factory=lambda: np.dtype("i8"))
+    origins: Origins = UNKNOWN
 
     @cached_property
     def depends(self) -> frozenset[str]:
@@ -192,7 +198,7 @@ class Apply(Expr):
     args: tuple[Expr, ...]
     dtype: np.dtype
     indices: tuple[Expr, ...] = ()
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
 
     @property
     def parts(self) -> tuple[Expr, ...]:
@@ -207,6 +213,7 @@ class CheckedIndex(Expr):
     extent: Poly
     code: int
     dtype: np.dtype = field(default_factory=lambda: np.dtype("i8"))
+    origins: Origins = UNKNOWN
 
     @cached_property
     def depends(self) -> frozenset[str]:
@@ -228,7 +235,7 @@ class Store:
     buffer: Buffer
     offset: Index
     value: Expr
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
     gathered: tuple[tuple[Expr, Poly], ...] = ()
     position: tuple[Index, ...] | None = None
 
@@ -252,7 +259,7 @@ class Step:
     accumulator: Accumulator
     value: Expr
     index: Index
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
     bound: str = ""
 
 
@@ -311,7 +318,7 @@ class Gemm:
     m: Poly
     n: Poly
     k: Poly
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
 
 
 @dataclass
@@ -325,7 +332,7 @@ class Call:
     ins: tuple[Buffer, ...]
     extents: tuple[tuple[Poly, ...], ...]  # of the outs, then of the ins
     code: int
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
 
 
 @dataclass(eq=False)
@@ -357,7 +364,7 @@ class Let:
 
     name: str
     value: Expr
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
 
 
 @dataclass
@@ -366,7 +373,7 @@ class Assign:
 
     variable: Variable
     value: Expr
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
 
 
 @dataclass
@@ -375,7 +382,7 @@ class Define:
 
     symbol: str
     value: Expr
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
 
 
 @dataclass
@@ -385,7 +392,7 @@ class If:
     condition: Expr
     then: list[Statement]
     orelse: list[Statement]
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
 
 
 @dataclass
@@ -398,7 +405,7 @@ class Repeat:
     body: list[Statement]
     before: list[Statement] = field(default_factory=list)
     test: Expr | None = None
-    sources: Sources = NOWHERE
+    origins: Origins = UNKNOWN
 
 
 Statement = Store | Step | For | Gemm | Call | Finish | Partial | Let | Assign | Define | If | Repeat

@@ -95,7 +95,7 @@ NOWHERE: Sources = frozenset()
 
 
 class Origin(NamedTuple):
-    """An operation of a graph, as what was made of it remembers it: by its name and its spans, so that no graph is kept alive."""
+    """An operation of a graph as what was made of it remembers it: its name and spans. No graph is kept alive by it."""
 
     name: str
     sources: Sources

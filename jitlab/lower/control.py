@@ -51,8 +51,8 @@ def write_define(writer: BlockWriter, node: Node) -> list[Statement]:
     symbol = writer.sizes.name_of(node.op.symbol)
     number = writer.values[node] = IndexValue(Index(Poly.symbol(symbol)))
     kept = writer.buffers.get(node)  # the number itself is a result
-    stored = [] if kept is None else [Store(kept, Index(), number, node.sources)]
-    return [Define(symbol, value, node.sources), *stored]
+    stored = [] if kept is None else [Store(kept, Index(), number, node.origins)]
+    return [Define(symbol, value, node.origins), *stored]
 
 
 def write_loop(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) -> list[Statement]:
@@ -73,7 +73,7 @@ def write_loop(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) ->
                 memory += writer.copy(places[k], init, reader, node)
         else:
             variables[k] = writer.shared.variable(type.dtype)
-            start.append(Assign(variables[k], reader.read(init, ()), init.sources))
+            start.append(Assign(variables[k], reader.read(init, ()), init.origins))
     captured = _captures(writer, node.inputs[len(op.types) :], reader, start)
     count = None if op.count is None else writer.sizes.of(op.count)
     symbol = writer.sizes.bind(op.symbol, "i", max(writer.sizes.value(count) // 2, 1) if count is not None else 1)
@@ -86,7 +86,7 @@ def write_loop(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) ->
         targets = {k: op.body.parameters[k] for k in places}
         body, results = _body(writer, op.body, places, variables, captured, len(op.types), targets, computed)
         body += _assign(op.body, variables, results)
-    loop = turned(Repeat(symbol, count, body, before, test, node.sources), writer.shared)
+    loop = turned(Repeat(symbol, count, body, before, test, node.origins), writer.shared)
     return _phases(writer, memory, [*start, *loop, *_results(writer, items, variables)])
 
 
@@ -120,7 +120,7 @@ def write_branch(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) 
                 extra[targets[k]] = writer.buffers[items[k]]
         body, results = _body(writer, graph, places, {}, captured, 0, targets, computed, extra)
         sides.append([*with_vectors(body), *_assign(None, variables, results)])
-    choice = If(condition, sides[0], sides[1], node.sources)
+    choice = If(condition, sides[0], sides[1], node.origins)
     return _phases(writer, memory, [*start, choice, *_results(writer, items, variables)])
 
 
@@ -187,12 +187,12 @@ def _results(writer: BlockWriter, items: dict[int, Node], variables: dict[int, V
         if item.ndim:
             continue
         local = Local(writer.shared.name("l"), item.dtype)
-        statements.append(Let(local.name, Read(variables[k]), item.sources))
+        statements.append(Let(local.name, Read(variables[k]), item.origins))
         place = writer.buffers.get(item)
         if place is None:
             writer.values[item] = local
         else:
-            statements.append(Store(place, Index(), local, item.sources))
+            statements.append(Store(place, Index(), local, item.origins))
     return statements
 
 

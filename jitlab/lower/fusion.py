@@ -9,12 +9,12 @@ Stages keep the order of the nodes: an array that changes in place is read befor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from jitlab.ir import Edge, Node, NotFused, Poly, Reason
+from jitlab.ir import NO_OVERRIDES, Edge, Node, NotFused, Overrides, Poly, Reason, is_operation
 from jitlab.ir.program import Apply, Expr, Index, Scalar, work
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.control import Branch, Define, Loop
@@ -52,12 +52,18 @@ class Stage:
     picked: set[Node] = field(default_factory=set)  # what it reads where integers say: that has to lie in memory
     leaves: set[Node] = field(default_factory=set)  # inputs of the cluster it reads
     lazy: dict[Node, float] = field(default_factory=dict)  # what it computes on the way, with its operations an element
+    passed: dict[Node, None] = field(default_factory=dict)  # all that it computes or looks through on the way
     items: tuple[Node, ...] = ()  # the results of a loop or branch
     along: int | None = None  # of a scan: its axis of `space`
 
     @property
     def made(self) -> tuple[Node, ...]:
         return (self.node, *self.items)
+
+    @property
+    def computed(self) -> list[Node]:
+        """What is computed here, lazily or not."""
+        return list(dict.fromkeys((*self.passed, *self.made)))
 
     @property
     def reads(self) -> set[Node]:
@@ -99,31 +105,39 @@ def stages_of(block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node
             stored.add(unreadable.node)
 
 
-def groups_of(stages: Sequence[Stage], stored: set[Node], level: str) -> list[Group] | None:
+def groups_of(
+    stages: Sequence[Stage], stored: set[Node], level: str, overrides: Overrides = NO_OVERRIDES
+) -> list[Group] | None:
     """Groups in the order they run; None when something dear is to be stored first, and `stored` has grown by it."""
     groups: list[Group] = []
     for stage in stages:
-        if level == "O0" or not _join(stage, groups):
+        if level == "O0" or not _join(stage, groups, overrides):
             groups.append(_alone(stage))
     more = _dear_in_several(groups, stored)
     stored |= more
     return None if more else groups
 
 
-def boundaries(groups: list[Group], level: str) -> list[Edge]:
-    """The edges of the cluster that go through memory, each with the one reason."""
+def boundaries(groups: list[Group], level: str, overrides: Overrides = NO_OVERRIDES) -> list[Edge]:
+    """The edges of the cluster that go through memory, each with the one reason: from what is stored to what reads it."""
     where = {node: group for group in groups for node in group.nodes}
-    edges: list[Edge] = []
-    seen: set[tuple[Node, Node]] = set()
+    edges: dict[tuple[Node, Node], Edge] = {}
     for group in groups:
         for stage in group.stages:
-            for producer, _ in stage.refs:
-                if where.get(producer) is group or (producer, stage.node) in seen or producer not in where:
+            for producer in dict.fromkeys(node for node, _ in stage.refs):
+                if where.get(producer, group) is group:
                     continue
-                seen.add((producer, stage.node))
+                readers = [node for node in stage.computed if producer in node.inputs and is_operation(node)] or [stage.node]
+                if all((producer, reader) in edges for reader in readers):
+                    continue
                 reason, cure = _why_not_fused(producer, where[producer], stage, group, level)
-                edges.append(Edge(producer, stage.node, reason, producer.type.nbytes, cure))
-    return edges
+                for reader in readers:
+                    if overrides.cuts([producer], [reader]):
+                        mine, size = Reason(NotFused.CUT, f"Cut: {producer.name} is stored"), producer.type.nbytes
+                        edges[producer, reader] = Edge(producer, reader, mine, size)
+                    else:
+                        edges.setdefault((producer, reader), Edge(producer, reader, reason, producer.type.nbytes, cure))
+    return list(edges.values())
 
 
 def must_be_stored(block: Block, sizes: Sizes, level: str) -> set[Node]:
@@ -260,6 +274,7 @@ def _stage(
     stage.picked = reader.picked
     stage.leaves = leaves
     stage.lazy = {n: f for n, f in reader.work.items() if n is not node}
+    stage.passed = reader.passed
     del expr
     return stage
 
@@ -271,13 +286,21 @@ class _TracingReader(Reader):
         super().__init__(sizes, resolve, lambda node: Scalar(node.name, node.dtype), lambda node: 0)  # type: ignore[arg-type]
         self.work: dict[Node, float] = {}
         self.picked: set[Node] = set()
+        self.passed: dict[Node, None] = {}
 
     def _read_gathered(self, node: Node, rest: Position, picks: Sequence[tuple[int, Node, Position]]) -> Expr:
         self.picked.add(node.inputs[0])
         return super()._read_gathered(node, rest, picks)
 
+    def read_flat(self, node: Node, flat: Index) -> Expr:
+        expr = super().read_flat(node, flat)
+        if not isinstance(expr, Ref) or expr.node is not node:
+            self.passed[node] = None
+        return expr
+
     def compute(self, node: Node, position: Position) -> Expr:
         expr = super().compute(node, position)
+        self.passed[node] = None
         if isinstance(node.op, (Elementwise, Generated)):
             self.work[node] = work(expr)
         return expr
@@ -308,7 +331,7 @@ def contraction(node: Node, reader: Reader, sizes: Sizes) -> tuple[tuple[Poly, .
     right = operand(b, ["sum", "column"] if b.ndim > 1 else ["sum"])
     assert result_dtype(a, b) == node.dtype
     space = tuple(sizes.of(extents[axis]) for axis in axes)
-    return space, tuple(axis == "sum" for axis in axes), Apply(Mul(), (left, right), node.dtype, sources=node.sources)
+    return space, tuple(axis == "sum" for axis in axes), Apply(Mul(), (left, right), node.dtype, origins=node.origins)
 
 
 def _sums_across(a: Node, b: Node) -> bool:
@@ -357,13 +380,23 @@ def _alone(stage: Stage) -> Group:
     return Group([stage], stage.kind, stage.space)
 
 
-def _join(stage: Stage, groups: list[Group]) -> bool:
+def cut_between(groups: Iterable[Group], group: Group, overrides: Overrides) -> bool:
+    """Does a what-if keep a group apart from others before it?"""
+    if not overrides.cut:
+        return False
+    made = [node for other in groups for node in other.nodes]
+    return overrides.cuts(made, (node for stage in group.stages for node in stage.computed))
+
+
+def _join(stage: Stage, groups: list[Group], overrides: Overrides) -> bool:
     """Put the stage into the latest group it may join; False when it has to start one."""
     if stage.kind not in ("map", "reduce", "scan"):
         return False
     where = {node: i for i, group in enumerate(groups) for node in group.nodes}
     first = max((where[node] for node, _ in stage.refs if node in where), default=0)
     for i in range(len(groups) - 1, first - 1, -1):
+        if overrides.cuts(groups[i].nodes, stage.computed):
+            break
         if len(groups[i].stages) < MOST_STAGES and _related(stage, groups[i]) and _fits(stage, groups[i]):
             groups[i].stages.append(stage)
             return True

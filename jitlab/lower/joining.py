@@ -76,7 +76,7 @@ def turned(loop: Repeat, shared: Shared) -> list[Statement]:
     Else the loop with vectors in its body.
     """
     nest = perfect(loop.body[0]) if len(loop.body) == 1 and loop.test is None and shared.level != "O0" else None
-    whole = Repeat(loop.symbol, loop.count, with_vectors(loop.body), loop.before, loop.test, loop.sources)
+    whole = Repeat(loop.symbol, loop.count, with_vectors(loop.body), loop.before, loop.test, loop.origins)
     if nest is None or any(loop.symbol in n.symbols for _, n in nest[0]):
         return [whole]
     loops, body = nest
@@ -94,7 +94,7 @@ def _jammed(loop: Repeat, loops: Loops, body: list[Statement], shared: Shared) -
 
     def rows(copies: list[list[Statement]]) -> Repeat:
         together = [s for same in zip(*copies, strict=True) for s in same]
-        return Repeat(loop.symbol, loop.count, together, sources=loop.sources)
+        return Repeat(loop.symbol, loop.count, together, origins=loop.origins)
 
     if any(symbol in shared.sizes.samples for symbol in n.symbols) or shared.sizes.value(n) < 2 * JAM:
         return [_chain(loops, [rows([body])])]
@@ -118,14 +118,14 @@ def _copy_of(body: list[Statement], values: dict[str, Index], shared: Shared) ->
         for e in expressions(s):
             for local in _parts(e, Local):
                 if local.name in names:
-                    instead[id(local)] = Local(names[local.name], local.dtype)
+                    instead[id(local)] = Local(names[local.name], local.dtype, local.origins)
     out: list[Statement] = []
     for s in copy:
         if isinstance(s, Let):
-            out.append(Let(names[s.name], replaced(s.value, instead), s.sources))
+            out.append(Let(names[s.name], replaced(s.value, instead), s.origins))
         else:
             assert isinstance(s, Store)
-            out.append(Store(s.buffer, s.offset, replaced(s.value, instead), s.sources, s.gathered, s.position))
+            out.append(Store(s.buffer, s.offset, replaced(s.value, instead), s.origins, s.gathered, s.position))
     return out
 
 
@@ -266,21 +266,22 @@ def _forwarded(body: Sequence[Statement], shared: Shared) -> list[Statement]:
                 trivial = isinstance(source.value, (Local, Scalar))
                 names[last[0]] = source.value if trivial else Local(shared.name("l"), source.value.dtype)
             instead[id(load)] = names[last[0]]
+            names[last[0]].origins |= load.origins
         if instead:
             value = replaced(s.value, instead)  # type: ignore[union-attr]
             if isinstance(s, Let):
-                out[number] = Let(s.name, value, s.sources)
+                out[number] = Let(s.name, value, s.origins)
             else:
                 assert isinstance(s, Store)
-                out[number] = Store(s.buffer, s.offset, value, s.sources, s.gathered, s.position)
+                out[number] = Store(s.buffer, s.offset, value, s.origins, s.gathered, s.position)
         if isinstance(s, Store):
             stored[s.buffer.name] = number, s.offset
     result: list[Statement] = []
     for number, s in enumerate(out):
         local = names.get(number)
         if isinstance(s, Store) and isinstance(local, Local) and local is not s.value:
-            result.append(Let(local.name, s.value, s.sources))
-            s = Store(s.buffer, s.offset, local, s.sources, s.gathered, s.position)
+            result.append(Let(local.name, s.value, s.origins))
+            s = Store(s.buffer, s.offset, local, s.origins, s.gathered, s.position)
         result.append(s)
     return result
 

@@ -43,7 +43,8 @@ class Library:
         body: list[Statement] = [
             Gemm(
                 out, out_offset, load_a.buffer, load_a.offset.substitute(none), lda, transpose_a,
-                load_b.buffer, load_b.offset.substitute(none), ldb, transpose_b, m, n, k, node.sources,
+                load_b.buffer, load_b.offset.substitute(none), ldb, transpose_b, m, n, k,
+                node.origins | load_a.origins | load_b.origins,
             )
         ]  # fmt: skip
         for axis in reversed(range(batch)):
@@ -115,7 +116,7 @@ def write_call(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) ->
     extents = tuple(tuple(writer.sizes.of(n) for n in array.shape) for array in (*results, *node.inputs))
     number = len(shared.calls)
     shared.calls.append(node.op)
-    call = Call(number, str(node.op), outs, tuple(ins[s] for s in node.inputs), extents, shared.check(node), node.sources)
+    call = Call(number, str(node.op), outs, tuple(ins[s] for s in node.inputs), extents, shared.check(node), node.origins)
     statements.append(call)
     computed.update(dict.fromkeys(results))
     for item in again:  # merged calls: a result that is wanted at several places

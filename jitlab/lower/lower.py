@@ -7,13 +7,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from jitlab.ir import Cluster, Copy, Edge, KernelInfo, Node, is_operation
+from jitlab.ir import NO_OVERRIDES, Cluster, Copy, Edge, KernelInfo, Node, Overrides, is_operation
 from jitlab.ir.program import Buffer, Kernel, Program
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update, View
 
 from .block import Block, with_items
-from .fusion import Group, boundaries
+from .fusion import Group, boundaries, cut_between
 from .joining import without_unread
 from .reading import Unreadable
 from .rows import in_blocks
@@ -44,6 +44,7 @@ class Lowered:
 def lower(
     cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True,
     donated: AbstractSet[Node] = frozenset(), ends: Mapping[Node, Node] = MappingProxyType({}),
+    overrides: Overrides = NO_OVERRIDES,
 ) -> Lowered:  # fmt: skip
     """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster; `blas`: may it be called?
 
@@ -54,7 +55,7 @@ def lower(
     wanted: set[Node] = set()
     copies: list[Node] = []
     while True:
-        shared = Shared(Sizes(cluster.nodes, values, blas=blas), given, level, wanted)
+        shared = Shared(Sizes(cluster.nodes, values, blas=blas), given, level, wanted, overrides)
         try:
             lowered = _lower(cluster, shared, donated - set(copies), {w: x for w, x in ends.items() if x not in copies})
         except Unreadable as unreadable:  # it has to lie in memory, row after row
@@ -87,7 +88,8 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     groups: list[Group] = []
     made: list[Node] = []
     for group, body, nodes in writer.groups():
-        together = in_blocks(kernels[-1].body, body) if kernels and shared.level != "O0" else None
+        apart = not kernels or shared.level == "O0" or cut_between(groups[-1:], group, shared.overrides)
+        together = None if apart else in_blocks(kernels[-1].body, body)
         if together is not None:
             nodes = [*made, *nodes]
             groups[-1] = Group([*groups[-1].stages, *group.stages], groups[-1].kind)
@@ -119,7 +121,7 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     sizes = shared.sizes
     return Lowered(
         cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
-        infos, boundaries(groups, shared.level), kept=_still(shared, temps), in_place=in_place,
+        infos, boundaries(groups, shared.level, shared.overrides), kept=_still(shared, temps), in_place=in_place,
     )  # fmt: skip
 
 

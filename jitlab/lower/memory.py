@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from jitlab.ir import Copied, Copy, Node, Reason
+from jitlab.ir import NO_OVERRIDES, Copied, Copy, Node, Overrides, Reason
 from jitlab.ops.host import Item
 from jitlab.ops.indexing import Scatter
+from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update, View
 
 from .block import Block, covers, is_control, overwritten
@@ -30,8 +31,12 @@ class Arranged:
     copies: list[Copy] = field(default_factory=list)
 
 
-def arrange(block: Block, sizes: Sizes, wanted: set[Node], *, level: str) -> Arranged:
+def arrange(
+    block: Block, sizes: Sizes, wanted: set[Node], *, level: str, overrides: Overrides = NO_OVERRIDES
+) -> Arranged:
     """`wanted` get memory of their own as well."""
+    if overrides.cut:
+        wanted = wanted.union(node for node in block.nodes if overrides.is_stored(node) and _has_a_place(node, block))
     kept: dict[Node, Copied] = {}  # values stored before their source changes
     apart: dict[Node, Copied] = {}  # results that may not take over their base
     more: set[Node] = set()
@@ -51,7 +56,7 @@ def arrange(block: Block, sizes: Sizes, wanted: set[Node], *, level: str) -> Arr
             else:
                 apart[result] = Copied.OLD_VERSION_READ
             continue
-        groups = groups_of(stages, stored, level)
+        groups = groups_of(stages, stored, level, overrides)
         if groups is not None:
             break
         more |= stored
@@ -61,6 +66,11 @@ def arrange(block: Block, sizes: Sizes, wanted: set[Node], *, level: str) -> Arr
     moved = [update for _, update in block.finals.values() if update in made]
     copies += [copied(node, Copied.MADE_ELSEWHERE) for node in moved if is_lazy_copy(node, stored)]
     return Arranged(groups, stored, in_place, copies)
+
+
+def _has_a_place(node: Node, block: Block) -> bool:
+    """May a value be stored? Numbers of a body are in registers."""
+    return not (is_control(node) or isinstance(node.op, Constant) or (block.ordered and not node.ndim))
 
 
 def is_lazy_copy(update: Node, stored: set[Node]) -> bool:

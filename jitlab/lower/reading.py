@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from jitlab.ir import Node, Poly, plain
+from jitlab.ir import UNKNOWN, Node, Poly, plain
 from jitlab.ir.program import Apply, CheckedIndex, Expr, Index, IndexValue, Load, Scalar, contiguous_strides
 from jitlab.ops.base import Elementwise, Generated
 from jitlab.ops.elementwise import Cast
@@ -32,6 +32,7 @@ class Ref(Expr):
         self.node = node
         self.position = position
         self.dtype = node.dtype
+        self.origins = UNKNOWN
 
 
 class Unreadable(Exception):
@@ -66,23 +67,24 @@ class Reader:
         if isinstance(op, Constant) and node.ndim == 0:
             return self.scalar(node)
         if isinstance(op, Length):
-            return Apply(Cast(np.dtype("i8")), (IndexValue(Index(self.sizes.of(op.extent))),), node.dtype, sources=node.sources)
+            return Apply(Cast(np.dtype("i8")), (IndexValue(Index(self.sizes.of(op.extent))),), node.dtype, origins=node.origins)
         if isinstance(op, CheckedPosition):
-            return CheckedIndex(self.read(node.inputs[0], ()), self.sizes.of(op.extent), self.check(node))
+            value = self.read(node.inputs[0], ())
+            return CheckedIndex(value, self.sizes.of(op.extent), self.check(node), origins=node.origins)
         if isinstance(op, Elementwise):
             args = tuple(self.read(source, broadcast_position(source, node, position)) for source in node.inputs)
-            return Apply(op, args, node.dtype, sources=node.sources)
+            return Apply(op, args, node.dtype, origins=node.origins)
         if isinstance(op, View):
             (base,) = node.inputs
-            return self.read(base, self.view_position(op, position))
+            return _folded(node, self.read(base, self.view_position(op, position)))
         if isinstance(op, Reshape):
-            return self._read_reshaped(node, position)
+            return _folded(node, self._read_reshaped(node, position))
         if isinstance(op, Generated):
             indices = tuple(IndexValue(i) for i in position)
             args = tuple(self.read(source, ()) for source in node.inputs)
-            return Apply(op, args, node.dtype, indices, sources=node.sources)
+            return Apply(op, args, node.dtype, indices, origins=node.origins)
         if isinstance(op, Scan) and int(node.shape[op.axis]) == 1:
-            return self.read(node.inputs[0], position)
+            return _folded(node, self.read(node.inputs[0], position))
         if isinstance(op, Take):
             (_, picked) = node.inputs
             n, axis = picked.ndim, op.axis
@@ -130,7 +132,7 @@ class Reader:
         if resolved is not None:
             raise Unreadable(node)
         if isinstance(node.op, Reshape):
-            return self.read_flat(node.inputs[0], flat)
+            return _folded(node, self.read_flat(node.inputs[0], flat))
         if isinstance(node.op, Elementwise):
             args = []
             for source in node.inputs:
@@ -140,7 +142,7 @@ class Reader:
                     args.append(self.read_flat(source, flat))
                 else:
                     raise Unreadable(node)
-            return Apply(node.op, tuple(args), node.dtype, sources=node.sources)
+            return Apply(node.op, tuple(args), node.dtype, origins=node.origins)
         raise Unreadable(node)
 
     def _same_up_to_ones(self, node: Node, base: Node, position: Position) -> Position | None:
@@ -161,7 +163,8 @@ class Reader:
             return Apply(None, (place, *indices), node.dtype)
         if not isinstance(place, Load) or place.gathered:
             raise Unreadable(source)
-        return Load(place.buffer, place.offset, self.gathered(node, source, picks, indices, place))
+        gathered = self.gathered(node, source, picks, indices, place)
+        return Load(place.buffer, place.offset, gathered, origins=place.origins | node.origins)
 
     def gathered(
         self, node: Node, source: Node, picks: Sequence[tuple[int, Node, Position]], indices: Sequence[Expr], place: Load
@@ -169,7 +172,7 @@ class Reader:
         """Each index, checked against its axis of `source`, with the stride it moves by."""
         result = []
         for (axis, _, _), index in zip(picks, indices, strict=True):
-            at = CheckedIndex(index, self.sizes.of(source.shape[axis]), self.check(node))
+            at = CheckedIndex(index, self.sizes.of(source.shape[axis]), self.check(node), origins=node.origins)
             result.append((at, self._axis_stride(source, axis, place)))
         return tuple(result)
 
@@ -178,6 +181,12 @@ class Reader:
         moved = self.read(source, tuple(Index.var("?") if a == axis else Index() for a in range(source.ndim)))
         assert isinstance(moved, Load), f"{source!r} does not lie in {place.buffer.name}"
         return moved.offset.coefficient("?")
+
+
+def _folded(node: Node, expr: Expr) -> Expr:
+    """The expression, which stands for this node, too: one that only says which element of its input it is."""
+    expr.origins |= node.origins
+    return expr
 
 
 def broadcast_position(source: Node, node: Node, position: Position) -> Position:

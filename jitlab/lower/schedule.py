@@ -294,9 +294,9 @@ class Nest:
         for s in stored:
             assert isinstance(s, Store)
             zero = Apply(Cast(s.buffer.dtype), (IndexValue(Index()),), s.buffer.dtype)
-            started.append(Store(s.buffer, s.offset, zero, s.sources))
-            total = Apply(Add(), (Load(s.buffer, s.offset), s.value), s.buffer.dtype, sources=s.sources)
-            added.append(Store(s.buffer, s.offset, total, s.sources))
+            started.append(Store(s.buffer, s.offset, zero, s.origins))
+            total = Apply(Add(), (Load(s.buffer, s.offset), s.value), s.buffer.dtype, origins=s.origins)
+            added.append(Store(s.buffer, s.offset, total, s.origins))
         across = For(column, (Index(columns),), [inner, *added], vector=True, tile=TILE)
         begin = For(column, (Index(columns),), started, vector=True)
         return [begin, For(block, (Index(count),), [across])]
@@ -313,7 +313,7 @@ class Nest:
                 accumulators.append(Accumulator(self.name("r"), stage.node.op, value.dtype, stage.node.dtype))
                 bound = self.name("s")
                 at = Index.var(f"a{first.along}")
-                body.append(Step(accumulators[-1], value, at, stage.node.sources, bound))
+                body.append(Step(accumulators[-1], value, at, stage.node.origins, bound))
                 self.results[stage.node] = Local(bound, stage.node.dtype)
                 body.append(self._store_result(stage))
             else:
@@ -381,7 +381,7 @@ class Nest:
                 op = PlainSum(op.axes)
         accumulator = Accumulator(self.name("r"), op, value.dtype, node.dtype, Index(count))
         p.accumulators.append(accumulator)
-        p.statements.append(Step(accumulator, value, self._reduced_position(stage), node.sources))
+        p.statements.append(Step(accumulator, value, self._reduced_position(stage), node.origins))
 
     def _is_short(self, count: Poly) -> bool:
         """In a body: so few elements that a plain sum is exact enough?"""
@@ -442,7 +442,7 @@ class Nest:
             if isinstance(s, Store) and s.value is e and not s.buffer.stream and not s.gathered:
                 return Load(s.buffer, s.offset)
         row = self.temp("row", p.inner, e.dtype)
-        p.statements.insert(0, Store(row, offset, e, getattr(e, "sources", frozenset())))
+        p.statements.insert(0, Store(row, offset, e, e.origins))
         return Load(row, offset)
 
     # -- statements
@@ -452,12 +452,12 @@ class Nest:
         buffer = self.place(node)
         assert buffer is not None
         position = self._position(node)
-        return Store(buffer, buffer.offset(position), self.reader.read(node, position), node.sources, position=position)
+        return Store(buffer, buffer.offset(position), self.reader.read(node, position), node.origins, position=position)
 
     def _store_result(self, stage: Stage) -> Store:
         buffer = self.place(stage.node)
         assert buffer is not None
-        return Store(buffer, buffer.offset(self._position(stage.node)), self.results[stage.node], stage.node.sources)
+        return Store(buffer, buffer.offset(self._position(stage.node)), self.results[stage.node], stage.node.origins)
 
     def _position(self, node: Node) -> Position:
         names = iter(f"a{i}" for i in range(node.ndim))
@@ -571,9 +571,9 @@ def substitute(
         result: Expr
         if isinstance(e, Load):
             gathered = tuple((new(g), k) for g, k in e.gathered)
-            result = Load(e.buffer, e.offset.substitute(values), gathered, at(e.position))
+            result = Load(e.buffer, e.offset.substitute(values), gathered, at(e.position), e.origins)
         elif isinstance(e, IndexValue):
-            result = IndexValue(e.index.substitute(values))
+            result = IndexValue(e.index.substitute(values), origins=e.origins)
         else:
             result = _rebuilt(e, new)
         memo[id(e)] = result
@@ -584,11 +584,11 @@ def substitute(
         if isinstance(s, Store):
             value = s.value if only_offsets else new(s.value)
             gathered = tuple((new(g), k) for g, k in s.gathered)
-            out.append(Store(s.buffer, s.offset.substitute(values), value, s.sources, gathered, at(s.position)))
+            out.append(Store(s.buffer, s.offset.substitute(values), value, s.origins, gathered, at(s.position)))
         elif isinstance(s, Step):
-            out.append(Step(s.accumulator, new(s.value), s.index.substitute(values), s.sources, s.bound))
+            out.append(Step(s.accumulator, new(s.value), s.index.substitute(values), s.origins, s.bound))
         elif isinstance(s, Let):
-            out.append(Let(s.name, new(s.value), s.sources))
+            out.append(Let(s.name, new(s.value), s.origins))
         else:
             assert isinstance(s, For)
             extent = tuple(i.substitute(values) for i in s.extent)
@@ -601,8 +601,8 @@ def replace(s: Store | Step, values: dict[int, Expr]) -> Store | Step:
     """The statement with whole expressions replaced, by identity."""
     new = _replacing(values)
     if isinstance(s, Store):
-        return Store(s.buffer, s.offset, new(s.value), s.sources, tuple((new(g), k) for g, k in s.gathered), s.position)
-    return Step(s.accumulator, new(s.value), s.index, s.sources, s.bound)
+        return Store(s.buffer, s.offset, new(s.value), s.origins, tuple((new(g), k) for g, k in s.gathered), s.position)
+    return Step(s.accumulator, new(s.value), s.index, s.origins, s.bound)
 
 
 def replaced(e: Expr, values: dict[int, Expr]) -> Expr:
@@ -628,11 +628,12 @@ def _rebuilt(e: Expr, new: Callable[[Expr], Expr]) -> Expr:
         return e
     if isinstance(e, Apply):
         n = len(e.indices)
-        return Apply(e.op, tuple(parts[n:]), e.dtype, tuple(parts[:n]), e.sources)
+        return Apply(e.op, tuple(parts[n:]), e.dtype, tuple(parts[:n]), e.origins)
     if isinstance(e, CheckedIndex):
-        return CheckedIndex(parts[0], e.extent, e.code)
+        return CheckedIndex(parts[0], e.extent, e.code, origins=e.origins)
     assert isinstance(e, Load)
-    return Load(e.buffer, e.offset, tuple((part, k) for part, (_, k) in zip(parts, e.gathered, strict=True)), e.position)
+    gathered = tuple((part, k) for part, (_, k) in zip(parts, e.gathered, strict=True))
+    return Load(e.buffer, e.offset, gathered, e.position, e.origins)
 
 
 def _mark(e: Expr, p: Pass, made: dict[int, Pass]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Copy, Node, Poly, Sources
+from jitlab.ir import NO_OVERRIDES, Copy, Node, Overrides, Poly, Sources
 from jitlab.ir.program import ONE, Buffer, Scalar, Variable, contiguous_strides
 from jitlab.ops.sources import Constant
 
@@ -28,7 +28,10 @@ class Shared:
     #: Reads of an array that a nest may do while it overwrites the array.
     harmless: frozenset[Relation] = frozenset({Relation.DISJOINT, Relation.SAME, Relation.AHEAD})
 
-    def __init__(self, sizes: Sizes, layouts: dict[Node, Layout], level: str, wanted: set[Node]) -> None:
+    def __init__(
+        self, sizes: Sizes, layouts: dict[Node, Layout], level: str, wanted: set[Node], overrides: Overrides = NO_OVERRIDES
+    ) -> None:
+        self.overrides = overrides
         self.sizes, self.layouts, self.level, self.wanted = sizes, layouts, level, wanted
         self.ranges = Ranges(sizes.values)
         self.inputs: dict[Node, Buffer] = {}
@@ -60,7 +63,7 @@ class Shared:
         """The constant as a number that the caller passes."""
         scalar = self.scalars.get(node)
         if scalar is None:
-            scalar = self.scalars[node] = Scalar(f"c{len(self.scalars)}", node.dtype)
+            scalar = self.scalars[node] = Scalar(f"c{len(self.scalars)}", node.dtype, node.origins)
             self.constants.append(node.op)
         return scalar
 

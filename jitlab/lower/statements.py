@@ -31,7 +31,7 @@ from jitlab.ops.views import Update
 from .block import Block, covers, has_several, root
 from .control import name_definitions, write_branch, write_define, write_loop
 from .dependence import Relation, relation
-from .fusion import Group, space_of
+from .fusion import Group, cut_between, space_of
 from .joining import joined
 from .library import Library, write_call
 from .memory import Arranged, arrange, copied
@@ -57,7 +57,9 @@ class BlockWriter:
     def groups(self) -> Iterator[tuple[Group, list[Statement], list[Node]]]:
         """Each group with its statements and the nodes computed by them, in the order they run."""
         name_definitions(self)
-        arranged = self.arranged = arrange(self.block, self.sizes, self.shared.wanted, level=self.shared.level)
+        arranged = self.arranged = arrange(
+            self.block, self.sizes, self.shared.wanted, level=self.shared.level, overrides=self.shared.overrides
+        )
         self.inside = set(self.block.all_nodes)
         self.shared.copies += arranged.copies
         self._allocate(arranged)
@@ -68,7 +70,15 @@ class BlockWriter:
 
     def statements(self) -> list[Statement]:
         """The whole block, in order; nests are without vectors yet."""
-        return joined([statement for _, written, _ in self.groups() for statement in written], self.shared)
+        done: list[Statement] = []
+        mine: list[Statement] = []
+        before: list[Group] = []
+        for group, written, _ in self.groups():
+            if cut_between(before, group, self.shared.overrides):
+                done, mine, before = [*done, *joined(mine, self.shared)], [], []
+            mine += written
+            before.append(group)
+        return [*done, *joined(mine, self.shared)]
 
     # -- memory
 
@@ -144,7 +154,7 @@ class BlockWriter:
         if isinstance(value, (Local, Scalar)) or (isinstance(value, IndexValue) and not value.index.terms):
             return value, []
         name = self.shared.name("l")
-        return Local(name, node.dtype), [Let(name, value, node.sources)]
+        return Local(name, node.dtype), [Let(name, value, node.origins)]
 
     def _update(self, node: Node, reader: Reader) -> list[Statement]:
         """A region of an array, stored where the old version lies."""
@@ -159,7 +169,7 @@ class BlockWriter:
         """out[target] = value for all iterations, the right side as it was before the first store (loops.md §5, rule 3)."""
         loops = _unit_stride_last(out.offset(target), loops)
         value, before = self._protected(node, out, target, loops, value)
-        store = Store(out, out.offset(target), value, node.sources, position=target)
+        store = Store(out, out.offset(target), value, node.origins, position=target)
         return [*before, *self.nest(loops, [store])]
 
     def _protected(
@@ -201,7 +211,7 @@ class BlockWriter:
         buffer = self.shared.temp("temp", extents, value.dtype)
         position = tuple(Index.var(v) for v, _ in loops)
         offset = buffer.offset(position)
-        store = Store(buffer, offset, value, node.sources, position=position)
+        store = Store(buffer, offset, value, node.origins, position=position)
         return Load(buffer, offset, position=position), self.nest(loops, [store])
 
     def _region(self, node: Node, reader: Reader) -> list[Statement]:
@@ -240,8 +250,8 @@ class BlockWriter:
             gathered.append((at, out.strides[axis]))
         new = reader.read(value, position)
         if isinstance(node.op, ScatterAdd):
-            new = Apply(Add(), (Load(out, offset, tuple(gathered)), new), node.dtype, sources=node.sources)
-        body: list[Statement] = [Store(out, offset, new, node.sources, tuple(gathered))]
+            new = Apply(Add(), (Load(out, offset, tuple(gathered)), new), node.dtype, origins=node.origins)
+        body: list[Statement] = [Store(out, offset, new, node.origins, tuple(gathered))]
         loops = [(i.vars[0], self.sizes.of(n)) for i, n in zip(position, value.shape, strict=True) if i.vars]
         for var, n in reversed(loops):
             body = [For(var, (Index(n),), body)]
@@ -254,7 +264,7 @@ class BlockWriter:
         space, position = space_of(source.shape, self.sizes)
         loops = [(f"a{axis}", n) for axis, n in enumerate(space)]
         target = where(position)
-        return self.nest(loops, [Store(out, out.offset(target), reader.read(source, position), node.sources, position=target)])
+        return self.nest(loops, [Store(out, out.offset(target), reader.read(source, position), node.origins, position=target)])
 
     def nest(self, loops: Loops, body: list[Statement]) -> list[Statement]:
         """Loops around statements, the innermost over vectors; a body's nests are joined with their neighbours first."""

@@ -8,6 +8,7 @@ user's loops have Python look after them where they are (`look`). Everything a c
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 
 from jitlab.ir.program import Program
 
@@ -23,10 +24,14 @@ COUNTER = "llvm.readcyclecounter" if platform.machine().lower() in ("x86_64", "a
 
 def module_for(program: Program) -> str:
     """The LLVM module of a Program; its entry is `i64 @run(ptr context)`."""
-    layout = ContextLayout(program)
-    functions = [phase_function(layout, phase, f"phase{number}") for number, phase in enumerate(layout.phases)]
+    return module_text(functions_of(ContextLayout(program), phase_function))
+
+
+def functions_of(layout: ContextLayout, write: Callable[[ContextLayout, Phase, str], FunctionText]) -> list[FunctionText]:
+    """The functions of the module in order; `write` writes the one of a phase."""
+    functions = [write(layout, phase, f"phase{number}") for number, phase in enumerate(layout.phases)]
     looking = [_look(layout)] if any("@look" in f.render() for f in functions) else []
-    return module_text([*looking, *functions, _entry(layout)])
+    return [*looking, *functions, _entry(layout)]
 
 
 def _look(layout: ContextLayout) -> FunctionText:

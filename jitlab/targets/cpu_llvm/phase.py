@@ -48,11 +48,13 @@ LOOK_STEPS = 1 << 16
 
 def phase_function(layout: ContextLayout, phase: Phase, name: str) -> FunctionText:
     """The function of one phase: `i64 (ptr context, i64 lo, i64 hi, ptr of each buffer)`."""
-    return _Writer(layout, phase, name).function()
+    return PhaseWriter(layout, phase, name).function()
 
 
-class _Writer(Reductions):
+class PhaseWriter(Reductions):
     """Writes one phase's function. Buffers are parameters of their own, so that LLVM knows them apart."""
+
+    text: type[FunctionText] = FunctionText
 
     def __init__(self, layout: ContextLayout, phase: Phase, name: str) -> None:
         stored = {b.name for p in layout.phases for s in walk(p.statements) for b in written(s)}
@@ -60,7 +62,7 @@ class _Writer(Reductions):
         for buffer in phase.buffers:
             facts = "noalias nonnull" + (" readonly" if buffer.name not in stored else "")
             params.append((f"ptr {facts} align 64" if buffer.kind in ("temp", "row") else f"ptr {facts}", f"b.{buffer.name}"))
-        fn = FunctionText(name, params, returns="i64")
+        fn = self.text(name, params, returns="i64")
         fn.attributes = "noinline nounwind"
         fn.linkage = "internal"
         super().__init__(layout, phase, fn)

@@ -1,0 +1,272 @@
+"""Instructions to which LLVM left no place: what prepares a register belongs to those that read it.
+
+LLVM drops a location where it moves an instruction out of a loop, loads a constant again, or copies a register for the next
+turn of a loop. The assembly itself says what such an instruction is for: it is followed to the instructions that read what it
+writes, along the jumps; a comparison to the jump that it decides; a jump to the work that it leads to. In LLVM's own text it is
+followed along the names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+#: Instructions that are looked at for one gap: a register may live through a whole kernel.
+REACH = 4000
+
+#: The registers that a return hands back, and those that a call takes.
+RESULTS = frozenset(("a", "x0"))
+ARGUMENTS = frozenset(
+    ("di", "si", "d", "c", "r8", "r9", "r10", "r11", "a", *(f"v{n}" for n in range(8)), *(f"x{n}" for n in range(9)))
+)
+
+UNPLACED: frozenset[int] = frozenset()
+
+_MADE = re.compile(r"\s+(%[\w.$-]+) = ")
+_NAME = re.compile(r"%[\w.$-]+")
+_TOKEN = re.compile(r"%(\w+)|\b([wxvqdsbhz]\d{1,2})\b")
+_VECTOR = re.compile(r"[xyz]mm(\d+)")
+_NUMBERED = re.compile(r"r(\d+)[dwb]?")
+_TARGET = re.compile(r"(\.?[A-Za-z_]\w*)$")
+
+#: Mnemonics (their beginnings) that only write their last operand; others of two operands read it, too.
+_PLAIN = ("mov", "lea", "set", "pop", "cvt", "sqrt", "tzcnt", "lzcnt", "popcnt", "bsf", "bsr", "rorx", "shlx", "shrx", "sarx")
+_WRITES_FLAGS = ("cmp", "test", "ucomi", "comi", "vucomi", "vcomi", "kortest", "ktest", "vtest", "ptest", "fcmp", "tst")
+_READS_FLAGS = ("j", "cmov", "set", "sbb", "adc", "b.", "csel", "cset", "csinc", "csinv", "csneg", "fcsel")
+
+
+@dataclass
+class Step:
+    """An instruction of a function, with the numbers of its places (none: a gap) and the labels in front of it."""
+
+    text: str
+    places: frozenset[int]
+    labels: tuple[str, ...] = ()
+
+    @cached_property
+    def mnemonic(self) -> str:
+        return self.text.split(None, 1)[0]
+
+    @cached_property
+    def operands(self) -> list[str]:
+        rest = self.text.split(None, 1)[1:]
+        parts, depth, part = [], 0, ""
+        for c in rest[0] if rest else "":
+            depth += (c in "([{") - (c in ")]}")
+            if c == "," and not depth:
+                parts.append(part.strip())
+                part = ""
+            else:
+                part += c
+        return [*parts, part.strip()] if part else parts
+
+    @cached_property
+    def is_att(self) -> bool:
+        return "%" in self.text or "$" in self.text
+
+    @cached_property
+    def is_jump(self) -> bool:
+        return self.mnemonic.startswith(("j", "b.", "cbz", "cbnz", "tbz", "tbnz")) or self.mnemonic == "b"
+
+    @cached_property
+    def always_jumps(self) -> bool:
+        return self.mnemonic in ("jmp", "jmpq", "b")
+
+    @cached_property
+    def ends(self) -> bool:
+        return self.mnemonic.startswith("ret") or self.mnemonic in ("ud2", "brk")
+
+    @cached_property
+    def target(self) -> str:
+        found = _TARGET.search(self.operands[-1]) if self.is_jump and self.operands else None
+        return found[1] if found else ""
+
+    @cached_property
+    def flags(self) -> str:
+        if self.mnemonic.startswith(_READS_FLAGS) and self.mnemonic not in ("jmp", "jmpq"):
+            return "reads"
+        return "writes" if self.mnemonic.startswith(_WRITES_FLAGS) else ""
+
+    @cached_property
+    def written(self) -> str:
+        """The register it writes, "" where it writes none."""
+        if self.is_jump or self.flags == "writes" or not self.operands:
+            return ""
+        if self.mnemonic.startswith(("push", "call", "st", "bl")):
+            return ""
+        place = self.operands[-1] if self.is_att else self.operands[0]
+        if "(" in place or "[" in place:
+            return ""
+        found = registers(place)
+        return found[0] if found else ""
+
+    @cached_property
+    def read(self) -> frozenset[str]:
+        if self.ends:
+            return RESULTS
+        if self.mnemonic.startswith(("call", "bl")):
+            return ARGUMENTS
+        if not self.operands:
+            return frozenset()
+        sources = self.operands[:-1] if self.is_att else self.operands[1:]
+        place = self.operands[-1] if self.is_att else self.operands[0]
+        found = {register for part in sources for register in registers(part)}
+        if _is_zeroing(self):
+            return frozenset()
+        if self.written:
+            found.update(registers(place)[1:])  # a mask
+            if self._keeps(place):
+                found.add(self.written)
+        else:
+            found.update(registers(place))
+        return frozenset(found)
+
+    def _keeps(self, place: str) -> bool:
+        """Does what is written depend on what was there?"""
+        name = self.mnemonic
+        if "{" in place and "{z}" not in place:
+            return True
+        if name.startswith(("vfm", "vfnm", "fml", "movk", "ins", "bsl", "vpternlog", "vpermi2", "vpermt2")):
+            return True
+        if not self.is_att or name.startswith(("v", "k", *_PLAIN)):
+            return False
+        return len(self.operands) == 2 or len(self.operands) == 1
+
+
+def filled(steps: Sequence[Step]) -> list[frozenset[int]]:
+    """The places of each instruction of one function, gaps among them where what they are for is found."""
+    return _Gaps(steps).places
+
+
+def filled_names(lines: Sequence[tuple[str, frozenset[int]]]) -> list[frozenset[int]]:
+    """The same for the instructions of one function in LLVM's text: what reads a name says what made it is for."""
+    places = [places for _, places in lines]
+    made: dict[str, int] = {}
+    for i, (text, _) in enumerate(lines):
+        name = _MADE.match(text)
+        if name:
+            made[name[1]] = i
+    readers: list[list[int]] = [[] for _ in lines]
+    sources: list[list[int]] = [[] for _ in lines]
+    for i, (text, _) in enumerate(lines):
+        own = _MADE.match(text)
+        for name in _NAME.findall(text[own.end() :] if own else text):
+            if name in made:
+                readers[made[name]].append(i)
+                sources[i].append(made[name])
+    gaps = [i for i, own in enumerate(places) if not own]
+    for ways in (readers, sources):  # what nothing reads, a branch or a store, belongs to what it reads
+        for _ in range(8):
+            found = {i: UNPLACED.union(*(places[j] for j in ways[i])) for i in reversed(gaps) if ways[i]}
+            if all(places[i] == new for i, new in found.items()):
+                break
+            for i, new in found.items():
+                places[i] = places[i] | new
+        gaps = [i for i in gaps if not places[i]]
+    return places
+
+
+class _Gaps:
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self.steps = steps
+        self.labels = {label: i for i, step in enumerate(steps) for label in step.labels}
+        self.places = [step.places for step in steps]
+        for _ in range(4):  # a gap may wait for one that comes later
+            before = list(self.places)
+            for i in reversed(range(len(steps))):
+                if not steps[i].places:
+                    self.places[i] = self._found(i) or self.places[i]
+            if before == self.places:
+                break
+
+    def _found(self, i: int) -> frozenset[int]:
+        step = self.steps[i]
+        if step.flags == "writes":
+            return self._of_reader(i, "")
+        if step.written:
+            return self._of_reader(i, step.written)
+        if step.is_jump:
+            at = [self.labels.get(step.target, -1)] + ([] if step.always_jumps else [i + 1])
+            return frozenset().union(*(self._next(j) for j in at))
+        return self._of_writer(i)
+
+    def _after(self, i: int) -> list[int]:
+        step = self.steps[i]
+        if step.ends:
+            return []
+        ways = [] if step.always_jumps else [i + 1]
+        if step.is_jump and step.target in self.labels:
+            ways.append(self.labels[step.target])
+        return [j for j in ways if j < len(self.steps)]
+
+    def _of_reader(self, i: int, register: str) -> frozenset[int]:
+        """Of all that read the register (or the flags: "") before it is written again."""
+        found: set[int] = set()
+        seen: set[int] = set()
+        todo = self._after(i)
+        while todo and len(seen) < REACH:
+            j = todo.pop()
+            if j in seen:
+                continue
+            seen.add(j)
+            step = self.steps[j]
+            reads = register in step.read if register else step.flags == "reads"
+            if reads:
+                found |= self.places[j]
+            over = step.written == register and not reads if register else step.flags == "writes" or reads
+            if not over:
+                todo += self._after(j)
+        return frozenset(found)
+
+    def _of_writer(self, i: int) -> frozenset[int]:
+        """Of what made the values that a store moves."""
+        wanted = set(self.steps[i].read)
+        found: set[int] = set()
+        for j in range(i - 1, max(i - 60, -1), -1):
+            if self.steps[j].written in wanted:
+                wanted.discard(self.steps[j].written)
+                found |= self.places[j]
+            if not wanted:
+                break
+        return frozenset(found)
+
+    def _next(self, j: int) -> frozenset[int]:
+        """Of the first instruction from here on that has a place."""
+        seen: set[int] = set()
+        while 0 <= j < len(self.steps) and j not in seen:
+            seen.add(j)
+            if self.places[j]:
+                return self.places[j]
+            ways = self._after(j)
+            if not ways:
+                break
+            j = ways[-1] if self.steps[j].always_jumps else ways[0]
+        return frozenset()
+
+
+def registers(operand: str) -> list[str]:
+    """The registers in an operand, each by one name for all its widths."""
+    return [_family(x86 or arm) for x86, arm in _TOKEN.findall(operand)]
+
+
+def _family(name: str) -> str:
+    vector = _VECTOR.fullmatch(name)
+    if vector:
+        return f"v{vector[1]}"
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered:
+        return f"r{numbered[1]}"
+    if name[:1] in "vqdsbhz" and name[1:].isdigit():
+        return f"v{name[1:]}"
+    if name[:1] in "wx" and name[1:].isdigit():
+        return f"x{name[1:]}"
+    stem = name.lstrip("re") if len(name) == 3 else name
+    stem = stem.removesuffix("l") if stem in ("sil", "dil", "bpl", "spl") else stem
+    return stem[0] if stem in ("ax", "bx", "cx", "dx", "al", "bl", "cl", "dl", "ah", "bh", "ch", "dh") else stem
+
+
+def _is_zeroing(step: Step) -> bool:
+    """xor of a register with itself reads nothing."""
+    return "xor" in step.mnemonic and len(step.operands) > 1 and len(set(step.operands[:2])) == 1

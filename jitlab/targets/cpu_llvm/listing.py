@@ -1,0 +1,212 @@
+"""The stages of machine code line by line, each line with the place it came from (located.py).
+
+The assembly is that of the code that runs: it is compiled again with debug locations, which change no instruction, and what
+they say is put beside it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+
+from jitlab.ir import UNKNOWN
+from jitlab.ir.program import Program
+
+from . import machine
+from .gaps import UNPLACED, Step, filled, filled_names
+from .located import ENTRY, LocatedModule, Place, located_module
+from .machine import Tier
+
+#: Listings kept: a person goes to and fro between a few clusters.
+KEPT = 16
+
+NOWHERE = Place(UNKNOWN, "", "")
+
+#: Moves between a register and a fixed slot of the stack: LLVM ran out of registers, no operation asked for it.
+_SPILL = re.compile(
+    r"\tv?mov\w*\t(?:%\w+, -?\d*\(%[re][sb]p\)|-?\d*\(%[re][sb]p\), %\w+)$"
+    r"|\t(?:str|ldr|stp|ldp|stur|ldur)\t.*\[sp(?:, #\d+)?\]$"
+)
+#: What sets up and takes down a function's frame.
+_FRAME = re.compile(
+    r"\t(?:push\w*|pop\w*|ret\w*|vzeroupper)\b|\t(?:sub|add|and)q\t\$-?\d+, %rsp$|\tmovq\t%rsp, %rbp$|\tmovq\t%rbp, %rsp$"
+    r"|\tleaq\t-?\d*\(%rbp\), %rsp$|\t(?:stp|ldp)\t.*\[sp|\t(?:sub|add)\tsp, |\tmov\tx29, sp$"
+)
+_LOC = re.compile(r"\t\.loc\t\d+ (\d+)")
+_DEBUG = re.compile(r", !dbg !(\d+)")
+_LOCATION = re.compile(r"!(\d+) = !DILocation\(line: (\d+)")
+_LABEL = re.compile(r"\.L\w+")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of a stage. `noise`: it is no work of the program's: labels, directives, the entry, spills, care for signals."""
+
+    text: str
+    place: Place
+    noise: bool
+
+
+@dataclass
+class Listing:
+    """The stages of one Program; each is made when it is asked for."""
+
+    program: Program
+    tier: Tier = "good"
+    strays: int = field(default=0, init=False)  # instructions that differed with debug locations: they have no place
+
+    @cached_property
+    def module(self) -> LocatedModule:
+        return located_module(self.program)
+
+    @cached_property
+    def llvm(self) -> list[Listed]:
+        """Before LLVM's passes."""
+        result = []
+        kernel = ""
+        for text, number in self.module.lines:
+            if text.startswith("define "):
+                kernel = self.module.kernels.get(text.partition("@")[2].partition("(")[0], "")
+            place = self._united(frozenset((number,)), kernel)
+            noise = not text.startswith("  ") or not kernel or (bool(place.role) and not place.origins)
+            result.append(Listed(text, Place(UNKNOWN, place.role, kernel) if noise else place, noise))
+            kernel = "" if text == "}" else kernel
+        return result
+
+    @cached_property
+    def llvm_optimized(self) -> list[Listed]:
+        """After LLVM's passes."""
+        text = machine.optimized(self.module.debug, self.tier)
+        line_of = {number: int(line) for number, line in _LOCATION.findall(text)}
+        result: list[Listed] = []
+        rows: list[int] = []
+        function: list[tuple[str, frozenset[int]]] = []
+        kernel = ""
+        for line in text.splitlines():
+            if line.startswith(("!", "; ModuleID", "source_filename", "target ")):
+                continue
+            if line.startswith("define "):
+                kernel = self.module.kernels.get(line.partition("@")[2].partition("(")[0], "")
+            found = _DEBUG.search(line)
+            line = _DEBUG.sub("", line)
+            if line.startswith("  ") and kernel:
+                number = line_of.get(found[1], 0) if found else 0
+                function.append((line, frozenset((number,) if number else ())))
+                rows.append(len(result))
+            result.append(Listed(line, NOWHERE, True))
+            if line == "}":
+                for row, numbers in zip(rows, filled_names(function), strict=True):
+                    place = self._united(numbers, kernel)
+                    result[row] = Listed(result[row].text, place, bool(place.role) and not place.origins)
+                kernel, rows, function = "", [], []
+        return _trimmed(result)
+
+    @cached_property
+    def asm(self) -> list[Listed]:
+        """What the processor gets."""
+        plain = machine.asm("".join(f"{text}\n" for text, _ in self.module.lines), self.tier).splitlines()
+        located = list(_instructions(machine.asm(self.module.debug, self.tier).splitlines()))
+        numbers = iter(self._aligned([line for line in plain if _is_instruction(line)], located))
+        result: list[Listed] = []
+        function: list[Step] = []  # of the function so far
+        rows: list[int] = []  # where its instructions stand in the result
+        labels: list[str] = []
+        kernel = ""
+        for line in plain:
+            if _is_instruction(line):
+                number = next(numbers)
+                if _FRAME.match(line) and kernel:
+                    number = self.module.places.number(Place(UNKNOWN, ENTRY, kernel))
+                function.append(Step(line.strip(), frozenset((number,) if number else ()), tuple(labels)))
+                labels = []
+                rows.append(len(result))
+            elif line.endswith(":") and not line.startswith("\t"):
+                if not line.startswith("."):
+                    self._fill(result, rows, function, kernel)
+                    function, rows = [], []
+                    kernel = self.module.kernels.get(line[:-1], "")
+                labels.append(line[:-1])
+            result.append(Listed(line, NOWHERE, True))
+        self._fill(result, rows, function, kernel)
+        return result
+
+    def _fill(self, result: list[Listed], rows: Sequence[int], function: Sequence[Step], kernel: str) -> None:
+        """Put the places of a function's instructions into the lines."""
+        places = filled(function) if kernel else [UNPLACED] * len(rows)
+        for row, numbers in zip(rows, places, strict=True):
+            text = result[row].text
+            place = self._united(numbers, kernel)
+            noise = not kernel or bool(_FRAME.match(text) or _SPILL.match(text)) or (bool(place.role) and not place.origins)
+            result[row] = Listed(text, Place(UNKNOWN, place.role, kernel) if noise else place, noise)
+
+    def _united(self, numbers: frozenset[int], kernel: str) -> Place:
+        places = [self.module.places[n] for n in numbers]
+        origins = UNKNOWN.union(*(place.origins for place in places))
+        return Place(origins, "" if origins else next((place.role for place in places), ""), kernel)
+
+    def _aligned(self, own: Sequence[str], located: Sequence[tuple[str, int]]) -> list[int]:
+        """The place of each instruction that runs. The two streams are the same; were they not, what differs has no place."""
+        ours, theirs = _renamed(own), _renamed([text for text, _ in located])
+        if ours == theirs:
+            return [number for _, number in located]
+        result = [0] * len(own)
+        self.strays = len(own)
+        for i, j, n in difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
+            result[i : i + n] = [number for _, number in located[j : j + n]]
+            self.strays -= n
+        return result
+
+
+def listing(program: Program, tier: Tier = "good") -> Listing:
+    """The stages of a Program; the last ones asked for are kept."""
+    with _lock:
+        kept = _kept.get(id(program))
+        if kept is None or kept.program is not program or kept.tier != tier:
+            kept = _kept[id(program)] = Listing(program, tier)
+        _kept.move_to_end(id(program))
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return kept
+
+
+def _instructions(lines: Iterable[str]) -> Iterable[tuple[str, int]]:
+    """Each instruction with the line its location says."""
+    number = 0
+    for line in lines:
+        found = _LOC.match(line)
+        if found:
+            number = int(found[1])
+        elif not line.startswith(("\t", ".")) and line.endswith(":"):
+            number = 0  # a function begins
+        elif _is_instruction(line):
+            yield line, number
+
+
+def _is_instruction(line: str) -> bool:
+    return line.startswith("\t") and not line.startswith(("\t.", "\t#", "\t//"))
+
+
+def _renamed(lines: Sequence[str]) -> list[str]:
+    """The instructions with labels by order of appearance: debug locations bring labels of their own."""
+    names: dict[str, str] = {}
+    return [_LABEL.sub(lambda found: names.setdefault(found[0], f".L{len(names)}"), line) for line in lines]
+
+
+def _trimmed(lines: list[Listed]) -> list[Listed]:
+    """Without empty lines at both ends and more than one in a row."""
+    result: list[Listed] = []
+    for line in lines:
+        if line.text.strip() or (result and result[-1].text.strip()):
+            result.append(line)
+    while result and not result[-1].text.strip():
+        result.pop()
+    return result
+
+
+_kept: OrderedDict[int, Listing] = OrderedDict()
+_lock = Lock()
