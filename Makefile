@@ -62,7 +62,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --strict
+	$(BIN)/sphinx-build -W --keep-going -q docs site
 
 clean:
 	rm -rf $(VENV) node_modules tests/browser/node_modules extension/lib jitlab/labextension
