@@ -1,4 +1,4 @@
-import type { Request } from "./kernel";
+import type { Request } from './kernel';
 
 /** The messages of the wire in docs/report-format.md; `kind` names a class of jitlab/events.py. */
 
@@ -15,7 +15,7 @@ export interface Event {
 
 /** Twin of CellStarted. */
 export interface CellStarted extends Event {
-  kind: "cell-started";
+  kind: 'cell-started';
   execution_count: number;
   source: string;
   start_ns: number;
@@ -23,7 +23,7 @@ export interface CellStarted extends Event {
 
 /** Twin of CellFinished. */
 export interface CellFinished extends Event {
-  kind: "cell-finished";
+  kind: 'cell-finished';
   execution_count: number;
   duration_ns: number;
   error: string;
@@ -31,7 +31,7 @@ export interface CellFinished extends Event {
 
 /** Twin of Traced. */
 export interface Traced extends Event {
-  kind: "traced";
+  kind: 'traced';
   function: string;
   trace: number;
   causes: string[];
@@ -54,7 +54,7 @@ export interface Traced extends Event {
 
 /** Twin of VariantMade. */
 export interface VariantMade extends Event {
-  kind: "variant-made";
+  kind: 'variant-made';
   function: string;
   trace: number;
   cluster: string;
@@ -69,7 +69,7 @@ export interface VariantMade extends Event {
 
 /** Twin of PassRan. */
 export interface PassRan extends Event {
-  kind: "pass-ran";
+  kind: 'pass-ran';
   function: string;
   trace: number;
   name: string;
@@ -81,7 +81,7 @@ export interface PassRan extends Event {
 
 /** Twin of PlanMade. */
 export interface PlanMade extends Event {
-  kind: "plan-made";
+  kind: 'plan-made';
   function: string;
   trace: number;
   plan: Record<string, unknown>;
@@ -91,7 +91,7 @@ export interface PlanMade extends Event {
 
 /** Twin of ProgramCompiled. */
 export interface ProgramCompiled extends Event {
-  kind: "program-compiled";
+  kind: 'program-compiled';
   function: string;
   trace: number;
   cluster: string;
@@ -104,7 +104,7 @@ export interface ProgramCompiled extends Event {
 
 /** Twin of FunctionCalled. */
 export interface FunctionCalled extends Event {
-  kind: "function-called";
+  kind: 'function-called';
   function: string;
   trace: number;
   start_ns: number;
@@ -113,7 +113,7 @@ export interface FunctionCalled extends Event {
 
 /** Twin of ClusterRan. */
 export interface ClusterRan extends Event {
-  kind: "cluster-ran";
+  kind: 'cluster-ran';
   function: string;
   trace: number;
   cluster: string;
@@ -124,7 +124,7 @@ export interface ClusterRan extends Event {
 
 /** Twin of HostOperationRan. */
 export interface HostOperationRan extends Event {
-  kind: "host-operation-ran";
+  kind: 'host-operation-ran';
   function: string;
   trace: number;
   operation: string;
@@ -135,7 +135,7 @@ export interface HostOperationRan extends Event {
 
 /** Twin of OperationRan. */
 export interface OperationRan extends Event {
-  kind: "operation-ran";
+  kind: 'operation-ran';
   function: string;
   trace: number;
   operation: string;
@@ -146,7 +146,7 @@ export interface OperationRan extends Event {
 
 /** Twin of Compared. */
 export interface Compared extends Event {
-  kind: "compared";
+  kind: 'compared';
   numpy_ns: number;
   compiled_ns: number;
   largest_error: number;
@@ -154,7 +154,7 @@ export interface Compared extends Event {
 
 /** Twin of StatementRan. */
 export interface StatementRan extends Event {
-  kind: "statement-ran";
+  kind: 'statement-ran';
   reason: string;
   text: string;
   lines: Span[];
@@ -164,7 +164,7 @@ export interface StatementRan extends Event {
 
 /** Twin of ValueFrozen. */
 export interface ValueFrozen extends Event {
-  kind: "value-frozen";
+  kind: 'value-frozen';
   function: string;
   what: string;
   lines: Span[];
@@ -172,7 +172,7 @@ export interface ValueFrozen extends Event {
 
 /** Twin of LoopKept. */
 export interface LoopKept extends Event {
-  kind: "loop-kept";
+  kind: 'loop-kept';
   function: string;
   lines: Span[];
   code: string;
@@ -182,13 +182,13 @@ export interface LoopKept extends Event {
 
 /** Twin of DumpWritten. */
 export interface DumpWritten extends Event {
-  kind: "dump-written";
+  kind: 'dump-written';
   path: string;
 }
 
 /** Events `first` to `last`. Of very many only some are told; `counts` has the numbers of the others, by cell and kind. */
 export interface Batch {
-  op: "batch";
+  op: 'batch';
   cell: string | null;
   first: number;
   last: number;
@@ -199,44 +199,37 @@ export interface Batch {
 }
 
 export type FromKernel =
-  | { op: "hello"; epoch: string; last: number; behind?: number }
+  | { op: 'hello'; epoch: string; last: number; behind?: number }
   | Batch
   /** `mark`: how many of the cell's events it holds; `order`: later runs have a higher one. */
   | {
-      op: "report";
+      op: 'report';
       cell: string | null;
       report: unknown;
       mark?: number;
       order?: number;
       behind?: number;
     }
-  | { op: "reply"; id: number; body: unknown }
-  | { op: "paused" }
-  | { op: "job"; [field: string]: unknown };
+  | { op: 'reply'; id: number; body: unknown }
+  | { op: 'paused' }
+  | { op: 'job'; [field: string]: unknown };
 
 export type ToKernel =
-  | { op: "resume"; epoch: string; since: number; have: Record<string, number> }
-  | { op: "pause" }
-  | { op: "request"; id: number; body: Request };
+  | { op: 'resume'; epoch: string; since: number; have: Record<string, number> }
+  | { op: 'pause' }
+  | { op: 'request'; id: number; body: Request };
 
-const OPS: readonly string[] = [
-  "hello",
-  "batch",
-  "report",
-  "reply",
-  "paused",
-  "job",
-];
+const OPS: readonly string[] = ['hello', 'batch', 'report', 'reply', 'paused', 'job'];
 
 export function isFromKernel(value: unknown): value is FromKernel {
   const op = (value as { op?: unknown } | null | undefined)?.op;
-  return typeof op === "string" && OPS.includes(op);
+  return typeof op === 'string' && OPS.includes(op);
 }
 
 export function isCellStarted(event: Event): event is CellStarted {
-  return event.kind === "cell-started";
+  return event.kind === 'cell-started';
 }
 
 export function isCellFinished(event: Event): event is CellFinished {
-  return event.kind === "cell-finished";
+  return event.kind === 'cell-finished';
 }

@@ -1,12 +1,7 @@
-import {
-  isCellFinished,
-  isCellStarted,
-  type FromKernel,
-  type ToKernel,
-} from "./events";
-import { JobsModel } from "./kernel";
-import { readReport, type Report } from "./report";
-import { Signal } from "./signal";
+import { isCellFinished, isCellStarted, type Batch, type FromKernel, type ToKernel } from './events';
+import { JobsModel } from './kernel';
+import { readReport, type Report } from './report';
+import { Signal } from './signal';
 
 /** What the panel knows of one cell. */
 export interface CellState {
@@ -14,7 +9,7 @@ export interface CellState {
   /** Why a report that came can't be shown. */
   refusal: string | null;
   /** `live`: of this kernel; `previous`: of the kernel before its restart; `saved`: read from the notebook. */
-  origin: "live" | "previous" | "saved";
+  origin: 'live' | 'previous' | 'saved';
   running: boolean;
   /** Events since the cell began. */
   events: number;
@@ -27,7 +22,7 @@ export class NotebookModel {
   readonly changed = new Signal<string | null>();
   /** Whether the kernel has jitlab loaded; null while unknown. */
   loaded: boolean | null = null;
-  epoch = "";
+  epoch = '';
   last = 0;
   eventCount = 0;
   resumes = 0;
@@ -45,37 +40,30 @@ export class NotebookModel {
 
   /** Cells with a report, in the order they came. */
   reported(): string[] {
-    return [...this.cells]
-      .filter(([, state]) => state.report ?? state.refusal)
-      .map(([id]) => id);
+    return [...this.cells].filter(([, state]) => state.report ?? state.refusal).map(([id]) => id);
   }
 
   receive(message: FromKernel): void {
     this.loaded = true;
-    if ("behind" in message && typeof message.behind === "number") {
+    if ('behind' in message && typeof message.behind === 'number') {
       this.behind = Math.max(0, message.behind);
     }
     switch (message.op) {
-      case "hello":
+      case 'hello':
         this.takeHello(message.epoch, message.last);
         break;
-      case "batch":
+      case 'batch':
         this.takeBatch(message);
         break;
-      case "report":
-        this.takeReport(
-          message.cell ?? "",
-          message.report,
-          message.mark,
-          message.order ?? this.latestOrder,
-        );
+      case 'report':
+        this.takeReport(message.cell ?? '', message.report, message.mark, message.order ?? this.latestOrder);
         break;
-      case "reply":
+      case 'reply':
         break; // the link hands replies to who asked
-      case "job":
+      case 'job':
         this.jobs.take(message);
         break;
-      case "paused":
+      case 'paused':
         this.resumeNow(); // another page has hidden its panel, this one has not
         break;
     }
@@ -103,7 +91,7 @@ export class NotebookModel {
     let fresh = false;
     for (const [cell, value] of reports) {
       if (!this.cells.get(cell)?.report) {
-        this.store(cell, value, "saved");
+        this.store(cell, value, 'saved');
         fresh = true;
       }
     }
@@ -122,7 +110,7 @@ export class NotebookModel {
       this.resumeNow();
     } else if (this.loaded) {
       this.asked = false;
-      this.send({ op: "pause" });
+      this.send({ op: 'pause' });
     }
   }
 
@@ -136,10 +124,10 @@ export class NotebookModel {
     this.resumes++;
     this.asked = true;
     this.send({
-      op: "resume",
+      op: 'resume',
       epoch: this.epoch,
       since: this.gap ? 0 : this.last,
-      have: Object.fromEntries(this.marks),
+      have: Object.fromEntries(this.marks)
     });
   }
 
@@ -182,11 +170,11 @@ export class NotebookModel {
   private forgetKernel(): void {
     for (const state of this.cells.values()) {
       state.running = false;
-      if (state.origin === "live") {
-        state.origin = "previous";
+      if (state.origin === 'live') {
+        state.origin = 'previous';
       }
     }
-    this.epoch = "";
+    this.epoch = '';
     this.behind = 0;
     this.marks.clear();
     this.latestOrder = 0;
@@ -212,16 +200,16 @@ export class NotebookModel {
       const state = this.cells.get(id) ?? {
         report: null,
         refusal: null,
-        origin: "live",
+        origin: 'live',
         running: false,
-        events: 0,
+        events: 0
       };
       this.cells.set(id, state);
       changed.add(id);
       return state;
     };
-    for (const event of batch.events.filter((each) => each.seq > this.last)) {
-      const state = cell(event.cell ?? batch.cell ?? "");
+    for (const event of batch.events.filter(each => each.seq > this.last)) {
+      const state = cell(event.cell ?? batch.cell ?? '');
       state.events++;
       if (isCellStarted(event)) {
         state.running = true;
@@ -231,10 +219,7 @@ export class NotebookModel {
       }
     }
     for (const [id, kinds] of isNew ? Object.entries(batch.counts ?? {}) : []) {
-      cell(id).events += Object.values(kinds).reduce(
-        (sum, count) => sum + count,
-        0,
-      );
+      cell(id).events += Object.values(kinds).reduce((sum, count) => sum + count, 0);
     }
     this.last = batch.last;
     for (const id of changed) {
@@ -242,13 +227,8 @@ export class NotebookModel {
     }
   }
 
-  private takeReport(
-    id: string,
-    value: unknown,
-    mark: number | undefined,
-    order: number,
-  ): void {
-    this.store(id, value, "live");
+  private takeReport(id: string, value: unknown, mark: number | undefined, order: number): void {
+    this.store(id, value, 'live');
     if (mark !== undefined) {
       this.marks.set(id, mark);
     }
@@ -259,16 +239,16 @@ export class NotebookModel {
     this.changed.emit(id);
   }
 
-  private store(id: string, value: unknown, origin: CellState["origin"]): void {
+  private store(id: string, value: unknown, origin: CellState['origin']): void {
     const read = readReport(value);
     const before = this.cells.get(id);
-    const refused = typeof read === "string";
+    const refused = typeof read === 'string';
     this.cells.set(id, {
       report: refused ? null : read,
       refusal: refused ? read : null,
       origin,
       running: refused ? (before?.running ?? false) : read.cell.running,
-      events: before?.events ?? 0,
+      events: before?.events ?? 0
     });
   }
 
