@@ -19,7 +19,7 @@ from jitlab.ops.linear import Product
 from jitlab.ops.reductions import Mean, Prod, Sum
 from jitlab.runtime import Executable
 
-from .reference import Value, distance, reference
+from .reference import Value, distance, is_inexact, reference
 from .replaying import first_effect, keeping_random_state
 
 #: A checked cluster keeps each value in NumPy's form, in a wider one, and how far it may be off.
@@ -360,7 +360,7 @@ def rewrites(nodes: Sequence[Node]) -> tuple[str, ...]:
 def rewrite_of(node: Node) -> str:
     """How an inexact operation is computed; "" where the bits are NumPy's."""
     op = node.op
-    if op.exact or node.dtype.kind not in "fc":
+    if not is_inexact(op, [source.dtype for source in node.inputs]) or node.dtype.kind not in "fc":
         return ""
     if isinstance(op, (Sum, Mean)):
         return f"{op.name} adds in lanes and blocks, in another order than NumPy"

@@ -30,8 +30,8 @@ from jitlab.ops.scans import CumProd, CumSum, Scan
 from jitlab.ops.sorting import Sort
 from jitlab.ops.views import Reshape, Update, View
 
-#: ULPs that a function of ours may be from the true value, and those that are allowed NumPy's where it is the reference.
-OURS, NUMPYS = 3, 4
+#: ULPs that a function of ours may be from the true value, and those that NumPy and SciPy may be where they are the reference.
+OURS, NUMPYS, SCIPYS = 3, 4, 16
 #: A function of complex numbers is made of several of real ones.
 COMPLEX = 4
 #: Elements of an operation up to which float64 is checked in NumPy's long double; products count their multiplications.
@@ -133,7 +133,7 @@ def _name(op: Any) -> str:
 
 def _bounded(op: Any, plain: Any, inputs: Sequence[Value]) -> tuple[Any, Array | None, bool]:
     """The reference value, how far from it compiled code may be, and whether a wider type gave it."""
-    inexact = not op.exact and np.asarray(plain).dtype.kind in "fc" and np.asarray(plain).size > 0
+    inexact = is_inexact(op, [np.asarray(x.value).dtype for x in inputs]) and np.asarray(plain).dtype.kind in "fc"
     off = any(x.off is not None for x in inputs)
     if not inexact and not off:
         return plain, None, False
@@ -150,6 +150,11 @@ def _bounded(op: Any, plain: Any, inputs: Sequence[Value]) -> tuple[Any, Array |
     if wide is not None or off:  # the rounding of the reference, and of a result between two corners
         total = total + np.where(total > 0, _ulp(value), 0.0)
     return value, np.broadcast_to(total, np.shape(value)), wide is not None
+
+
+def is_inexact(op: Any, dtypes: Sequence[np.dtype[Any]]) -> bool:
+    """Is it only within a bound of NumPy's? The length of a complex number is a hypotenuse, its root a function."""
+    return not op.exact or (type(op).__name__ in ("Abs", "Sign", "Sqrt") and any(d.kind == "c" for d in dtypes))
 
 
 def _wider(op: Any, inputs: Sequence[Value]) -> np.dtype[Any] | None:
@@ -198,7 +203,8 @@ def _own(op: Any, value: Any, inputs: Sequence[Value], is_true: bool) -> Any:
         return sides * np.asarray(inputs[0].value).shape[-1] * eps * np.matmul(first, second)
     if not isinstance(op, Elementwise):
         raise Unbounded
-    ulps = OURS * (COMPLEX if np.asarray(value).dtype.kind == "c" else 1) + (0 if is_true else NUMPYS)
+    theirs = 0 if is_true else SCIPYS if hasattr(op, "scipy_name") else NUMPYS
+    ulps = OURS * (COMPLEX if np.asarray(value).dtype.kind == "c" else 1) + theirs
     return ulps * _ulp(value)
 
 
