@@ -81,6 +81,7 @@ class Executable:
         self.is_trial = is_trial  # of a what-if: no run of it is the program's
         self.clustering, self.function, self.trace, self.level = clustering, function, trace, level
         self.graph = clustering.graph
+        self.again: Callable[[Graph], Executable] | None = None  # the stages after capture once more, of a changed `captured`
         self.captured: Graph | None = None  # the graph before any pass, where it is known: a check compares with it
         self.plan = Plan(function, trace, clustering)
         self._values = self.graph.symbol_values()
