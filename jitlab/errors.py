@@ -25,6 +25,7 @@
       EagerScopeError(RuntimeError)         jit_scope where nothing is captured
       NoGradientError(LookupError)          a gradient through an operation that has none
       OptionError(ValueError)               an unknown or impossible option
+      ImpossiblePlanError(ValueError)       a what-if asks for a plan that something forbids: a cycle, a type, a library call
       ForeignFileError(OSError)             a file that jitlab did not write stands where a dump should go
       DatasetError(OSError)                 a data set that is not there, or whose files are damaged
 
@@ -137,6 +138,14 @@ class NoGradientError(JitlabError, LookupError):
 
 class OptionError(JitlabError, ValueError):
     """An option that does not exist, or a value it cannot have."""
+
+
+class ImpossiblePlanError(JitlabError, ValueError):
+    """A what-if asks for a plan that cannot be. `code` says what forbids it, `path` the operations that show it: each with
+    `name`, `op`, `lines`, `cluster` and `kernel`."""
+
+    code: str = ""
+    path: tuple[dict[str, object], ...] = ()
 
 
 class ForeignFileError(JitlabError, OSError):

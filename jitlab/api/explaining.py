@@ -104,6 +104,23 @@ class Explained:
 
         return checked_function(self, args, kwargs)
 
+    def whatif(
+        self, /, *args: Any, cut: Any = (), fuse: Any = (), keep_out: Any = (), target: str | None = None, sweep: bool = False,
+        seconds: float | None = None, **kwargs: Any,
+    ) -> Any:  # fmt: skip
+        """Change a decision of the compiler for a call with these arguments, and measure what that is worth.
+
+        `cut=[("Exp", "Sum")]`: the first is stored, and the second reads it in another kernel. `fuse`: they share a kernel.
+        `keep_out=["Exp"]`: NumPy runs it. Names are those of operations, or of their kinds where there is one. `sweep=True`
+        tries every single cut and ranks them. Both plans are built beside this function, which stays as it is, and run in
+        turns on copies, for about `seconds`. Returns a WhatIf or a Sweep; raises OptionError for names that the plan does not
+        have, and ImpossiblePlanError, with the path, for a plan that a cycle, a type or a library call forbids.
+        """
+        from .whatif import asked_of_function
+
+        options = {"cut": cut, "fuse": fuse, "keep_out": keep_out, "target": target, "sweep": sweep, "seconds": seconds}
+        return asked_of_function(self, args, kwargs, options)
+
     def would_hit(self, /, *args: Any, **kwargs: Any) -> bool:
         """Would a call with these arguments find its trace? Nothing is traced and nothing runs."""
         return self._look(args, kwargs, why=False).costs is not None

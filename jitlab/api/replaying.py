@@ -212,3 +212,24 @@ def largest_error(expected: Sequence[Any], found: Sequence[Any]) -> float:
         if difference.size and scale:
             largest = max(largest, float(difference.max()) / scale)
     return largest
+
+
+def largest_error_ulp(expected: Sequence[Any], found: Sequence[Any]) -> float | None:
+    """The largest difference in units in the last place of what was expected (of complex numbers, of their size); 1 for an
+    integer or a bool that differs. An element that all but cancelled is measured by `eps` times the largest of its array.
+    None where one side alone is NaN or infinite."""
+    largest = 0.0
+    for x, y in zip(expected, found, strict=True):
+        x, y = np.asarray(x), np.asarray(y)
+        if x.dtype.kind in "biu":
+            largest = max(largest, float(not np.array_equal(x, y)))
+        elif x.dtype.kind in "fc" and x.size:
+            with np.errstate(all="ignore"):
+                off = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0, np.abs(x - y))
+                size = np.abs(x)
+                least = np.max(np.where(np.isfinite(size), size, 0)) * np.finfo(size.dtype).eps
+                ulps = off / np.spacing(np.maximum(size, least))
+            if not np.isfinite(np.where(off == 0, 0, ulps)).all():
+                return None
+            largest = max(largest, float(np.max(np.where(off == 0, 0, ulps))))
+    return largest

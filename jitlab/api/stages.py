@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +11,7 @@ from jitlab import events
 from jitlab.capture import Trace
 from jitlab.cluster import ClusteringOptions, cluster
 from jitlab.flags import read_flags
-from jitlab.ir import Graph
+from jitlab.ir import Clustering, Graph
 from jitlab.passes import order_operations, run_passes
 from jitlab.runtime import Executable
 from jitlab.runtime.clustering_dumps import dump_clustering
@@ -39,18 +39,23 @@ def compile_trace(
         if events.active():
             events.send(
                 events.PassRan(
-                    cell=events.current_cell(), function=trace.name, trace=trace.number, name=name,
+                    cell=events.current_cell(), function=function, trace=number, name=name,
                     nodes_before=len(before.nodes), nodes_after=len(after.nodes), start_ns=start_ns, duration_ns=duration_ns,
                 )
             )  # fmt: skip
 
-    graph = run_passes(trace.graph, tell)
-    if options.exec_order:
-        graph = order_operations(graph, options.exec_order)
-    if prepared is not None:
-        graph = prepared(graph)
     wanted = options.clustering or ClusteringOptions.for_functions(read_flags())
-    clustering = cluster(graph, wanted, jit_compile=options.jit_compile, function=trace.name)
+
+    def clustered(graph: Graph, names: Mapping[str, str] | None = None) -> Clustering:
+        graph = run_passes(graph, tell)
+        if options.exec_order:
+            graph = order_operations(graph, options.exec_order)
+        if prepared is not None:
+            graph = prepared(graph)
+        return cluster(graph, wanted, jit_compile=options.jit_compile, function=function, names=names)
+
+    function, number, writes = trace.name, trace.number, trace.writes
+    clustering = clustered(trace.graph)
     dump_clustering(clustering, trace.name)
     executable = Executable(
         clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes
@@ -66,6 +71,9 @@ def compile_trace(
         )
     trace.executable = executable
     executable.captured = trace.graph
+    executable.again = lambda graph: Executable(
+        clustered(graph, {}), function=function, trace=number, level=options.level, writes=writes, is_trial=True
+    )
     if not trace.writes:
         return executable.run
     return _all_or_nothing(executable) if options.replays else executable.run_in_place

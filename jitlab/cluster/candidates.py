@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import Graph, Node, Reason, Stays
+from jitlab.ir import NO_OVERRIDES, Graph, Node, Overrides, Reason, Stays
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.library import Library
 from jitlab.ops.sources import Constant, Length
@@ -60,8 +60,12 @@ AS_IT_IS = Trial()
 class Study:
     """The operations of a graph with what the rules ask of each, numbered in program order."""
 
-    def __init__(self, graph: Graph, options: ClusteringOptions, jit_compile: bool | None, trial: Trial = AS_IT_IS) -> None:
+    def __init__(
+        self, graph: Graph, options: ClusteringOptions, jit_compile: bool | None, trial: Trial = AS_IT_IS,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> None:  # fmt: skip
         self.graph, self.options, self.jit_compile, self.trial = graph, options, jit_compile, trial
+        self.overrides = overrides
         self.copy: Node | None = None
         if trial.copied is not None:
             producer, _ = trial.copied
@@ -139,6 +143,10 @@ class Study:
 
     def why_not(self, node: Node) -> Reason | None:
         """Why an operation can't be in any cluster, its place among the others aside."""
+        if node.name in self.overrides.keep_out:
+            return Reason(Stays.DISALLOWED, "a what-if keeps it out")
+        if node.name in self.overrides.compiled:
+            return self.unsupported(node)
         if not self.attrs(node).get("_XlaCompile", True):
             return Reason(Stays.DISALLOWED, "a jit_scope with compile_ops=False keeps it out")
         if self.has_devices and (kind := self.device(node)[0]) not in COMPILING:

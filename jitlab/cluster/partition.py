@@ -85,10 +85,25 @@ class Partition:
         for node in nodes:  # the results of a loop stay with it
             if is_one_of_several(node) and self.candidate[self.number[node]]:
                 self._join(dag.group(self.number[node.inputs[0]]), self.number[node])
+        self._force()
         phases = (0, 1, 2) if self._has_phases() else (2,)
         for phase in phases:
             while self._pass(phase):
                 pass
+
+    def _force(self) -> None:
+        """A what-if's edges first: what is larger than a cluster may be, or in another scope, is joined where nothing else
+        forbids it."""
+        self.bridged: set[frozenset[Any]] = set()
+        places = {node.name: i for i, node in enumerate(self.operations)} if self.study.overrides.fuse else {}
+        for names in self.study.overrides.fuse:
+            if not all(name in places and self.candidate[places[name]] for name in names):
+                continue
+            assert self.contraction is not None
+            a, b = (self.contraction.group(places[name]) for name in names)
+            self.bridged.add(frozenset((self.scope[a], self.scope[b])))
+            if a != b and b in self.contraction.consumers(a) and self._refusal(a, b) in (None, Apart.SIZE):
+                self._join(a, b)
 
     def _pass(self, phase: int) -> bool:
         dag = self.contraction
@@ -149,7 +164,8 @@ class Partition:
         if self.devices is not None and not self._one_place(a, b):
             return Apart.DEVICES
         if self.scopes and self.scope[a] and self.scope[b] and self.scope[a] != self.scope[b]:
-            return Apart.SCOPES
+            if frozenset((self.scope[a], self.scope[b])) not in self.bridged:
+                return Apart.SCOPES
         if self.options.max_size < LARGEST and self._joint_size(a, b) > self.options.max_size:
             return Apart.SIZE
         if self.devices is not None and self._elsewhere(b) is not None:

@@ -1,0 +1,322 @@
+"""`f.whatif(...)`: a decision of the compiler changed, measured, and answered with one sentence of advice (users.md §5)."""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from jitlab.costs import duration
+from jitlab.errors import ImpossiblePlanError, OptionError
+from jitlab.ir import Plan
+from jitlab.runtime import Executable
+from jitlab.statistics import Change
+
+from .experiments import ENOUGH_SECONDS, Experiment, Refusal, Side, copied_call, size_text
+from .keeping import Keep, SourceText, keep
+from .questions import Place, Question, at, lines_of
+
+Between = Callable[[int, int], None]
+
+#: What a sweep may take.
+SWEEP_SECONDS = 20.0
+
+#: Operations whose move is told one by one.
+MOST_MOVED = 8
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The answer. Times are measured, in seconds; bytes and temporaries are the cost model's; `change` compares the rounds of
+    both plans in pairs. Of a refusal nothing was measured, and `before`, `after`, `change` are None."""
+
+    question: Question
+    plan: str
+    function: str
+    title: str
+    lines: tuple[int, ...]
+    refusal: Refusal | None = None
+    change: Change | None = None
+    before: Side | None = None
+    after: Side | None = None
+    moved: tuple[str, ...] = ()
+    advice: str = ""
+    keep: Keep | None = None
+    keep_text: str = ""  # why no lines keep it, where none do
+    rounds: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """As docs/report-format.md has the result of a what-if."""
+        return {
+            "question": {**self.question.to_json(), "plan": self.plan, "function": self.function}, "title": self.title,
+            "lines": list(self.lines), "refusal": self.refusal.to_json() if self.refusal else None,
+            "change": self.change.to_json() if self.change else None,
+            "before": asdict(self.before) if self.before else None, "after": asdict(self.after) if self.after else None,
+            "moved": list(self.moved), "advice": self.advice, "keep": self.keep.to_json() if self.keep else None,
+            "keep_text": self.keep_text, "rounds": self.rounds,
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        head = f"{self.title}{at(self.lines)}"
+        if self.refusal is not None:
+            steps = [f"{step['op']}{at(step['lines'])}" for step in self.refusal.path]
+            return "\n".join([f"{head}: {self.refusal.text}", *([f"  {' → '.join(steps)}"] if len(steps) > 2 else [])])
+        assert self.change is not None and self.before is not None and self.after is not None
+        rows = [(f"{head}: {self.change.word}", "as built", "changed")]
+        rows += [(name, text(self.before), text(self.after)) for name, text in _ROWS]
+        wide = [max(len(row[k]) for row in rows[1:]) for k in range(2)]
+        shown = [rows[0][0], f"  {'':<{wide[0]}}  {'as built':>{max(wide[1], 8)}}  changed"]
+        shown += [f"  {name:<{wide[0]}}  {old:>{max(wide[1], 8)}}  {new}" for name, old, new in rows[1:]]
+        shown += [f"  {line}" for line in self.moved]
+        shown.append(f"  {self.advice}")
+        if self.keep is not None:
+            shown += [f"  To keep the change, lines {self.keep.first} to {self.keep.last} of {self.keep.file} become:"]
+            shown += [f"    {line}" for line in self.keep.lines]
+        elif self.keep_text:
+            shown += textwrap.wrap(self.keep_text, 96, initial_indent="  ", subsequent_indent="  ")
+        return "\n".join(shown)
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/plain": str(self)}
+
+
+_ROWS: tuple[tuple[str, Callable[[Side], str]], ...] = (
+    ("time", lambda side: f"{duration(side.seconds)} ({duration(side.low)} to {duration(side.high)})"),
+    ("memory traffic", lambda side: size_text(side.bytes)),
+    ("temporaries", lambda side: f"{side.temporaries}, {size_text(side.temporary_bytes)}"),
+    ("kernels, clusters", lambda side: f"{side.kernels}, {side.clusters}"),
+    ("error beside NumPy", lambda side: _ulp(side.largest_error_ulp)),
+)
+
+
+def _ulp(error: float | None) -> str:
+    return "NaN or infinite on one side" if error is None else f"{error:.3g} ULP"
+
+
+@dataclass(frozen=True)
+class SweptEdge:
+    """One cut of a sweep, measured. `seconds_lost`: of a run, by cutting; negative where cutting saves time."""
+
+    producer: str
+    consumer: str
+    title: str
+    lines: tuple[int, ...]
+    change: Change
+    before_seconds: float
+    after_seconds: float
+    bytes_more: int
+
+    @property
+    def seconds_lost(self) -> float:
+        return self.after_seconds - self.before_seconds
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "lines": list(self.lines)}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """All single-edge cuts of a plan that were tried, the most expensive first: what each fusion is worth."""
+
+    plan: str
+    function: str
+    edges: tuple[SweptEdge, ...]
+    tried: int
+    seconds: float
+    stopped: str | None = None
+
+    @property
+    def measurable(self) -> int:
+        return sum(edge.change.significant for edge in self.edges)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "plan": self.plan, "function": self.function, "edges": [edge.to_json() for edge in self.edges],
+            "tried": self.tried, "measurable": self.measurable, "seconds": self.seconds, "stopped": self.stopped,
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        lines = [f"{self.plan}: {self.tried} cuts tried, {self.measurable} with a measurable change"]
+        wide = max((len(edge.title + at(edge.lines)) for edge in self.edges), default=0)
+        for edge in self.edges:
+            more = f", {size_text(edge.bytes_more)} more" if edge.bytes_more > 0 else ""
+            lines.append(f"  {edge.title + at(edge.lines):<{wide}}  {edge.change.word}{more}")
+        return "\n".join([*lines, *([f"  {self.stopped}"] if self.stopped else [])])
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return {"text/plain": str(self)}
+
+
+def ask(
+    executable: Executable, arguments: Sequence[Any], question: Question, *, source: SourceText | None = None,
+    seconds: float = ENOUGH_SECONDS, between: Between | None = None, memory: dict[str, Any] | None = None,
+) -> WhatIf:  # fmt: skip
+    """Put a question to a compiled trace with these arguments (copies are made). A refusal is part of the answer.
+
+    `source`: the text that lines which keep the change are made of. `between(done, total)` is called between rounds and may
+    raise; with `memory`, what was built and measured until then is taken up again by the next `ask`.
+    """
+    kept = {} if memory is None else memory
+    experiment = kept.get("experiment")
+    if experiment is None:
+        call = copied_call(executable, arguments)
+        experiment = Experiment(executable, call.arguments, question)
+        experiment.build()
+        kept["experiment"] = experiment
+    place, question = experiment.before.place, experiment.question
+    title, lines = titled(place, question)
+    plan = executable.plan
+    if experiment.refusal is not None:
+        return WhatIf(question, plan.title, plan.function, title, lines, experiment.refusal)
+    experiment.measure(seconds, between)
+    change = experiment.change()
+    before, after = experiment.sides()
+    assert experiment.after is not None
+    found, why = keep(executable, experiment.after.executable, question, source)
+    return WhatIf(
+        question, plan.title, plan.function, title, lines, None, change, before, after,
+        tuple(_moved(place, experiment.after.place)), _advice(question, change, before, after), found, why,
+        len(experiment.before.samples),
+    )  # fmt: skip
+
+
+def sweep(
+    executable: Executable, arguments: Sequence[Any], *, seconds: float = SWEEP_SECONDS, between: Between | None = None,
+    memory: dict[str, Any] | None = None,
+) -> Sweep:  # fmt: skip
+    """Cut each fused edge of a plan, one at a time, and rank them by the time that a run loses. Stops after `seconds`."""
+    kept = {} if memory is None else memory
+    call = copied_call(executable, arguments)
+    with_plan = Experiment(executable, call.arguments, Question())
+    place = with_plan.before.place
+    pairs = place.fused_edges()
+    found: dict[tuple[str, str], SweptEdge] = kept.setdefault("found", {})
+    tried: set[tuple[str, str]] = kept.setdefault("tried", set())
+    spent: float = kept.setdefault("spent", 0.0)
+    stopped = None
+    for number, pair in enumerate(pairs):
+        if pair in tried:
+            continue
+        if spent >= seconds:
+            stopped = f"Stopped after {duration(seconds)}: {len(pairs) - number} of {len(pairs)} cuts were not tried."
+            break
+        if between is not None:
+            between(number, len(pairs))
+        started = time.perf_counter()
+        experiment = Experiment(executable, call.arguments, Question(cut=(pair,)))
+        experiment.build()
+        if experiment.refusal is None:
+            experiment.measure(max(0.15, (seconds - spent) / (2 * (len(pairs) - number)) if seconds < 5 else 0.3))
+            found[pair] = _swept(experiment, pair)
+        tried.add(pair)
+        spent += time.perf_counter() - started
+        kept["spent"] = spent
+    if between is not None:
+        between(len(pairs), len(pairs))
+    ranked = sorted(found.values(), key=lambda edge: -edge.seconds_lost)
+    return Sweep(executable.plan.title, executable.plan.function, tuple(ranked), len(tried), spent, stopped)
+
+
+def _swept(experiment: Experiment, pair: tuple[str, str]) -> SweptEdge:
+    from .experiments import plan_bytes
+
+    assert experiment.after is not None
+    title, lines = titled(experiment.before.place, experiment.question)
+    before, after = experiment.before.side(None), experiment.after.side(None)
+    more = plan_bytes(experiment.after) - plan_bytes(experiment.before)
+    return SweptEdge(*pair, title, lines, experiment.change(), before.seconds, after.seconds, more)
+
+
+def raise_refusal(answer: WhatIf) -> WhatIf:
+    """The answer, or ImpossiblePlanError for a refusal."""
+    if answer.refusal is None:
+        return answer
+    refusal = answer.refusal
+    way = " → ".join(f"{step['op']}{at(step['lines'])}" for step in refusal.path)
+    error = ImpossiblePlanError(refusal.text.removesuffix("."), where=way)
+    error.code, error.path = refusal.code, refusal.path
+    raise error
+
+
+def titled(place: Place, question: Question) -> tuple[str, tuple[int, ...]]:
+    """ "Cut Take from MatMul", and the lines of both."""
+    parts = [f"Cut {place.named[a].op.name} from {place.named[b].op.name}" for a, b in question.cut]
+    parts += [f"Fuse {place.named[a].op.name} with {place.named[b].op.name}" for a, b in question.fuse]
+    if question.keep_out:
+        parts.append(f"Keep {' and '.join(place.named[name].op.name for name in question.keep_out)} out")
+    if question.target is not None:
+        parts.append(f"Run on {question.target}")
+    names = {name for pair in (*question.cut, *question.fuse) for name in pair} | set(question.keep_out)
+    text = " and ".join(part if n == 0 else part[0].lower() + part[1:] for n, part in enumerate(parts))
+    return text, tuple(lines_of(place.named[name] for name in names))
+
+
+def _moved(before: Place, after: Place) -> list[str]:
+    """The operations that run in another kernel than they did, kernels matched by what they share."""
+    match: dict[str, str] = {}
+    for kernel in after.plan.kernels:
+        mine = {node.name for node in kernel.nodes}
+        free = [k for k in before.plan.kernels if k.name not in match.values()]
+        best = max(free, key=lambda k: len(mine & {node.name for node in k.nodes}), default=None)
+        if best is not None and mine & {node.name for node in best.nodes}:
+            match[kernel.name] = best.name
+    told = []
+    for node in after.operations:
+        now, was = after.kernel.get(node.name), before.kernel.get(node.name)
+        if node.name not in before.named:
+            told.append(f"{after.text(node.name)} is computed a second time, in {now.name if now else 'NumPy'}")
+        elif now is None and was is not None:
+            told.append(f"{before.text(node.name)} now runs on NumPy")
+        elif now is not None and (was is None or match.get(now.name) != was.name):
+            told.append(f"{before.text(node.name)} now runs in {now.name}")
+    if len(told) > MOST_MOVED:
+        told[MOST_MOVED:] = [f"{len(told) - MOST_MOVED} more operations moved"]
+    return told
+
+
+def _advice(question: Question, change: Change, before: Side, after: Side) -> str:
+    """One sentence, or two."""
+    if not change.significant:
+        return "No measurable change. Leave it."
+    lost, more = after.seconds - before.seconds, after.bytes - before.bytes
+    time_text = duration(abs(lost))
+    if change.ratio > 1:
+        saved = f"{time_text} and {size_text(more)}" if more > 0 else time_text
+        keep_it = {
+            "cut": "Keep the fusion. It saves", "fuse": "Leave them apart. That saves", "keep_out": "Keep it compiled. It saves"
+        }.get(question.kind, "Leave it as it is. That saves")
+        return f"{keep_it} {saved} in every run."
+    change_it = {"cut": "Cut it.", "fuse": "Fuse them.", "keep_out": "Keep it out."}.get(question.kind, "Change it.")
+    cost = f", and moves {size_text(more)} more" if more > 0 else f", and {size_text(-more)} of traffic" if more < 0 else ""
+    return f"{change_it} That saves {time_text} in every run{cost}."
+
+
+def plan_names(plan: Plan) -> dict[str, str]:
+    """The names of a plan's operations, with their kinds."""
+    return {node.name: node.op.name for node in Place(plan).operations}
+
+
+def asked_of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], options: dict[str, Any]) -> Any:
+    """`f.whatif(...)`: what Explained.whatif documents."""
+    found = function._replayable(args, kwargs)
+    if isinstance(found, str):
+        raise OptionError(found, hint="ask it of a call that is captured whole, or from the panel of a %%jit cell")
+    trace, inputs = found
+    executable = trace.executable
+    if executable is None:
+        raise OptionError(f"{function.name} compiles nothing for this call")
+    seconds = options.pop("seconds", None)
+    if options.pop("sweep", False):
+        if any(options.values()):
+            raise OptionError("sweep=True tries all cuts: it takes no cut, fuse, keep_out or target")
+        return sweep(executable, inputs, seconds=SWEEP_SECONDS if seconds is None else float(seconds))
+    question = Question.of(**options)
+    source = SourceText.of_function(function)
+    answer = ask(executable, inputs, question, source=source, seconds=ENOUGH_SECONDS if seconds is None else float(seconds))
+    return raise_refusal(answer)
