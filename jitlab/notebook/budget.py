@@ -31,6 +31,11 @@ class Budget:
     def allows(self) -> bool:
         return self.messages >= 1 and self.bytes > 0
 
+    @property
+    def spare(self) -> float:
+        """What events may take: half of the bucket is for reports."""
+        return self.bytes - BURST_BYTES / 2
+
     def seconds_until(self) -> float:
         """Until a message may go."""
         return max((1 - self.messages) / MESSAGES_A_SECOND, (1 - self.bytes) / BYTES_A_SECOND, 0.0)
@@ -41,5 +46,5 @@ class Budget:
 
 
 def size_of(value: Any) -> int:
-    """The bytes of small plain data as JSON."""
-    return len(json.dumps(value, separators=(",", ":"), default=str))
+    """The bytes of small plain data as Jupyter sends it."""
+    return len(json.dumps(value, default=str)) + 2

@@ -47,7 +47,7 @@ def summarised(data: Mapping[str, Any], room: int) -> Json:
     result["timeline"] = {**data["timeline"], "lanes": [_lane(lane, room // 2, spans) for lane in data["timeline"]["lanes"]]}
     result["summary"] = {
         "ops": len(data["ops"]), "boundaries": len(data["boundaries"]), "spans": spans,
-        "clusters": {cluster["name"]: {"ops": len(cluster["ops"])} for cluster in result["clusters"]},
+        "clusters": {cluster["name"]: {"ops": cluster.get("op_count", len(cluster["ops"]))} for cluster in result["clusters"]},
         "kernels": len(data["kernels"]), "edges": edges(data),
     }  # fmt: skip
     return result
@@ -109,14 +109,14 @@ def slowest(entries: Sequence[Mapping[str, Any]], keep: int) -> list[Any]:
 
 
 def estimated_size(value: Any, sample: int = 24) -> int:
-    """About the bytes of plain data as JSON; of long lists a sample is measured."""
+    """About the bytes of plain data as JSON with spaces; of long lists a sample is measured."""
     if isinstance(value, dict):
-        return 2 + sum(len(str(key)) + 4 + estimated_size(item) for key, item in value.items())
+        return 2 + sum(len(str(key)) + 6 + estimated_size(item) for key, item in value.items())
     if isinstance(value, (list, tuple)):
         if len(value) <= sample:
-            return 2 + sum(1 + estimated_size(item) for item in value)
+            return 2 + sum(2 + estimated_size(item) for item in value)
         taken = value[:: len(value) // sample + 1]
-        return 2 + len(value) * sum(1 + estimated_size(item) for item in taken) // len(taken)
+        return 2 + len(value) * sum(2 + estimated_size(item) for item in taken) // len(taken)
     if isinstance(value, str):
         return len(value) + 2 if value.isascii() else 3 * len(value) + 2
     return len(str(value)) + 1
@@ -130,14 +130,9 @@ def _short(entry: Mapping[str, Any]) -> Json:
 
 
 def _first(entries: Sequence[Any], room: int) -> list[Any]:
-    """As many as `room` bytes hold."""
-    taken, size = [], 0
-    for entry in entries:
-        size += estimated_size(entry)
-        if size > room and taken:
-            break
-        taken.append(entry)
-    return taken
+    """As many as about `room` bytes hold, at least one."""
+    size = estimated_size(entries)
+    return list(entries if size <= room else entries[: max(1, len(entries) * max(room, 0) // size)])
 
 
 def _heaviest(boundaries: Sequence[Mapping[str, Any]], room: int) -> list[Any]:
