@@ -49,16 +49,16 @@ function drawBox(context: CanvasRenderingContext2D, box: Box, theme: Theme): voi
   }
 }
 
-function drawDiamond(context: CanvasRenderingContext2D, { x, y, radius }: Diamond, theme: Theme): void {
+function drawDiamond(context: CanvasRenderingContext2D, { x, y, radius, ink }: Diamond, theme: Theme): void {
   context.beginPath();
   context.moveTo(x, y - radius);
   context.lineTo(x + radius, y);
   context.lineTo(x, y + radius);
   context.lineTo(x - radius, y);
   context.closePath();
-  context.fillStyle = pattern(context, 'host', theme);
+  context.fillStyle = ink ? theme.inks[ink] : pattern(context, 'host', theme);
   context.fill();
-  context.strokeStyle = theme.inks.host;
+  context.strokeStyle = theme.inks[ink ?? 'host'];
   context.lineWidth = 1.5;
   context.stroke();
 }
@@ -134,8 +134,11 @@ const PATTERNS: Partial<Record<Mark, string>> = {
 };
 
 const tiles = new Map<string, HTMLCanvasElement>();
+/** Of each context, because a pattern is drawn thousands of times between two changes of the theme. */
+const patterns = new WeakMap<CanvasRenderingContext2D, Map<string, CanvasPattern>>();
 
-function pattern(context: CanvasRenderingContext2D, mark: Mark, theme: Theme): CanvasPattern | string {
+/** The fill of a mark, for whoever draws without shapes. */
+export function pattern(context: CanvasRenderingContext2D, mark: Mark, theme: Theme): CanvasPattern | string {
   const ink = theme.inks[CLUSTERS[mark] ?? (mark === 'host' ? 'host' : 'compile')];
   if (mark === 'c0') {
     return ink;
@@ -143,7 +146,13 @@ function pattern(context: CanvasRenderingContext2D, mark: Mark, theme: Theme): C
   const open = mark === 'host' || mark === 'passes';
   const [ground, line] = open ? [theme.inks.bg, ink] : [ink, theme.inks.bg];
   const scale = context.getTransform().a || 1;
-  const key = [mark, ground, line, scale].join(' ');
+  const key = `${mark} ${ground} ${line} ${scale}`;
+  const known = patterns.get(context) ?? new Map<string, CanvasPattern>();
+  patterns.set(context, known);
+  const ready = known.get(key);
+  if (ready) {
+    return ready;
+  }
   let tile = tiles.get(key);
   if (!tile) {
     tile = document.createElement('canvas');
@@ -170,6 +179,10 @@ function pattern(context: CanvasRenderingContext2D, mark: Mark, theme: Theme): C
     tiles.set(key, tile);
   }
   const made = context.createPattern(tile, 'repeat');
-  made?.setTransform(new DOMMatrix().scale(TILE / tile.width));
-  return made ?? ink;
+  if (!made) {
+    return ink;
+  }
+  made.setTransform(new DOMMatrix().scale(TILE / tile.width));
+  known.set(key, made);
+  return made;
 }

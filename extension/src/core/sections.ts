@@ -5,7 +5,7 @@ import { TimelineView } from './timeline/view';
 
 /** The panel's sections below the verdict, in their order: Clusters, Code, Retraces, Timeline, What-if, Compare. */
 export const SECTIONS: readonly SectionKind[] = [
-  { title: 'Clusters', table: true, make: (section, { selection }) => new ClustersView(section, selection) },
+  { title: 'Clusters', table: true, make: (section, context) => new ClustersView(section, context) },
   { title: 'Retraces', table: false, make: section => new RetracesView(section) },
   { title: 'Timeline', table: true, make: (section, { selection }) => new TimelineView(section, selection) }
 ];

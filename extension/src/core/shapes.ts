@@ -47,6 +47,8 @@ export interface Diamond {
   x: number;
   y: number;
   radius: number;
+  /** Full in this ink; without one it is the mark of the host. */
+  ink?: Ink;
 }
 
 export type Type = 'body' | 'name' | 'note' | 'lead';

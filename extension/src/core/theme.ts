@@ -41,6 +41,9 @@ export function canvasMeasure(context: CanvasRenderingContext2D, theme: Theme): 
     const key = `${type} ${text}`;
     let width = widths.get(key);
     if (width === undefined) {
+      if (widths.size > 20_000) {
+        widths.clear();
+      }
       context.font = theme.fonts[type];
       width = context.measureText(text).width;
       widths.set(key, width);

@@ -25,6 +25,8 @@ export interface FlowNode {
   cluster: Cluster | null;
   name: string;
   ops: Operation[];
+  /** How many operations it has; more than `ops` where they were too many to be sent at once. */
+  count: number;
   kernels: FlowKernel[];
   lines: number[];
   seconds: number | null;
@@ -127,20 +129,26 @@ function nodesOf(report: Report, ops: readonly Operation[], boundaries: readonly
     if (open) {
       open.ops.push(op);
     } else if (op.cluster !== null) {
-      const node = emptyNode(op.cluster, op.cluster, [op]);
-      node.cluster = cluster ?? null;
-      node.lines = cluster?.lines ?? [];
-      node.seconds = cluster?.seconds ?? null;
-      node.calls = cluster?.calls ?? 0;
+      const node = clusterNode(op.cluster, cluster, [op]);
       byCluster.set(op.cluster, node);
       nodes.push(node);
     } else {
       nodes.push(hostNode(op, lookup(fallbacks, op.name, op.plan)));
     }
   }
+  const plan = ops[0]?.plan ?? '';
+  for (const cluster of report.clusters) {
+    if (report.summary && cluster.plan === plan && !byCluster.has(cluster.name)) {
+      const node = clusterNode(cluster.name, cluster, []); // its operations come when it is opened
+      byCluster.set(cluster.name, node);
+      nodes.push(node);
+    }
+  }
+  const kernels = byName(report.kernels);
   for (const node of byCluster.values()) {
-    node.kernels = kernelsOf(report, node);
+    node.kernels = kernelsOf(kernels, plan, node);
     node.lines = node.lines.length ? node.lines : node.ops.flatMap(linesOf);
+    node.count = Math.max(node.ops.length, report.summary?.clusters.get(node.name) ?? 0);
   }
   const joined = joinHostRows(inOrder(nodes));
   placeBoundaries(joined, boundaries);
@@ -149,23 +157,55 @@ function nodesOf(report: Report, ops: readonly Operation[], boundaries: readonly
 
 /** Each box after those it reads from, else by the first of its operations. */
 function inOrder(nodes: readonly FlowNode[]): FlowNode[] {
-  const home = new Map(nodes.flatMap(node => node.ops.map((op): [string, FlowNode] => [op.name, node])));
-  const done = new Set<FlowNode>();
+  const home = homesOf(nodes);
+  const seen = new Set<FlowNode>();
   const ordered: FlowNode[] = [];
-  const visit = (node: FlowNode): void => {
-    if (done.has(node)) {
-      return;
-    }
-    done.add(node);
-    for (const before of node.ops.flatMap(op => op.inputs.map(input => home.get(input)))) {
-      if (before) {
-        visit(before);
+  for (const first of nodes) {
+    // A box waits below those that it reads from; a stack of our own, because a chain may be long.
+    const stack = [{ node: first, ready: false }];
+    for (let top = stack.pop(); top; top = stack.pop()) {
+      const { node, ready } = top;
+      if (ready) {
+        ordered.push(node);
+        continue;
       }
+      if (seen.has(node)) {
+        continue;
+      }
+      seen.add(node);
+      stack.push({ node, ready: true });
+      const sources = new Set<FlowNode>();
+      for (const op of node.ops) {
+        for (const input of op.inputs) {
+          const source = home.get(input);
+          if (source && !seen.has(source)) {
+            sources.add(source);
+          }
+        }
+      }
+      stack.push(...[...sources].reverse().map(source => ({ node: source, ready: false })));
     }
-    ordered.push(node);
-  };
-  nodes.forEach(visit);
+  }
   return ordered;
+}
+
+function homesOf(nodes: readonly FlowNode[]): Map<string, FlowNode> {
+  const home = new Map<string, FlowNode>();
+  for (const node of nodes) {
+    for (const op of node.ops) {
+      home.set(op.name, node);
+    }
+  }
+  return home;
+}
+
+function clusterNode(name: string, cluster: Cluster | undefined, ops: Operation[]): FlowNode {
+  const node = emptyNode(name, name, ops);
+  node.cluster = cluster ?? null;
+  node.lines = cluster?.lines ?? [];
+  node.seconds = cluster?.seconds ?? null;
+  node.calls = cluster?.calls ?? 0;
+  return node;
 }
 
 function hostNode(op: Operation, fallback: Fallback | undefined): FlowNode {
@@ -202,26 +242,59 @@ function joinHostRows(nodes: readonly FlowNode[]): FlowNode[] {
   return joined;
 }
 
-function kernelsOf(report: Report, node: FlowNode): FlowKernel[] {
-  const names = new Set(node.cluster?.kernels ?? []);
-  const plan = node.ops[0]?.plan ?? '';
-  const kernels = report.kernels.filter(kernel => names.has(kernel.name) && ofPlan(kernel.plan, plan));
-  return kernels.map(kernel => {
-    const members = new Set(kernel.ops);
-    return { kernel, ops: node.ops.filter(op => members.has(op.name) || op.kernel === kernel.name), boundaries: [] };
-  });
+function kernelsOf(kernels: ReadonlyMap<string, Kernel[]>, plan: string, node: FlowNode): FlowKernel[] {
+  const parts: FlowKernel[] = [];
+  const homes = new Map<string, FlowKernel[]>();
+  const home = (op: string, part: FlowKernel): void => {
+    const found = homes.get(op);
+    if (!found) {
+      homes.set(op, [part]);
+    } else if (!found.includes(part)) {
+      found.push(part);
+    }
+  };
+  for (const name of new Set(node.cluster?.kernels)) {
+    for (const kernel of kernels.get(name) ?? []) {
+      if (ofPlan(kernel.plan, plan)) {
+        const part: FlowKernel = { kernel, ops: [], boundaries: [] };
+        parts.push(part);
+        kernel.ops.forEach(op => {
+          home(op, part);
+        });
+      }
+    }
+  }
+  const byKernel = new Map(parts.map(part => [part.kernel.name, part]));
+  for (const op of node.ops) {
+    const own = byKernel.get(op.kernel ?? '');
+    if (own) {
+      home(op.name, own);
+    }
+    const parents = op.parent === '' ? undefined : homes.get(op.parent);
+    parents?.forEach(part => {
+      home(op.name, part); // the body of a loop is in the loop's kernel
+    });
+    homes.get(op.name)?.forEach(part => part.ops.push(op));
+  }
+  return parts;
 }
 
 /** Between kernels of a cluster, before the reading one; between boxes, at the box that the reason does not name itself. */
 function placeBoundaries(nodes: readonly FlowNode[], boundaries: readonly Boundary[]): void {
-  const home = new Map(nodes.flatMap(node => node.ops.map((op): [string, FlowNode] => [op.name, node])));
+  const home = homesOf(nodes);
+  const kernelOf = new Map<string, FlowKernel>();
+  for (const part of nodes.flatMap(node => node.kernels).reverse()) {
+    for (const op of part.ops) {
+      kernelOf.set(op.name, part); // the first that has it
+    }
+  }
   for (const boundary of boundaries) {
     const from = home.get(boundary.producer);
     const to = home.get(boundary.consumer);
     if (!from || !to || boundary.reason?.code === 'not_compiled') {
       continue; // the host's own box says why
     }
-    const kernel = to.kernels.find(({ ops }) => ops.some(op => op.name === boundary.consumer));
+    const kernel = kernelOf.get(boundary.consumer);
     if (from === to) {
       (kernel ?? to).boundaries.push(boundary);
     } else {
@@ -240,7 +313,7 @@ function edgesOf(nodes: readonly FlowNode[]): FlowEdge[] {
     }
   });
   nodes.forEach((node, to) => {
-    for (const input of node.ops.flatMap(op => op.inputs)) {
+    for (const input of new Set(node.ops.flatMap(op => op.inputs))) {
       const [from, producer] = madeBy.get(input) ?? [to, undefined];
       if (from >= to || !producer) {
         continue;
@@ -274,7 +347,12 @@ function shareOut(
       ([plan, has]) => ofPlan(boundary.plan, plan) && has.has(boundary.producer) && has.has(boundary.consumer)
     );
     if (fitting) {
-      shared.set(fitting[0], [...(shared.get(fitting[0]) ?? []), boundary]);
+      const found = shared.get(fitting[0]);
+      if (found) {
+        found.push(boundary);
+      } else {
+        shared.set(fitting[0], [boundary]);
+      }
     }
   }
   return shared;
@@ -315,7 +393,12 @@ type Named = { name: string; plan: string };
 function byName<T extends Named>(things: readonly T[]): Map<string, T[]> {
   const named = new Map<string, T[]>();
   for (const thing of things) {
-    named.set(thing.name, [...(named.get(thing.name) ?? []), thing]);
+    const found = named.get(thing.name);
+    if (found) {
+      found.push(thing);
+    } else {
+      named.set(thing.name, [thing]);
+    }
   }
   return named;
 }
@@ -334,7 +417,18 @@ function linesOf(op: Operation): number[] {
 }
 
 function emptyNode(id: string, name: string, ops: Operation[]): FlowNode {
-  return { id, cluster: null, name, ops, kernels: [], lines: [], seconds: null, calls: 0, boundaries: [] };
+  return {
+    id,
+    cluster: null,
+    name,
+    ops,
+    count: ops.length,
+    kernels: [],
+    lines: [],
+    seconds: null,
+    calls: 0,
+    boundaries: []
+  };
 }
 
 function total(seconds: readonly (number | null)[]): number | null {

@@ -15,6 +15,7 @@ import {
   type Words
 } from '../shapes';
 import { headOf, type Flow, type FlowEdge, type FlowKernel, type FlowNode } from './flow';
+import type { Heat } from './heat';
 import { layoutOperations } from './operations';
 import {
   clusterFacts,
@@ -34,6 +35,10 @@ export interface ClustersOptions {
   open: ReadonlySet<string>;
   /** The thing that is pointed at or pinned in any view. */
   linked: Linked | null;
+  /** What the bars of the boxes say; null: nothing. */
+  heat?: Heat | null;
+  /** The id of a named thing of a plan; its name, where that is enough. */
+  idOf?: (name: string, plan: string) => string;
 }
 
 const MOST_STATEMENTS = 24;

@@ -1,82 +1,208 @@
-import { bytes, duration, lineRanges, some } from '../format';
 import { h } from '../dom';
+import { arrayType, bytes, duration, lineRanges, lines, sentence } from '../format';
 import { swatch } from '../marks';
-import { headOf, type Flow } from './flow';
-import { distinctTexts } from './words';
+import type { Statement } from '../report';
+import { VirtualRows } from '../virtual';
+import { factsOf } from './scene-draw';
+import type { GraphTree, TreeNode } from './tree';
+import { distinctTexts, firstLine, hostFacts, kernelFacts } from './words';
 
-const MOST_NAMES = 40;
-
-/** The same boxes as rows: every cluster, kernel and host operation, with what keeps them apart. */
-export function clustersTable(flow: Flow): HTMLTableElement {
-  const rows: HTMLTableRowElement[] = [];
-  for (const part of flow.parts) {
-    const head = headOf(part, flow);
-    if (head) {
-      rows.push(h('tr', {}, h('th', { colspan: 5, scope: 'colgroup' }, head)));
-    }
-    for (const node of part.nodes) {
-      const apart = distinctTexts(node.boundaries, 'boxes').map(([{ head }]) => head);
-      const about = node.cluster
-        ? [node.kernels.map(({ kernel }) => kernel.name).join(' '), ...apart]
-        : [...new Set(node.ops.map(op => op.reason?.text ?? '')), ...apart];
-      rows.push(
-        row(
-          [swatch(node.cluster ? node.cluster.color : 'host'), ' ', h('b', {}, node.name)],
-          node.lines,
-          node.ops.length,
-          node.seconds,
-          about.filter(Boolean).join('. ')
-        )
-      );
-      for (const { kernel, ops, boundaries } of node.kernels) {
-        const names = ops
-          .slice(0, MOST_NAMES)
-          .map(op => op.op)
-          .join(' ');
-        const rest = ops.length > MOST_NAMES ? ` and ${some(ops.length - MOST_NAMES, 'more operation')}` : '';
-        const moved = (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0);
-        const text = [
-          names + rest,
-          moved ? bytes(moved) : '',
-          ...distinctTexts(boundaries, 'kernels').map(([{ head }]) => head)
-        ];
-        const line = row([kernel.name], kernel.lines, ops.length, kernel.seconds, text.filter(Boolean).join('. '));
-        line.firstElementChild?.classList.add('jl-indented');
-        rows.push(line);
-      }
-    }
-  }
-  for (const { text, reason, lines, seconds } of flow.statements) {
-    rows.push(
-      row(
-        [swatch('statement'), ' ', h('code', {}, text)],
-        lines.map(position => position.line),
-        0,
-        seconds,
-        `Run by Python: ${reason?.text ?? ''}`
-      )
-    );
-  }
-  const head = ['name', 'lines', 'ops', 'time', 'kernels, reason'].map((name, index) =>
-    h('th', { scope: 'col', class: index === 2 || index === 3 ? 'jl-number' : null }, name)
-  );
-  return h('table', { 'aria-label': 'Clusters' }, h('thead', {}, h('tr', {}, head)), h('tbody', {}, rows));
+interface Row {
+  level: number;
+  box: TreeNode | null;
+  statement: Statement | null;
 }
 
-function row(
-  name: (Node | string)[],
-  lines: readonly number[],
-  ops: number,
-  seconds: number | null,
-  about: string
-): HTMLTableRowElement {
-  return h(
-    'tr',
-    {},
-    h('td', {}, name),
-    h('td', {}, lineRanges(lines)),
-    h('td', { class: 'jl-number' }, String(ops)),
-    h('td', { class: 'jl-number' }, seconds === null ? '' : duration(seconds)),
-    h('td', {}, about)
-  );
+const ROW = 38;
+
+/** The same boxes as rows that open and close: every cluster, kernel and operation, with what keeps them apart. */
+export class ClustersTable {
+  readonly element: HTMLElement;
+
+  constructor(
+    private readonly host: {
+      hover(box: TreeNode | null): void;
+      pin(box: TreeNode): void;
+      load(box: TreeNode): Promise<void> | null;
+    }
+  ) {
+    this.list = new VirtualRows({
+      label: 'Clusters',
+      role: 'treegrid',
+      rowHeight: ROW,
+      columns: ['name', 'lines', 'ops', 'bytes', 'time'],
+      fill: (row, index) => {
+        this.fill(row, index);
+      },
+      key: (event, index) => this.onKey(event, index),
+      click: (index, event) => {
+        const box = this.rows[index]?.box;
+        const onArrow = event.target instanceof Element && event.target.closest('.jl-twist') !== null;
+        if (box?.group && (onArrow || event.detail === 2)) {
+          void this.toggle(box, index);
+        } else if (box && event.detail <= 1) {
+          this.host.pin(box);
+        }
+      },
+      point: index => {
+        this.host.hover(this.rows[index]?.box ?? null);
+      }
+    });
+    this.element = this.list.element;
+  }
+
+  show(tree: GraphTree, open: ReadonlySet<string> = this.open): void {
+    if (tree !== this.tree) {
+      this.tree = tree;
+      this.open = new Set([...open]);
+    }
+    this.rows = [];
+    const visit = (box: TreeNode, level: number): void => {
+      this.rows.push({ level, box, statement: null });
+      if (this.open.has(box.key)) {
+        for (const inside of tree.childrenOf(box)) {
+          visit(inside, level + 1);
+        }
+      }
+    };
+    tree.roots.forEach(root => {
+      visit(root, 1);
+    });
+    tree.flow.statements.forEach(statement => this.rows.push({ level: 1, box: null, statement }));
+    this.list.count = this.rows.length;
+  }
+
+  /** Opens what is around a box and goes to its row. */
+  locate(box: TreeNode): void {
+    for (let outer = box.parent; outer; outer = outer.parent) {
+      this.open.add(outer.key);
+    }
+    if (this.tree) {
+      this.show(this.tree);
+    }
+    this.list.goTo(this.rows.findIndex(row => row.box === box));
+  }
+
+  private async toggle(box: TreeNode, index: number): Promise<void> {
+    if (!this.open.delete(box.key)) {
+      await this.host.load(box);
+      this.open.add(box.key);
+    }
+    if (this.tree) {
+      this.show(this.tree);
+    }
+    this.list.goTo(index);
+  }
+
+  private onKey(event: KeyboardEvent, index: number): boolean {
+    const row = this.rows[index];
+    const box = row?.box;
+    if (!row || !box) {
+      return false;
+    }
+    const isOpen = this.open.has(box.key);
+    if (event.key === 'Enter' && !box.group) {
+      this.host.pin(box);
+    } else if (event.key === 'Enter' || (event.key === 'ArrowRight' && box.group && !isOpen)) {
+      void this.toggle(box, index);
+    } else if (event.key === 'ArrowRight') {
+      this.list.goTo(index + 1);
+    } else if (event.key === 'ArrowLeft' && isOpen) {
+      void this.toggle(box, index);
+    } else if (event.key === 'ArrowLeft') {
+      this.list.goTo(this.rows.findLastIndex((other, at) => at < index && other.level < row.level));
+    } else if (event.key === ' ') {
+      this.host.pin(box);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private fill(element: HTMLElement, index: number): void {
+    const row = this.rows[index];
+    if (!row) {
+      return;
+    }
+    element.setAttribute('aria-level', String(row.level));
+    const { box, statement } = row;
+    const cell = (text: string, kind = ''): HTMLElement => h('span', { role: 'gridcell', class: kind || null }, text);
+    const indent = h('span', { class: 'jl-indent' });
+    indent.style.width = `${(row.level - 1) * 12}px`;
+    if (statement) {
+      const why = sentence(`Run by Python: ${statement.reason?.text ?? 'it is no array work'}`);
+      element.append(
+        h(
+          'span',
+          { role: 'gridcell', class: 'jl-what' },
+          indent,
+          swatch('statement'),
+          h('code', {}, firstLine(statement.text))
+        ),
+        cell(lineRanges(statement.lines.map(({ line }) => line))),
+        cell('', 'jl-number'),
+        cell('', 'jl-number'),
+        cell(statement.seconds === null ? '' : duration(statement.seconds), 'jl-number'),
+        h('span', { role: 'gridcell', class: 'jl-about', title: why }, why)
+      );
+      return;
+    }
+    if (!box) {
+      return;
+    }
+    const isOpen = this.open.has(box.key);
+    if (box.group) {
+      element.setAttribute('aria-expanded', String(isOpen));
+    }
+    const about = aboutOf(box);
+    element.append(
+      h(
+        'span',
+        { role: 'gridcell', class: 'jl-what' },
+        indent,
+        h('span', { class: 'jl-twist', 'aria-hidden': 'true' }, box.group ? (isOpen ? '▾' : '▸') : ''),
+        box.kind === 'part' || box.kind === 'plan' ? null : swatch(box.color ?? 'host'),
+        h('b', {}, box.name)
+      ),
+      cell(lineRanges(box.lines)),
+      cell(box.kind === 'op' ? '' : String(box.count), 'jl-number'),
+      cell(box.bytes ? bytes(box.bytes) : '', 'jl-number'),
+      cell(box.seconds === null ? '' : duration(box.seconds), 'jl-number'),
+      h('span', { role: 'gridcell', class: 'jl-about', title: about }, about)
+    );
+  }
+
+  private readonly list: VirtualRows;
+  private tree: GraphTree | null = null;
+  private rows: Row[] = [];
+  private open = new Set<string>();
+}
+
+/** The second line of a row: what it is, and what keeps it apart. */
+export function aboutOf(box: TreeNode): string {
+  const apart = (boundaries: Parameters<typeof distinctTexts>[0], kind: 'kernels' | 'boxes'): string[] =>
+    distinctTexts(boundaries, kind).flatMap(([{ head, why, flip }]) => [head, why, flip].filter(Boolean));
+  switch (box.kind) {
+    case 'op':
+    case 'loop':
+      return box.op
+        ? [arrayType(box.op.dtype, box.op.shape), box.op.name, box.reason ? `Not compiled: ${box.reason.text}` : '']
+            .filter(Boolean)
+            .join(' · ')
+        : '';
+    case 'kernel':
+      return [
+        ...(box.kernel ? kernelFacts(box.kernel, true).filter(Boolean) : []),
+        ...apart(box.kernel?.boundaries ?? [], 'kernels')
+      ].join(' · ');
+    case 'host':
+      return [...(box.flow ? hostFacts(box.flow) : []), ...apart(box.flow?.boundaries ?? [], 'boxes')].join(' ');
+    case 'cluster':
+      return [factsOf(box), box.reason?.text ?? '', ...apart(box.flow?.boundaries ?? [], 'boxes')]
+        .filter(Boolean)
+        .join(' · ');
+    case 'part':
+    case 'plan':
+      return lines(box.lines);
+  }
 }

@@ -1,61 +1,137 @@
-import { CanvasView } from '../canvas';
-import { h, on } from '../dom';
+import { h, iconButton, on } from '../dom';
 import { lines, percent, some } from '../format';
-import type { Report } from '../report';
-import type { Section } from '../section';
-import type { Selection } from '../selection';
-import type { Item } from '../shapes';
+import type { Operation, Report } from '../report';
+import type { Section, SectionContext } from '../section';
+import { FindBox } from './find';
 import { flowOf, slowest, type Flow, type FlowNode } from './flow';
-import { layoutClusters } from './layout';
-import { clustersTable } from './table';
-import { describe } from './words';
+import { heatOf, HEATS, type Heat, type HeatKind } from './heat';
+import { MapView } from './map';
+import { Parts } from './parts';
+import type { SceneSource } from './scene';
+import { SearchIndex, type Found } from './search';
+import { SpineView } from './spine';
+import { aboutOf, ClustersTable } from './table';
+import { GraphTree, neighbourhood, neighbourSource, type TreeEdge, type TreeNode } from './tree';
+import { describe, kernelLabel, nodeLabel } from './words';
 
 const MOST_BOXES = 40;
 const FIRST_BOXES = 12;
-/** A cluster of more operations than this is not open at first. */
+/** More boxes than these are drawn as a map; fewer, as a spine. */
 const MOST_OPEN = 60;
+const WIDE = 520;
+const MOST_RADIUS = 6;
 
-/** The spine of clusters on a canvas; over it lie elements that the keyboard and a screen reader reach. */
+/** The cluster graph: a spine while it is small, a map when it is not, one operation's neighbours, or a table. */
 export class ClustersView {
   constructor(
     private readonly section: Section,
-    private readonly selection: Selection
+    private readonly context: Pick<SectionContext, 'selection' | 'kernel'>
   ) {
-    this.notice = h('div', { class: 'jl-note' });
-    this.layer = h('div', { class: 'jl-layer', role: 'tree', 'aria-label': 'Clusters in program order' });
-    this.frame = h('div', { class: 'jl-frame' }, this.canvas.element, this.layer);
+    const { selection } = context;
+    this.spine = new SpineView({
+      hover: id => {
+        selection.hover(id);
+      },
+      pin: id => {
+        selection.togglePin(id);
+      },
+      get pinned() {
+        return selection.pin;
+      },
+      toggle: id => {
+        void this.toggle(id);
+      },
+      menu: (id, anchor) => {
+        selection.menu.emit({ id, anchor });
+      },
+      key: (event, id) => this.onPictureKey(event, selection.links?.op(id) ?? null)
+    });
+    const ofBoxes = {
+      hover: (box: TreeNode | null): void => {
+        selection.hover(box ? this.idOf(box) : null);
+      },
+      pin: (box: TreeNode): void => {
+        const id = this.idOf(box);
+        if (id) {
+          selection.togglePin(id);
+        }
+      },
+      load: (box: TreeNode): Promise<void> | null => this.load(box)
+    };
+    this.map = new MapView({
+      ...ofBoxes,
+      label: labelOf,
+      heat: box => this.heat?.of(box) ?? null,
+      lit: box => this.isLit(box),
+      litEdge: (edge, group) => this.isEdgeLit(edge, group),
+      pinned: box => selection.pin !== null && selection.pin === this.idOf(box),
+      key: (event, box) => {
+        if (box && event.key.toLowerCase() === 'x') {
+          selection.menu.emit({ id: this.idOf(box) ?? '', anchor: document.activeElement ?? this.map.element });
+          return true;
+        }
+        return this.onPictureKey(event, box?.op ?? null);
+      }
+    });
+    this.table = new ClustersTable(ofBoxes);
+    this.find = new FindBox(found => {
+      void this.locate(found);
+    });
+    this.heatButtons = HEATS.map(kind => {
+      const button = h('button', { type: 'button', class: 'jl-seg' }, kind);
+      return on(button, {
+        click: () => {
+          this.heatKind = kind;
+          this.render();
+        }
+      });
+    });
+    this.mapButton = iconButton('map', 'Show as a map (M)', () => {
+      this.setMap(!this.isMap());
+    });
+    this.searchButton = iconButton('search', 'Search (/)', () => {
+      this.searching = !this.searching;
+      this.render();
+      this.find.focus();
+    });
+    this.tools = h(
+      'div',
+      { class: 'jl-graph-tools' },
+      this.find.element,
+      this.searchButton,
+      h('span', { class: 'jl-heat', role: 'group', 'aria-label': 'Heat' }, h('span', {}, 'heat'), this.heatButtons),
+      this.mapButton
+    );
+    this.notice = h('div', { class: 'jl-note jl-graph-note' });
     this.status = h('div', { class: 'jl-note jl-pinned', role: 'status' });
-    on(this.layer, {
+    this.picture = h('div', {});
+    on(section.body, {
       keydown: event => {
-        this.onKey(event);
-      },
-      pointerover: event => {
-        this.selection.hover(linkedId(itemOf(event.target)));
-      },
-      pointerleave: () => {
-        this.selection.hover(null);
-      },
-      click: event => {
-        this.onClick(itemOf(event.target), event.detail);
-      },
-      focusin: event => {
-        this.focused = itemOf(event.target)?.dataset.id ?? this.focused;
+        if (event.key === '/' && !event.ctrlKey && !event.metaKey && !event.altKey) {
+          this.searching = true;
+          this.render();
+          this.find.focus();
+          event.preventDefault();
+          event.stopPropagation();
+        }
       }
     });
   }
 
   show(report: Report, width: number): void {
-    if (report !== this.report) {
-      const other = report.cell.id !== this.report?.cell.id;
-      this.report = report;
-      this.flow = flowOf(report);
+    if (report !== this.parts?.report) {
+      const other = report.cell.id !== this.parts?.report.cell.id;
+      this.parts = new Parts(report);
       if (other) {
         this.showAll = false;
         this.touched = false;
+        this.asMap = null;
+        this.around = null;
       }
+      this.take(report);
       if (!this.touched) {
         const first = slowestCluster(this.nodes());
-        this.open = new Set(first && first.ops.length <= MOST_OPEN ? [first.id] : []);
+        this.open = new Set(first && first.count <= MOST_OPEN ? [first.id] : []);
       }
     }
     this.width = width;
@@ -65,197 +141,353 @@ export class ClustersView {
 
   /** Draws again, after a change of the selection or of the section. */
   render(): void {
-    if (!this.flow || !this.section.open) {
+    const { flow } = this;
+    if (!flow || !this.section.open) {
       return;
     }
     const { body } = this.section;
     const all = this.nodes().length;
-    if (all + this.flow.statements.length === 0) {
+    if (all + flow.statements.length === 0) {
       body.replaceChildren(h('p', { class: 'jl-muted' }, 'Nothing was captured.'));
       return;
     }
+    if (this.picture.parentElement !== body) {
+      body.replaceChildren(this.tools, this.notice, this.picture, this.status);
+    }
+    this.renderTools(all);
     if (this.section.asTable) {
-      body.replaceChildren(h('div', { class: 'jl-scroll' }, clustersTable(this.flow)));
-      return;
+      this.put(this.table.element);
+      if (this.tabled !== this.tree()) {
+        this.tabled = this.tree();
+        this.table.show(this.tree());
+      }
+      this.notice.hidden = true;
+    } else if (this.around || this.isMap()) {
+      this.renderMap();
+    } else {
+      const part = all > MOST_BOXES && !this.showAll ? slowest(flow, FIRST_BOXES) : null;
+      this.put(this.spine.element);
+      this.showNotice(part, all);
+      const { links, lit } = this.context.selection;
+      this.spine.render(part?.flow ?? flow, {
+        width: this.width - 12,
+        open: this.open,
+        linked: lit,
+        heat: this.heat,
+        idOf: (name, plan) => links?.idOf(name, plan) ?? name
+      });
     }
-    const part = all > MOST_BOXES && !this.showAll ? slowest(this.flow, FIRST_BOXES) : null;
-    if (this.frame.parentElement !== body || body.firstElementChild !== this.notice) {
-      body.replaceChildren(this.notice, this.frame, this.status);
-    }
-    this.showNotice(part, all);
-    const measure = this.canvas.prepare();
-    if (!measure) {
-      return;
-    }
-    const options = { width: this.width - 12, measure, open: this.open, linked: this.selection.lit };
-    const picture = layoutClusters(part?.flow ?? this.flow, options);
-    this.canvas.paint(picture);
-    this.placeItems(picture.items);
     this.showPinned();
+  }
+
+  dispose(): void {
+    this.map.dispose();
+  }
+
+  /** For whoever measures, and for tests. */
+  get shown(): MapView {
+    return this.map;
+  }
+
+  private take(report: Report): void {
+    this.flow = flowOf(report);
+    this.built = null;
+    this.find.index = new SearchIndex(this.flow);
+    this.heatShown = null;
+  }
+
+  private renderTools(all: number): void {
+    const wide = this.width >= WIDE || this.searching;
+    this.find.element.hidden = !wide;
+    this.searchButton.hidden = this.width >= WIDE;
+    this.searchButton.setAttribute('aria-pressed', String(this.searching));
+    if (this.heatShown !== this.heatKind && this.flow) {
+      this.heat = heatOf(this.heatKind, this.flow);
+      this.heatShown = this.heatKind;
+    }
+    this.heatButtons.forEach((button, index) => {
+      button.setAttribute('aria-pressed', String(HEATS[index] === this.heatKind));
+    });
+    this.mapButton.setAttribute('aria-pressed', String(this.isMap()));
+    this.mapButton.hidden = this.section.asTable || all === 0;
+  }
+
+  private renderMap(): void {
+    this.put(this.map.element);
+    const source = this.around?.source ?? this.tree();
+    const room = this.section.body.closest('.jl-panel')?.clientHeight ?? 640;
+    this.map.resize(this.width - 12, Math.round(Math.max(280, Math.min(720, room * 0.62))));
+    this.showAround();
+    if (this.map.shows(source)) {
+      this.map.render();
+    } else {
+      const open = this.around ? [] : this.firstOpen();
+      void this.map.show(source, open);
+    }
+  }
+
+  /** What is open in the spine is open in the map, as far as that is to be seen at once. */
+  private firstOpen(): TreeNode[] {
+    const tree = this.tree();
+    const boxes = tree.roots.flatMap(root => (root.kind === 'plan' ? [root, ...tree.childrenOf(root)] : [root]));
+    return boxes.flatMap(box =>
+      box.kind === 'plan' ? [box] : this.open.has(box.flow?.id ?? '') ? [box, ...kernelsToOpen(tree, box)] : []
+    );
   }
 
   private showNotice(part: { shown: number; of: number; share: number } | null, all: number): void {
     this.notice.hidden = part === null;
     if (part) {
-      const slow = `Showing the ${part.shown} slowest of ${part.of} boxes, ${percent(part.share)} of the time. `;
-      const button = h('button', { type: 'button', class: 'jl-link' }, all > 400 ? 'Show the table' : 'Show all');
-      on(button, {
-        click: () => {
-          if (all > 400) {
-            this.section.asTable = true;
-          } else {
+      const slow = `Showing the ${part.shown} slowest of ${all} boxes, ${percent(part.share)} of the time. `;
+      this.fillNotice(slow, [
+        [
+          'Show all',
+          () => {
             this.showAll = true;
             this.render();
           }
+        ],
+        [
+          'search',
+          () => {
+            this.searching = true;
+            this.render();
+            this.find.focus();
+          }
+        ]
+      ]);
+    }
+  }
+
+  private showAround(): void {
+    const { around } = this;
+    this.notice.hidden = around === null;
+    if (around) {
+      const count = around.source.roots.length - 1;
+      const text = `Around ${around.op.op} (${lines(around.op.lines.map(({ line }) => line))}): ${some(count, 'operation')} within ${some(around.radius, 'step')}. `;
+      this.fillNotice(text, [
+        ...(around.radius > 1 ? [this.radiusButton('fewer', -1)] : []),
+        ...(around.radius < MOST_RADIUS ? [this.radiusButton('more', 1)] : []),
+        [
+          'the whole graph',
+          () => {
+            this.showNeighbours(null);
+          }
+        ]
+      ]);
+    }
+  }
+
+  private radiusButton(word: string, by: number): [string, () => void] {
+    return [
+      word,
+      () => {
+        if (this.around) {
+          this.showNeighbours(this.around.op, this.around.radius + by);
         }
-      });
-      this.notice.replaceChildren(slow, button);
-    }
+      }
+    ];
   }
 
-  private placeItems(items: readonly Item[]): void {
-    const hadFocus = this.layer.contains(document.activeElement);
-    const current = items.some(item => item.id === this.focused) ? this.focused : items[0]?.id;
-    this.focused = current ?? '';
-    // Elements are kept by position: a redraw while something is pointed at must not take it away from under the pointer.
-    while (this.layer.children.length > items.length) {
-      this.layer.lastElementChild?.remove();
-    }
-    items.forEach((item, index) => {
-      let element = this.layer.children[index] as HTMLElement | undefined;
-      if (!element) {
-        element = h('div', { class: 'jl-item', role: 'treeitem' });
-        this.layer.append(element);
-      }
-      Object.assign(element.dataset, { id: item.id, kind: item.kind });
-      element.tabIndex = item.id === this.focused ? 0 : -1;
-      element.setAttribute('aria-label', item.label);
-      element.title = item.label;
-      element.setAttribute('aria-level', String(item.level));
-      element.setAttribute('aria-selected', String(linkedId(element) === this.selection.pin));
-      if (item.expanded === undefined) {
-        element.removeAttribute('aria-expanded');
-      } else {
-        element.setAttribute('aria-expanded', String(item.expanded));
-      }
-      Object.assign(element.style, {
-        left: `${item.x}px`,
-        top: `${item.y}px`,
-        width: `${item.width}px`,
-        height: `${Math.max(18, item.height)}px`
-      });
-    });
-    if (hadFocus && current !== undefined) {
-      this.focusItem(current);
-    }
-  }
-
-  private onClick(element: HTMLElement | null, clicks: number): void {
-    const id = element?.dataset.id;
-    if (!element || id === undefined) {
+  /** Buttons that have the keyboard keep it when the words beside them change. */
+  private fillNotice(text: string, actions: readonly [string, () => void][]): void {
+    const key = text + actions.map(([name]) => name).join();
+    if (key === this.noticed) {
       return;
     }
-    this.focused = id;
-    if (
-      element.dataset.kind === 'cluster' ||
-      (element.dataset.kind === 'host' && element.hasAttribute('aria-expanded'))
-    ) {
-      this.toggle(id);
-    } else if (clicks <= 1) {
-      this.selection.togglePin(linkedId(element) ?? id);
+    this.noticed = key;
+    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.textContent : '';
+    const buttons = actions.map(([name, press]) =>
+      on(h('button', { type: 'button', class: 'jl-link' }, name), { click: press })
+    );
+    const had = this.notice.contains(document.activeElement);
+    this.notice.replaceChildren(text, ...buttons.flatMap((button, index) => (index ? [' · ', button] : [button])));
+    if (had) {
+      (buttons.find(button => button.textContent === focused) ?? buttons[0])?.focus();
     }
-    this.focusItem(id);
   }
 
-  private onKey(event: KeyboardEvent): void {
-    const items = [...this.layer.children] as HTMLElement[];
-    const at = items.findIndex(item => item.dataset.id === this.focused);
-    const item = items[at];
-    const id = item?.dataset.id;
-    if (!item || id === undefined || event.ctrlKey || event.metaKey || event.altKey) {
-      return;
-    }
-    const expanded = item.getAttribute('aria-expanded');
-    const level = Number(item.getAttribute('aria-level'));
-    const move = (found: HTMLElement | undefined): void => {
-      this.focusItem(found?.dataset.id ?? id);
-    };
-    switch (event.key) {
-      case 'ArrowDown':
-        move(items[at + 1]);
-        break;
-      case 'ArrowUp':
-        move(items[at - 1]);
-        break;
-      case 'Home':
-        move(items[0]);
-        break;
-      case 'End':
-        move(items.at(-1));
-        break;
-      case 'ArrowRight':
-        if (expanded === 'false') {
-          this.toggle(id);
-        } else {
-          move(items[at + 1]);
-        }
-        break;
-      case 'ArrowLeft':
-        if (expanded === 'true') {
-          this.toggle(id);
-        } else {
-          move(items.slice(0, at).findLast(other => Number(other.getAttribute('aria-level')) < level));
-        }
-        break;
-      case 'n':
-      case 'N': {
-        const after = [...items.slice(at + 1), ...items.slice(0, at)];
-        move(after.find(other => other.dataset.kind === 'boundary'));
-        break;
-      }
-      case 'Enter':
-      case ' ':
-        this.onClick(item, 1);
-        break;
-      default:
-        return;
-    }
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  private toggle(id: string): void {
+  private async toggle(id: string): Promise<void> {
     this.touched = true;
+    const before = this.spine.cornerOf(id);
+    const node = this.nodes().find(other => other.id === id);
     if (!this.open.delete(id)) {
+      const box = node && this.tree().named(node.cluster ? node.name : (node.ops[0]?.name ?? ''));
+      await (box ? this.load(box) : null);
       this.open.add(id);
+    }
+    this.render();
+    if (this.isMap() && node && before) {
+      await this.intoMap(node, before);
+    } else {
+      this.keepInPlace(this.spine.cornerOf(id), before);
+    }
+  }
+
+  /** The box that was opened in the spine is where it was, now in the map. */
+  private async intoMap(node: FlowNode, before: { x: number; y: number }): Promise<void> {
+    const box = this.tree().named(node.cluster ? node.name : (node.ops[0]?.name ?? ''));
+    await this.map.show(this.tree(), this.firstOpen());
+    if (box) {
+      const frame = this.map.element.getBoundingClientRect();
+      this.map.place(box, {
+        x: Math.max(8, Math.min(before.x - frame.left, this.width / 2)),
+        y: Math.max(8, Math.min(before.y - frame.top, frame.height / 2))
+      });
+      this.keepInPlace(this.map.cornerOf(box), before);
+      this.map.focus();
+    }
+  }
+
+  /** Scrolls so that what was clicked stays where it was on the screen. */
+  private keepInPlace(now: { y: number } | null, before: { y: number } | null): void {
+    if (now && before && Math.abs(now.y - before.y) > 1) {
+      const scroller = this.section.body.closest<HTMLElement>('.jl-panel');
+      scroller?.scrollBy({ top: now.y - before.y, behavior: 'instant' });
+    }
+  }
+
+  /** What is missing of a box comes from the kernel; null where all is here. */
+  private load(box: TreeNode): Promise<void> | null {
+    const { parts, context } = this;
+    const name = box.flow?.cluster?.name;
+    if (name === undefined || !parts?.lacks(name, box.ops.length)) {
+      return null;
+    }
+    if (!context.kernel) {
+      this.say(`The ${some(box.count, 'operation')} of ${name} were not saved. Run the cell again to see them.`);
+      return null;
+    }
+    const wait = parts
+      .fetch(context.kernel, name)
+      .then(came => {
+        if (came && parts === this.parts) {
+          this.touched = true;
+          this.open.add(box.flow?.id ?? '');
+          this.take(parts.whole);
+          this.render();
+        }
+      })
+      .catch((error: unknown) => {
+        this.say(error instanceof Error ? error.message : String(error));
+      });
+    return wait;
+  }
+
+  private async locate(found: Found): Promise<void> {
+    const { links } = this.context.selection;
+    const id = found.boundary ? links?.edgeId(found.boundary) : (links?.idOf(found.name, found.plan) ?? found.name);
+    if (id && this.context.selection.pin !== id) {
+      this.context.selection.togglePin(id);
+    }
+    const tree = this.tree();
+    const consumer = found.boundary ? links?.op(links.idOf(found.boundary.consumer, found.plan)) : null;
+    const op = found.op ?? consumer ?? null;
+    const box = op ? tree.find(op) : tree.named(found.name);
+    if (!box) {
+      return;
+    }
+    if (this.section.asTable) {
+      this.table.locate(box);
+      return;
+    }
+    this.around = null;
+    const home = homeOf(box)?.flow;
+    if (!this.isMap() && home && this.openCount(home) + (this.open.has(home.id) ? 0 : home.count) <= MOST_OPEN) {
+      this.open.add(home.id);
+      this.showAll ||= this.nodes().length > MOST_BOXES;
+      this.touched = true;
+      this.render();
+      const target = op && !found.boundary ? `op:${id ?? ''}` : (id ?? '');
+      if (this.spine.focus(target) || this.spine.focus(home.id)) {
+        return;
+      }
+    }
+    this.asMap = true;
+    this.render();
+    if (!this.map.shows(tree)) {
+      await this.map.show(tree, this.firstOpen());
+    }
+    await this.map.locate(box);
+    this.map.focus();
+  }
+
+  private showNeighbours(op: Operation | null, radius = 2): void {
+    const tree = this.tree();
+    this.around = op && { op, radius, source: neighbourSource(tree, neighbourhood(tree, op, radius)) };
+    this.render();
+    this.map.focus();
+  }
+
+  private onPictureKey(event: KeyboardEvent, op: Operation | null): boolean {
+    switch (event.key) {
+      case 'b':
+      case 'B':
+        if (!op && !this.around) {
+          return false;
+        }
+        this.showNeighbours(this.around ? null : op);
+        return true;
+      case 'm':
+      case 'M':
+        this.setMap(!this.isMap());
+        return true;
+      case 'Escape':
+        if (!this.around) {
+          return false;
+        }
+        this.showNeighbours(null);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  private setMap(map: boolean): void {
+    this.asMap = map;
+    this.around = null;
+    if (!map) {
+      this.open = new Set([...this.open].filter(id => (this.nodeOf(id)?.count ?? 0) <= MOST_OPEN));
     }
     this.render();
   }
 
-  private focusItem(id: string): void {
-    this.focused = id;
-    for (const element of this.layer.children as HTMLCollectionOf<HTMLElement>) {
-      const here = element.dataset.id === id;
-      element.tabIndex = here ? 0 : -1;
-      if (here) {
-        element.focus({ preventScroll: false });
-      }
-    }
+  private isMap(): boolean {
+    return this.asMap ?? this.openCount() > MOST_OPEN;
+  }
+
+  /** Boxes that the spine would have. */
+  private openCount(besides?: FlowNode): number {
+    const nodes = this.nodes();
+    const few = nodes.length > MOST_BOXES && !this.showAll ? FIRST_BOXES : nodes.length;
+    return nodes.reduce(
+      (sum, node) => sum + (this.open.has(node.id) && node !== besides ? node.kernels.length + node.count : 0),
+      few
+    );
   }
 
   private showPinned(): void {
-    const pin = this.selection.pin;
-    const op =
-      pin === null
-        ? undefined
-        : this.nodes()
-            .flatMap(node => node.ops)
-            .find(({ name }) => name === pin);
-    const text = op ? `Pinned: ${describe(op)}` : '';
-    if (this.status.textContent !== text) {
-      this.status.textContent = text;
+    const { pin, links } = this.context.selection;
+    const op = pin === null ? undefined : links?.op(pin);
+    const box = pin === null || op ? undefined : this.tree().named(pin);
+    const text = op ? `Pinned: ${describe(op)}` : box && this.section.asTable ? aboutOf(box) : this.said;
+    if (this.pinned !== `${text}${pin ?? ''}`) {
+      this.pinned = `${text}${pin ?? ''}`;
+      const around = op
+        ? on(h('button', { type: 'button', class: 'jl-link' }, 'neighbours (B)'), {
+            click: () => {
+              this.showNeighbours(op);
+            }
+          })
+        : '';
+      this.status.replaceChildren(text, ' ', around);
     }
     this.status.hidden = text === '';
+  }
+
+  private say(text: string): void {
+    this.said = text;
+    this.showPinned();
   }
 
   private summary(report: Report): string {
@@ -272,23 +504,88 @@ export class ClustersView {
     );
   }
 
-  private nodes() {
+  /** The id by which all views know what a box stands for; null for what only the picture has. */
+  private idOf(box: TreeNode): string | null {
+    const { links } = this.context.selection;
+    const plan = box.op?.plan ?? box.kernel?.kernel.plan ?? box.flow?.cluster?.plan ?? '';
+    return box.id ? (links?.idOf(box.id, plan) ?? box.id) : null;
+  }
+
+  private isLit(box: TreeNode): boolean {
+    const { lit } = this.context.selection;
+    const id = lit && this.idOf(box);
+    if (!lit || !id) {
+      return false;
+    }
+    return box.kind === 'cluster'
+      ? lit.kind === 'cluster' && lit.clusters.has(id)
+      : box.kind === 'kernel'
+        ? lit.kind === 'kernel' && lit.kernels.has(id)
+        : lit.ops.has(id);
+  }
+
+  private isEdgeLit({ from, to, boundary }: TreeEdge, group: TreeNode | null): boolean {
+    const { lit, links } = this.context.selection;
+    if (!lit || !links || lit.edges.size === 0) {
+      return false;
+    }
+    const source = this.around?.source ?? this.tree();
+    const boxes = group ? source.childrenOf(group) : source.roots;
+    const [producer, consumer] = [boxes[from]?.op, boxes[to]?.op];
+    const edge =
+      boundary ?? (producer && consumer && { producer: producer.name, consumer: consumer.name, plan: producer.plan });
+    return edge ? lit.edges.has(links.edgeId(edge)) : false;
+  }
+
+  private put(element: HTMLElement): void {
+    if (element.parentElement !== this.picture) {
+      this.picture.replaceChildren(element);
+    }
+  }
+
+  private tree(): GraphTree {
+    const flow = this.flow ?? { parts: [], statements: [], seconds: null };
+    return (this.built ??= new GraphTree(flow));
+  }
+
+  private nodes(): FlowNode[] {
     return this.flow?.parts.flatMap(part => part.nodes) ?? [];
   }
 
-  private readonly canvas = new CanvasView({ 'aria-hidden': 'true' });
-  private readonly frame: HTMLElement;
-  private readonly layer: HTMLElement;
+  private nodeOf(id: string): FlowNode | undefined {
+    return this.nodes().find(node => node.id === id);
+  }
+
+  private readonly spine: SpineView;
+  private readonly map: MapView;
+  private readonly table: ClustersTable;
+  private readonly find: FindBox;
+  private readonly tools: HTMLElement;
+  private readonly heatButtons: HTMLButtonElement[];
+  private readonly mapButton: HTMLButtonElement;
+  private readonly searchButton: HTMLButtonElement;
   private readonly notice: HTMLElement;
   private readonly status: HTMLElement;
-  private report: Report | null = null;
+  private readonly picture: HTMLElement;
+  private parts: Parts | null = null;
   private flow: Flow | null = null;
+  private built: GraphTree | null = null;
+  private tabled: GraphTree | null = null;
   private open = new Set<string>();
   private showAll = false;
   /** Whether the person has opened or closed a box; until then the slowest one is open. */
   private touched = false;
-  private focused = '';
+  /** What the person has chosen; null: by size. */
+  private asMap: boolean | null = null;
+  private around: { op: Operation; radius: number; source: SceneSource } | null = null;
+  private searching = false;
+  private heatKind: HeatKind = 'time';
+  private heatShown: HeatKind | null = null;
+  private heat: Heat | null = null;
   private width = 0;
+  private noticed = '';
+  private pinned = '';
+  private said = '';
 }
 
 /** The first one where none was timed. */
@@ -300,11 +597,25 @@ function slowestCluster(nodes: readonly FlowNode[]): FlowNode | undefined {
   );
 }
 
-function itemOf(target: EventTarget | null): HTMLElement | null {
-  return target instanceof HTMLElement ? target.closest<HTMLElement>('.jl-item') : null;
+/** The box of the spine that a box is in. */
+function homeOf(box: TreeNode): TreeNode | null {
+  let at: TreeNode | null = box;
+  while (at && !at.flow) {
+    at = at.parent;
+  }
+  return at;
 }
 
-/** The report's own name of the thing an element stands for. */
-function linkedId(element: HTMLElement | null): string | null {
-  return element?.dataset.id?.replace(/^op:/, '') ?? null;
+function kernelsToOpen(tree: GraphTree, box: TreeNode): TreeNode[] {
+  return box.count <= 400 ? tree.childrenOf(box).filter(inside => inside.kind === 'kernel') : [];
+}
+
+function labelOf(box: TreeNode): string {
+  if (box.kind === 'kernel' && box.kernel) {
+    return kernelLabel(box.kernel);
+  }
+  if (box.op) {
+    return describe(box.op);
+  }
+  return box.flow ? nodeLabel(box.flow) : `${box.name}, ${lines(box.lines)}.`;
 }

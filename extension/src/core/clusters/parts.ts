@@ -1,0 +1,58 @@
+import { isRecord, number } from '../read';
+import type { KernelAccess } from '../kernel';
+import { readBoundaries, readOperations, type Boundary, type Operation, type Report } from '../report';
+
+/** Items of one request; the kernel gives no more than 20 000. */
+const AT_ONCE = 5000;
+
+/** Operations and boundaries of a report that was too big to be sent whole: fetched a cluster at a time, when it is opened. */
+export class Parts {
+  /** The report with all that has come meanwhile. */
+  whole: Report;
+
+  constructor(readonly report: Report) {
+    this.whole = report;
+  }
+
+  /** Whether there is more of a cluster than what is here. */
+  lacks(cluster: string, here: number): boolean {
+    return here < (this.report.summary?.clusters.get(cluster) ?? 0);
+  }
+
+  /** Resolves to whether anything came. */
+  async fetch(kernel: KernelAccess, cluster: string): Promise<boolean> {
+    const ops = await this.all(kernel, 'ops', cluster, readOperations);
+    if (ops.length === 0) {
+      return false;
+    }
+    const boundaries = await this.all(kernel, 'boundaries', cluster, readBoundaries);
+    const other = (op: Operation): boolean => op.cluster !== cluster;
+    const edge = ({ plan, producer, consumer }: Boundary): string => `${plan}\n${producer}\n${consumer}`;
+    const known = new Set(boundaries.map(edge));
+    this.whole = {
+      ...this.whole,
+      ops: [...this.whole.ops.filter(other), ...ops],
+      boundaries: [...this.whole.boundaries.filter(boundary => !known.has(edge(boundary))), ...boundaries]
+    };
+    return true;
+  }
+
+  private async all<T>(
+    kernel: KernelAccess,
+    part: 'ops' | 'boundaries',
+    cluster: string,
+    read: (items: unknown) => T[]
+  ): Promise<T[]> {
+    const items: T[] = [];
+    for (let start = 0; ; start += AT_ONCE) {
+      const body = { want: 'part', cell: this.report.cell.id, part, cluster, start, stop: start + AT_ONCE } as const;
+      const answer = await kernel.request(body);
+      const reply = isRecord(answer) && isRecord(answer.part) ? answer.part : {};
+      const come = read(reply.items);
+      items.push(...come);
+      if (come.length === 0 || start + AT_ONCE >= (number(reply.total) ?? 0)) {
+        return items;
+      }
+    }
+  }
+}

@@ -1,0 +1,401 @@
+import { pattern } from '../draw';
+import { bytes, duration, some } from '../format';
+import { clip, clusterMark, type Ink, type Mark, type Measure } from '../shapes';
+import type { Theme } from '../theme';
+import { HEAD, type Scene } from './scene';
+import { placeOf, type TreeEdge, type TreeNode } from './tree';
+import { boundaryTexts } from './words';
+
+/** Scene coordinates of the upper left corner, and pixels a unit. */
+export interface Viewport {
+  x: number;
+  y: number;
+  scale: number;
+}
+
+export interface SceneLook {
+  width: number;
+  height: number;
+  measure: Measure;
+  theme: Theme;
+  /** 0 to 1; null where nothing is known. */
+  heat: (node: TreeNode) => number | null;
+  lit: (node: TreeNode) => boolean;
+  litEdge: (edge: TreeEdge, group: TreeNode | null) => boolean;
+}
+
+interface Label {
+  x: number;
+  y: number;
+  width: number;
+  text: string;
+  weight: number;
+}
+
+/** Below this height a box has no frame, and below half of it what is in a group is not drawn one by one. */
+const SMALL = 5;
+/** Names that stand where the boxes are too small for their own. */
+const MOST_LABELS = 28;
+
+/** Draws what of a scene the viewport shows, with the detail that can be seen at its scale. */
+export function drawScene(context: CanvasRenderingContext2D, scene: Scene, view: Viewport, look: SceneLook): void {
+  const painter = new Painter(context, scene, view, look);
+  painter.group(null, 0, 0);
+  painter.labels();
+}
+
+class Painter {
+  constructor(
+    private readonly context: CanvasRenderingContext2D,
+    private readonly scene: Scene,
+    private readonly view: Viewport,
+    private readonly look: SceneLook
+  ) {}
+
+  /** The boxes of a group whose inside begins at a point of the scene. */
+  group(group: TreeNode | null, left: number, top: number): void {
+    const { scene, view, look } = this;
+    const layout = scene.layoutOf(group);
+    if (!layout) {
+      return;
+    }
+    const boxes = scene.childrenOf(group);
+    this.edges(group, left, top);
+    for (let index = 0; index < boxes.length; index++) {
+      const box = boxes[index];
+      if (!box) {
+        continue;
+      }
+      const [wide, tall] = scene.sizeOf(box);
+      const x = (left + (layout.x[index] ?? 0) - view.x) * view.scale;
+      const y = (top + (layout.y[index] ?? 0) - view.y) * view.scale;
+      const width = wide * view.scale;
+      const height = tall * view.scale;
+      if (x > look.width || y > look.height || x + width < 0 || y + height < 0) {
+        continue;
+      }
+      const inside = scene.isOpen(box) ? scene.layoutOf(box) : undefined;
+      if (!inside) {
+        this.box(box, x, y, width, height);
+        continue;
+      }
+      this.frame(box, x, y, width, height);
+      if (22 * view.scale >= SMALL / 2) {
+        const innerLeft = left + (layout.x[index] ?? 0) + (wide - inside.width) / 2;
+        this.group(box, innerLeft, top + (layout.y[index] ?? 0) + HEAD);
+      }
+    }
+  }
+
+  /** The heaviest names of what is too small for its own, none on another. */
+  labels(): void {
+    const { context, look } = this;
+    const taken: Label[] = [];
+    for (const label of this.waiting.sort((a, b) => b.weight - a.weight).slice(0, 6 * MOST_LABELS)) {
+      const free = taken.every(
+        other =>
+          label.x + label.width + 4 < other.x || other.x + other.width + 4 < label.x || Math.abs(label.y - other.y) > 13
+      );
+      if (free && taken.length < MOST_LABELS) {
+        taken.push(label);
+      }
+    }
+    context.font = look.theme.fonts.note;
+    context.textAlign = 'left';
+    for (const { x, y, width, text } of taken) {
+      context.globalAlpha = 0.85;
+      context.fillStyle = look.theme.inks.bg;
+      context.fillRect(x - 2, y - 10, width + 4, 13);
+      context.globalAlpha = 1;
+      context.fillStyle = look.theme.inks.text;
+      context.fillText(text, x, y);
+    }
+  }
+
+  private edges(group: TreeNode | null, left: number, top: number): void {
+    const { context, scene, view, look } = this;
+    const layout = scene.layoutOf(group);
+    const { inks } = look.theme;
+    if (!layout || view.scale < 0.06) {
+      return;
+    }
+    const edges = scene.source.edgesOf(group);
+    const lines = new Path2D();
+    const heads = new Path2D();
+    const lit = new Path2D();
+    const apart: { edge: TreeEdge; route: readonly number[] }[] = [];
+    edges.forEach((edge, index) => {
+      const route = layout.routes[index] ?? [];
+      const across = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+      for (let at = 0; at < route.length; at += 2) {
+        const x = (left + (route[at] ?? 0) - view.x) * view.scale;
+        const y = (top + (route[at + 1] ?? 0) - view.y) * view.scale;
+        across.left = Math.min(across.left, x);
+        across.right = Math.max(across.right, x);
+        across.top = Math.min(across.top, y);
+        across.bottom = Math.max(across.bottom, y);
+      }
+      if (across.left > look.width || across.right < 0 || across.top > look.height || across.bottom < 0) {
+        return;
+      }
+      const points = route.map((value, at) =>
+        at % 2 ? (top + value - view.y) * view.scale : (left + value - view.x) * view.scale
+      );
+      if (edge.boundary) {
+        apart.push({ edge, route: points });
+      } else {
+        trace(look.litEdge(edge, group) ? lit : lines, points);
+        if (view.scale > 0.35) {
+          arrowHead(heads, points, view.scale);
+        }
+      }
+    });
+    context.setLineDash([]);
+    context.lineWidth = Math.max(0.5, Math.min(1, view.scale * 1.4));
+    context.strokeStyle = inks.line2;
+    context.stroke(lines);
+    context.fillStyle = inks.line2;
+    context.fill(heads);
+    context.strokeStyle = inks.link;
+    context.lineWidth = 2;
+    context.stroke(lit);
+    for (const { edge, route } of apart) {
+      this.notFused(edge, group, route);
+    }
+  }
+
+  /** Two strokes across a dashed line; bytes and reason beside it where there is room to read. */
+  private notFused(edge: TreeEdge, group: TreeNode | null, route: readonly number[]): void {
+    const { context, view, look } = this;
+    const { inks, fonts } = look.theme;
+    const ink = look.litEdge(edge, group) ? inks.link : inks.text;
+    const path = new Path2D();
+    trace(path, route);
+    context.strokeStyle = ink;
+    context.lineWidth = view.scale > 0.4 ? 1.25 : 0.75;
+    context.setLineDash([3, 2.5]);
+    context.stroke(path);
+    context.setLineDash([]);
+    const heads = new Path2D();
+    arrowHead(heads, route, view.scale);
+    context.fillStyle = ink;
+    context.fill(heads);
+    const half = Math.floor(route.length / 4) * 2;
+    const [x, y] = [
+      ((route[half - 2] ?? 0) + (route[half] ?? 0)) / 2,
+      ((route[half - 1] ?? 0) + (route[half + 1] ?? 0)) / 2
+    ];
+    if (view.scale > 0.3) {
+      const cut = new Path2D(`M${x - 6} ${y}l12 -5M${x - 6} ${y + 5}l12 -5`);
+      context.lineWidth = 1.5;
+      context.stroke(cut);
+    }
+    if (view.scale >= 0.7 && edge.boundary) {
+      const size = edge.boundary.bytes;
+      context.font = fonts.note;
+      context.fillStyle = ink;
+      context.textAlign = 'left';
+      context.fillText(
+        clip(
+          size === null ? boundaryTexts(edge.boundary).head : `Not fused, ${bytes(size)}`,
+          170,
+          'note',
+          look.measure
+        ),
+        x + 10,
+        y + 4
+      );
+    }
+  }
+
+  private frame(box: TreeNode, x: number, y: number, width: number, height: number): void {
+    const { context, look, view } = this;
+    const { inks } = look.theme;
+    const lit = look.lit(box);
+    const ink = inkOf(box);
+    context.beginPath();
+    context.roundRect(x, y, width, height, box.color === null ? 0 : Math.min(3, height / 4));
+    context.fillStyle = inks.bg;
+    context.fill();
+    context.globalAlpha = box.kind === 'part' || box.kind === 'plan' ? 0.02 : look.theme.tint;
+    context.fillStyle = inks[ink];
+    context.fill();
+    context.globalAlpha = 1;
+    context.strokeStyle = lit ? inks.link : box.kind === 'part' || box.kind === 'loop' ? inks.line2 : inks[ink];
+    context.lineWidth = lit ? 2 : 1;
+    context.setLineDash(box.kind === 'part' ? [3, 3] : []);
+    context.stroke();
+    context.setLineDash([]);
+    this.selvage(box, x, y, width, height);
+    const head = HEAD * view.scale;
+    if (head >= 14) {
+      const middle = y + head / 2 + 4;
+      context.strokeStyle = inks.muted;
+      context.lineWidth = 1.25;
+      context.stroke(new Path2D(`M${x + 13} ${middle - 6}l4 4 4 -4`));
+      this.title(box, x + 28, middle, width - 36, 'text');
+    } else if (width > 30) {
+      this.wait(box, x + 4, y + 11, width);
+    }
+    if (box.scope && head >= 10) {
+      context.strokeStyle = inks.text;
+      context.lineWidth = 1;
+      context.setLineDash([1.5, 3]);
+      context.strokeRect(x - 4, y - 4, width + 8, height + 8);
+      context.setLineDash([]);
+      const text = clip(box.scope, Math.max(30, width - 20), 'note', look.measure);
+      context.fillStyle = inks.bg;
+      context.fillRect(x + 10, y - 9, look.measure(text, 'note') + 8, 12);
+      context.font = look.theme.fonts.note;
+      context.fillStyle = inks.text;
+      context.textAlign = 'left';
+      context.fillText(text, x + 14, y + 1);
+    }
+  }
+
+  private box(box: TreeNode, x: number, y: number, width: number, height: number): void {
+    const { context, look } = this;
+    const { inks, tint } = look.theme;
+    const ink = inkOf(box);
+    const lit = look.lit(box);
+    const heat = look.heat(box);
+    const isOp = box.kind === 'op' || box.kind === 'loop';
+    if (height < SMALL && !lit) {
+      context.fillStyle = inks[ink];
+      context.globalAlpha = heat === null ? 0.45 : 0.25 + 0.75 * heat;
+      context.fillRect(x, y, Math.max(0.5, width), Math.max(0.5, height));
+      context.globalAlpha = 1;
+      if (!isOp) {
+        this.wait(box, x, y + 10, width);
+      }
+      return;
+    }
+    context.beginPath();
+    if (box.color === null || height < 12) {
+      context.rect(x, y, width, height);
+    } else {
+      context.roundRect(x, y, width, height, 3);
+    }
+    context.fillStyle = lit ? inks.lit : isOp ? inks.sunk : inks.bg;
+    context.fill();
+    context.globalAlpha = heat === null ? (isOp ? 0 : tint) : 0.04 + 0.4 * heat;
+    context.fillStyle = inks[ink];
+    context.fill();
+    context.globalAlpha = 1;
+    context.strokeStyle = lit ? inks.link : isOp && box.color !== null ? inks.line2 : inks[ink];
+    context.lineWidth = lit ? 2 : isOp ? 0.75 : 1;
+    context.stroke();
+    if (!isOp) {
+      this.selvage(box, x, y, width, height);
+    } else if (box.color === null || box.parent?.kind !== 'kernel') {
+      this.selvage(box, x, y, 4, height, 3);
+    }
+    const [left, room] = isOp ? [x + 8, width - 10] : [x + 13, width - 20];
+    if (height < 13 || room < 12) {
+      if (!isOp) {
+        this.wait(box, x + 2, y + 10, width);
+      }
+      return;
+    }
+    if (isOp) {
+      context.font = lit ? look.theme.fonts.name : look.theme.fonts.body;
+      context.fillStyle = inks.text;
+      context.textAlign = 'left';
+      const more = box.kind === 'loop' ? ` · ${box.count - 1}` : '';
+      context.fillText(clip(box.name + more, room, lit ? 'name' : 'body', look.measure), left, y + height / 2 + 4);
+      return;
+    }
+    const two = height >= 28;
+    const timed = this.title(box, left, two ? y + height / 2 - 2 : y + height / 2 + 4, room, 'text');
+    if (two) {
+      const time = timed || box.seconds === null ? '' : `${duration(box.seconds)} · `;
+      context.font = look.theme.fonts.note;
+      context.fillStyle = inks.muted;
+      context.fillText(clip(time + factsOf(box), room, 'note', look.measure), left, y + height / 2 + 12);
+    }
+  }
+
+  /** Name, and at the right the time where both fit; whether they did. */
+  private title(box: TreeNode, x: number, y: number, room: number, ink: Ink): boolean {
+    const { context, look } = this;
+    const time = box.seconds === null ? '' : duration(box.seconds);
+    const timeWidth = time ? look.measure(time, 'name') : 0;
+    context.font = look.theme.fonts.name;
+    context.fillStyle = look.theme.inks[ink];
+    context.textAlign = 'left';
+    const fits = timeWidth > 0 && timeWidth + look.measure(box.name, 'name') + 8 < room;
+    context.fillText(clip(box.name, fits ? room - timeWidth - 8 : room, 'name', look.measure), x, y);
+    if (fits) {
+      context.textAlign = 'right';
+      context.fillText(time, x + room, y);
+      context.textAlign = 'left';
+    }
+    return fits;
+  }
+
+  private selvage(box: TreeNode, x: number, y: number, width: number, height: number, size = 6): void {
+    if (box.kind === 'part' || box.kind === 'plan') {
+      return;
+    }
+    const { context, look } = this;
+    const mark: Mark = box.color === null ? 'host' : clusterMark(box.color);
+    const band = Math.min(size, Math.max(1.5, width / 8));
+    context.fillStyle = pattern(context, mark, look.theme);
+    context.fillRect(x, y, band, height);
+  }
+
+  private wait(box: TreeNode, x: number, y: number, width: number): void {
+    const heat = this.look.heat(box);
+    const time = box.seconds === null ? '' : ` ${duration(box.seconds)}`;
+    const text = clip(box.name + time, 160, 'note', this.look.measure);
+    this.waiting.push({
+      x: Math.max(2, x),
+      y: Math.max(11, y),
+      width: this.look.measure(text, 'note'),
+      text,
+      weight: (heat ?? 0) * 1e6 + box.count + width
+    });
+  }
+
+  private readonly waiting: Label[] = [];
+}
+
+/** What stands below the name of a closed box. */
+export function factsOf(box: TreeNode): string {
+  const where = placeOf(box);
+  if (box.kind === 'host') {
+    return ['host', where && `line ${where}`, box.reason ? 'not compiled' : ''].filter(Boolean).join(' · ');
+  }
+  const kernels = box.flow?.kernels.length ?? 0;
+  const facts = [some(box.count, 'operation'), box.kind === 'cluster' && kernels ? some(kernels, 'kernel') : ''];
+  facts.push(where && `${/[–,]/.test(where) ? 'lines' : 'line'} ${where}`);
+  facts.push(box.bytes ? bytes(box.bytes) : '');
+  return facts.filter(Boolean).join(' · ');
+}
+
+function inkOf(box: TreeNode): Mark & Ink {
+  return box.kind === 'plan' ? 'c4' : box.color === null ? 'host' : clusterMark(box.color);
+}
+
+function trace(path: Path2D, points: readonly number[]): void {
+  path.moveTo(points[0] ?? 0, points[1] ?? 0);
+  for (let at = 2; at < points.length; at += 2) {
+    const [x0, y0] = [points[at - 2] ?? 0, points[at - 1] ?? 0];
+    const [x1, y1] = [points[at] ?? 0, points[at + 1] ?? 0];
+    if (Math.abs(x1 - x0) < 1 || Math.abs(y1 - y0) < 1) {
+      path.lineTo(x1, y1);
+    } else {
+      const half = (y0 + y1) / 2;
+      path.bezierCurveTo(x0, half, x1, half, x1, y1);
+    }
+  }
+}
+
+function arrowHead(path: Path2D, points: readonly number[], scale: number): void {
+  const [x, y] = [points.at(-2) ?? 0, points.at(-1) ?? 0];
+  const size = Math.min(1, scale + 0.2);
+  path.moveTo(x, y);
+  path.lineTo(x - 3 * size, y - 5 * size);
+  path.lineTo(x + 3 * size, y - 5 * size);
+  path.closePath();
+}
