@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .extents import plain
 from .graph import Graph, Node
 from .overrides import NO_OVERRIDES, Overrides
+from .types import Origin, Origins
+
+if TYPE_CHECKING:
+    from .program import Program
 
 
 class Stays(Enum):
@@ -231,6 +235,20 @@ class Plan:
         """The `plans`, `ops`, `clusters`, `kernels` and `boundaries` of docs/report-format.md, without times, and `copies`."""
         clustering = self.clustering
         cluster_of = {node: c for c in clustering.clusters for node in c.members}
+    bytes_op_by_op: int | None = None  # what NumPy would move for its operations; None: nobody knows beforehand
+
+
+@dataclass(frozen=True)
+class ClusterCode:
+    """What a cluster's code is shown from, also when the function is gone: no graph and no array is kept alive by it."""
+
+    program: Program
+    graph: Sequence[tuple[str, Origins]]  # the text of the whole graph, each line with its operation
+    names: Mapping[Origin, tuple[str, ...]]  # operations, bodies included, as reports call them; a first turn has twins
+    inputs: Sequence[str]  # what the Program's inputs are called
+    outputs: Sequence[str]
+    scalars: Sequence[str]  # the values of its scalars
+    kernels: Mapping[str, str]  # the Program's kernels, as reports call them
         kernel_of: dict[Node, KernelInfo] = {}
         for kernel in self.kernels:
             for node in kernel.nodes:
@@ -246,6 +264,7 @@ class Plan:
             ops.append(
                 {
                     "name": node.name, "plan": self.title, "op": node.op.name,
+    codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
                     "cluster": cluster.name if cluster else None, "kernel": kernel_info.name if kernel_info else None,
                     "reason": reason.to_json() if reason else None, "lines": spans(node.sources),
                     "shape": list(plain(node.shape)), "dtype": str(node.dtype),
@@ -357,3 +376,20 @@ def line_numbers(nodes: Sequence[Node]) -> list[int]:
 
 def _text(value: Any) -> str | None:
     return value.decode() if isinstance(value, bytes) else value
+def inner_nodes(node: Node) -> Iterator[tuple[Node, str, Node]]:
+    """(node, name, the loop or branch it is in) of everything in the bodies of a loop or branch, named as reports name it."""
+    for prefix, graph in _bodies(node):
+        for inner in graph.nodes:
+            yield inner, prefix + inner.name, node
+            for deeper, name, parent in inner_nodes(inner):
+                yield deeper, prefix + name, parent
+
+
+def _bodies(node: Node) -> Iterator[tuple[str, Graph]]:
+    op = node.op
+    graphs = getattr(op, "graphs", ())
+    kinds = ("then", "else") if hasattr(op, "orelse") else ("test", "") if len(graphs) == 2 else ("",)
+    for kind, graph in zip(kinds, graphs, strict=False):
+        yield f"{node.name}/{kind}/" if kind else f"{node.name}/", graph
+
+

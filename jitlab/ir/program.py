@@ -111,7 +111,7 @@ class Expr:
     """
 
     dtype: np.dtype
-    origins: Origins
+    origins: Origins = UNKNOWN
 
     @cached_property
     def depends(self) -> frozenset[str]:
@@ -451,7 +451,7 @@ class Program:
             lines.append(f"  {buffer.kind} {buffer}")
         for kernel in self.kernels:
             lines.append(f"  kernel {kernel.name}:")
-            printer = _Printer()
+            printer = Printer()
             for statement in kernel.body:
                 lines.extend("    " + line for line in printer.statement(statement))
         return "\n".join(lines)
@@ -521,7 +521,7 @@ def _op_text(e: Apply) -> str:
     return f"{e.op.name}({', '.join(rest)})" if rest else str(e.op.name)
 
 
-class _Printer:
+class Printer:
     """Prints expressions once each: what is used twice is named."""
 
     def __init__(self) -> None:

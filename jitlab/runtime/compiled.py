@@ -82,6 +82,11 @@ def compiled(program: Program, origin: Origin) -> Compiled:
     return known
 
 
+def final_tier(program: Program) -> machine.Tier:
+    """The tier whose code runs in the end."""
+    return "quick" if len(program.kernels) > MOST_IMPROVED else "good"
+
+
 def forget_compiled() -> None:
     """Forget the Programs of this process (for tests and measurements); the disk cache stays."""
     with _lock:
@@ -101,7 +106,7 @@ def _make(program: Program, origin: Origin) -> tuple[Compiled, str, str]:
         return result, "disk", "good"
     result.install(machine.load(machine.compile_object(text, "quick"), ["run"]), "quick")
 
-    if len(program.kernels) > MOST_IMPROVED:
+    if final_tier(program) == "quick":
         return result, "compiled", "quick"
 
     def improve() -> None:

@@ -14,7 +14,21 @@ from weakref import WeakSet
 import numpy as np
 
 from jitlab import costs, events
-from jitlab.ir import Cluster, Clustering, Graph, Node, Overrides, Plan, Sources, plain
+from jitlab.ir import (
+    UNKNOWN,
+    Cluster,
+    ClusterCode,
+    Clustering,
+    Graph,
+    Node,
+    Origins,
+    Overrides,
+    Plan,
+    Sources,
+    inner_nodes,
+    is_operation,
+    plain,
+)  # fmt: skip
 from jitlab.ir.program import Buffer, Call, For, Gemm, If, Repeat, Statement, expressions, work
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
@@ -124,6 +138,7 @@ class Executable:
         started = time.perf_counter_ns()
         values = dict(zip(self.graph.parameters, arguments, strict=True))
         given = {node: layout_of(np.asarray(a)) or "C" for node, a in zip(self.graph.parameters, arguments, strict=True)}
+        lowerings: list[Lowered] = []
         for cluster in self.clustering.clusters:
             layouts = tuple(given.get(node, "C") for node in cluster.inputs)
             ends = self._storable(cluster, values) if in_place else NONE
@@ -133,7 +148,12 @@ class Executable:
             self.plan.copies.extend(variant.kept)
             self.plan.texts[cluster.name, "program"] = variant.program.text
         self._number_kernels()
-        self.plan.texts["", "graph"] = str(self.graph)
+        lines = [(text, UNKNOWN if node is None else node.origins) for text, node in self.graph.lines()]
+        self.plan.texts["", "graph"] = "\n".join(text for text, _ in lines)
+        for lowered in lowerings:
+            mine = [kernel.name for kernel in self.plan.kernels if kernel.cluster == lowered.cluster.name]
+            self.plan.codes[lowered.cluster.name] = _code(lowered, lines, mine)
+            lowerings.append(variant)
         self._planned = True
         if events.active():
             events.send(
@@ -495,6 +515,21 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
         data = op.data.ljust(16, b"\0")
         template[number : number + 2] = np.frombuffer(data[:16], np.int64)
     fixed: list[np.ndarray] = []
+def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Sequence[str]) -> ClusterCode:
+    """What the code of a cluster is shown from; `kernels`: the plan's names for its kernels."""
+    names: dict[Any, tuple[str, ...]] = {}
+    for node in lowered.cluster.nodes:
+        for inner, name in ((node, node.name), *((inner, name) for inner, name, _ in inner_nodes(node))):
+            if is_operation(inner):
+                (origin,) = inner.origins
+                names[origin] = (*names.get(origin, ()), name)
+    return ClusterCode(
+        lowered.program, lines, names, [n.name for n in lowered.inputs], [n.name for n in lowered.outputs],
+        [str(op.value) for op in lowered.constants],
+        dict(zip((k.name for k in lowered.program.kernels), kernels, strict=True)),
+    )  # fmt: skip
+
+
     for position, node in enumerate(lowered.inputs):
         value = getattr(node.op, "value", None)
         if value is not None:

@@ -29,7 +29,7 @@ NOWHERE = Place(UNKNOWN, "", "")
 
 #: Moves between a register and a fixed slot of the stack: LLVM ran out of registers, no operation asked for it.
 _SPILL = re.compile(
-    r"\tv?mov\w*\t(?:%\w+, -?\d*\(%[re][sb]p\)|-?\d*\(%[re][sb]p\), %\w+)$"
+    r"\t[vk]?mov\w*\t(?:%\w+, -?\d*\(%[re][sb]p\)|-?\d*\(%[re][sb]p\), %\w+)$"
     r"|\t(?:str|ldr|stp|ldp|stur|ldur)\t.*\[sp(?:, #\d+)?\]$"
 )
 #: What sets up and takes down a function's frame.
@@ -38,7 +38,8 @@ _FRAME = re.compile(
     r"|\tleaq\t-?\d*\(%rbp\), %rsp$|\t(?:stp|ldp)\t.*\[sp|\t(?:sub|add)\tsp, |\tmov\tx29, sp$"
 )
 _LOC = re.compile(r"\t\.loc\t\d+ (\d+)")
-_DEBUG = re.compile(r", !dbg !(\d+)")
+_DEBUG = re.compile(r",? !dbg !(\d+)")
+_ATTRIBUTES = re.compile(r" #\d+(?=$| {$)")
 _LOCATION = re.compile(r"!(\d+) = !DILocation\(line: (\d+)")
 _LABEL = re.compile(r"\.L\w+")
 
@@ -88,12 +89,12 @@ class Listing:
         function: list[tuple[str, frozenset[int]]] = []
         kernel = ""
         for line in text.splitlines():
-            if line.startswith(("!", "; ModuleID", "source_filename", "target ")):
+            if line.startswith(("!", ";", "source_filename", "target ", "attributes #")):
                 continue
             if line.startswith("define "):
                 kernel = self.module.kernels.get(line.partition("@")[2].partition("(")[0], "")
             found = _DEBUG.search(line)
-            line = _DEBUG.sub("", line)
+            line = _ATTRIBUTES.sub("", _DEBUG.sub("", line))
             if line.startswith("  ") and kernel:
                 number = line_of.get(found[1], 0) if found else 0
                 function.append((line, frozenset((number,) if number else ())))

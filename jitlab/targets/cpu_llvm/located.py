@@ -18,10 +18,8 @@ from jitlab.ir import UNKNOWN, Origins
 from jitlab.ir.program import (
     Accumulator,
     Expr,
-    Finish,
     For,
     Load,
-    Partial,
     Program,
     Scalar,
     Statement,
@@ -29,6 +27,7 @@ from jitlab.ir.program import (
     expressions,
     walk,
 )
+from jitlab.ir.program_lines import origins_in, steps_of
 
 from .codegen import functions_of
 from .context import ContextLayout, Phase
@@ -86,7 +85,7 @@ def located_module(program: Program) -> LocatedModule:
     """The module of a Program, with places."""
     places = Places()
     layout = ContextLayout(program)
-    steps = {s.accumulator.name: s.origins for kernel in program.kernels for s in walk(kernel.body) if isinstance(s, Step)}
+    steps = steps_of(program)
     scalars = {e.name: e.origins for e in _every_expression(program) if isinstance(e, Scalar)}
 
     def write(layout: ContextLayout, phase: Phase, name: str) -> FunctionText:
@@ -254,21 +253,6 @@ class _LocatedWriter(PhaseWriter):
     def _look(self, condition: str, also: Any = None) -> None:
         with self._at(UNKNOWN, SIGNALS):
             super()._look(condition, also)
-
-
-def origins_in(s: Statement, steps: dict[str, Origins]) -> Origins:
-    """The operations that a statement, or what is in it, came from; `steps`: those of each accumulator."""
-    found: set[Any] = set()
-    for inner in walk([s]):
-        if isinstance(inner, (Finish, Partial)):
-            found |= steps.get(inner.accumulator.name, UNKNOWN)
-        elif not isinstance(inner, For):
-            found |= inner.origins
-    if not found:
-        for inner in walk([s]):
-            for e in expressions(inner):
-                found |= e.origins
-    return frozenset(found)
 
 
 def _every_expression(program: Program) -> Iterator[Expr]:
