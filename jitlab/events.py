@@ -184,6 +184,7 @@ class ClusterRan(Event):
     start_ns: int
     duration_ns: int
     kernels_ns: tuple[int, ...] = ()
+    scratch_bytes: int = 0  # of temporaries and rows, as they were asked of the pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,11 +120,21 @@ class Copied(Enum):
     OVERLAP = "overlap"
 
 
+class Stored(Enum):
+    """Why a value of a cluster lies in memory although no edge to its reader was cut."""
+
+    PARTIAL_RESULTS = "partial_results"
+    LIBRARY_OPERAND = "library_operand"
+    LOOP_VALUE = "loop_value"
+    KEPT = "kept"
+    LEAVES_CLUSTER = "leaves_cluster"
+
+
 @dataclass(frozen=True)
 class Reason:
     """One decision's cause: a code of a closed enum, its sentence for people, and plain evidence (names, sizes, paths)."""
 
-    code: Stays | Joined | Apart | NotFused | Copied
+    code: Stays | Joined | Apart | NotFused | Copied | Stored
     text: str
     evidence: tuple[Any, ...] = ()
 
@@ -164,6 +174,18 @@ class Copy:
     node: Node
     reason: Reason
     bytes: int
+
+
+@dataclass(frozen=True)
+class Temporary:
+    """A value of a cluster that reaches memory between its kernels; `bytes` a call, every element once."""
+
+    name: str
+    cluster: str
+    producer: Node
+    consumers: tuple[Node, ...]
+    bytes: int
+    reason: Reason
 
 
 @dataclass
@@ -213,28 +235,6 @@ class KernelInfo:
     bytes_read: int
     bytes_written: int
     flops: int
-
-
-@dataclass
-class Plan:
-    """A clustering with its kernels: everything a report says of a trace apart from times."""
-
-    function: str
-    trace: int
-    clustering: Clustering
-    kernels: list[KernelInfo] = field(default_factory=list)
-    boundaries: list[Edge] = field(default_factory=list)
-    copies: list[Copy] = field(default_factory=list)
-    texts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, stage) -> text, for report.ir
-
-    @property
-    def title(self) -> str:
-        return f"{self.function} #{self.trace}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The `plans`, `ops`, `clusters`, `kernels` and `boundaries` of docs/report-format.md, without times, and `copies`."""
-        clustering = self.clustering
-        cluster_of = {node: c for c in clustering.clusters for node in c.members}
     bytes_op_by_op: int | None = None  # what NumPy would move for its operations; None: nobody knows beforehand
 
 
@@ -249,6 +249,31 @@ class ClusterCode:
     outputs: Sequence[str]
     scalars: Sequence[str]  # the values of its scalars
     kernels: Mapping[str, str]  # the Program's kernels, as reports call them
+
+
+@dataclass
+class Plan:
+    """A clustering with its kernels: everything a report says of a trace apart from times."""
+
+    function: str
+    trace: int
+    clustering: Clustering
+    kernels: list[KernelInfo] = field(default_factory=list)
+    boundaries: list[Edge] = field(default_factory=list)
+    copies: list[Copy] = field(default_factory=list)
+    temporaries: list[Temporary] = field(default_factory=list)
+    scratch: dict[str, int] = field(default_factory=dict)  # bytes of memory for one call of each cluster, rows and gaps included
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, stage) -> text, for report.ir
+    codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
+
+    @property
+    def title(self) -> str:
+        return f"{self.function} #{self.trace}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The `plans`, `ops`, `clusters`, `kernels` and `boundaries` of docs/report-format.md, without times, and `copies`."""
+        clustering = self.clustering
+        cluster_of = {node: c for c in clustering.clusters for node in c.members}
         kernel_of: dict[Node, KernelInfo] = {}
         for kernel in self.kernels:
             for node in kernel.nodes:
@@ -264,7 +289,6 @@ class ClusterCode:
             ops.append(
                 {
                     "name": node.name, "plan": self.title, "op": node.op.name,
-    codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
                     "cluster": cluster.name if cluster else None, "kernel": kernel_info.name if kernel_info else None,
                     "reason": reason.to_json() if reason else None, "lines": spans(node.sources),
                     "shape": list(plain(node.shape)), "dtype": str(node.dtype),
@@ -285,6 +309,9 @@ class ClusterCode:
                     "kernels": [k.name for k in mine], "reason": c.reason.to_json(), "calls": 0, "seconds": None,
                     "flops": sum(k.flops for k in mine), "bytes_read": sum(k.bytes_read for k in mine),
                     "bytes_written": sum(k.bytes_written for k in mine), "lines": line_numbers(c.nodes),
+                    "bytes_saved": _total(_saved(k) for k in mine),
+                    "temporary_bytes": sum(t.bytes for t in self.temporaries if t.cluster == c.name),
+                    "scratch_bytes": self.scratch.get(c.name, 0),
                 }
             )  # fmt: skip
             if c.device:
@@ -293,7 +320,7 @@ class ClusterCode:
             {
                 "name": k.name, "cluster": k.cluster, "ops": [n.name for n in k.nodes if is_operation(n)], "kind": k.kind,
                 "lines": line_numbers(k.nodes), "calls": 0, "seconds": None, "bytes_read": k.bytes_read,
-                "bytes_written": k.bytes_written, "flops": k.flops, "bound": None, "of_peak": None,
+                "bytes_written": k.bytes_written, "flops": k.flops, "bound": None, "of_peak": None, "bytes_saved": _saved(k),
             }
             for k in self.kernels
         ]  # fmt: skip
@@ -314,8 +341,31 @@ class ClusterCode:
         plans = [{"name": self.title, "function": self.function, "trace": self.trace}]
         return {
             "plans": plans, "ops": ops, "clusters": clusters, "kernels": kernels, "boundaries": boundaries, "copies": copies,
-            "activity": self.activity(),
+            "temporaries": self._temporaries(), "activity": self.activity(),
         }  # fmt: skip
+
+    def _temporaries(self) -> list[dict[str, Any]]:
+        """What reaches memory inside clusters, then what goes from one cluster to another or to NumPy."""
+        clusters = self.clustering.clusters
+        inner = {node: name for c in clusters for n in c.nodes for node, name, _ in inner_nodes(n)}
+        inside = [
+            {
+                "plan": self.title, "cluster": t.cluster, "name": inner.get(t.producer, t.producer.name) + t.name.removeprefix(t.producer.name),
+                "producer": inner.get(t.producer, t.producer.name),
+                "consumers": [inner.get(node, node.name) for node in t.consumers], "bytes": t.bytes, "place": "scratch",
+                "lines": spans(t.producer.sources), "consumer_lines": line_numbers(t.consumers), "reason": t.reason.to_json(),
+            }
+            for t in self.temporaries
+        ]  # fmt: skip
+        return inside + [
+            {
+                "plan": self.title, "cluster": c.name, "name": node.name, "producer": node.name,
+                "consumers": [reader.name for reader in readers], "bytes": node.type.nbytes, "place": "result",
+                "lines": spans(node.sources), "consumer_lines": line_numbers(readers),
+                "reason": Reason(Stored.LEAVES_CLUSTER, _reader_text(readers[0], self.clustering)).to_json(),
+            }
+            for c, node, readers in _between(self.clustering)
+        ]  # fmt: skip
 
     def activity(self) -> dict[str, Any]:
         """The summary of one graph (semantics §2.10): how many nodes are in clusters, of which kinds. Constants are nodes."""
@@ -332,6 +382,35 @@ class ClusterCode:
             ],
             "unclustered_op_histogram": _histogram(outside),
         }
+
+
+def _saved(kernel: KernelInfo) -> int | None:
+    """Bytes that fusion keeps out of memory in a call of a kernel."""
+    if kernel.bytes_op_by_op is None:
+        return None
+    return kernel.bytes_op_by_op - kernel.bytes_read - kernel.bytes_written
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    """The sum; None where a part of it is unknown."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
+
+
+def _between(clustering: Clustering) -> Iterable[tuple[Cluster, Node, list[Node]]]:
+    """Values that leave their cluster and are no results of the graph, with the operations that read them."""
+    results = set(clustering.graph.outputs)
+    for c in clustering.clusters:
+        inside = set(c.members)
+        for node in c.outputs:
+            readers = [n for n in clustering.graph.nodes if node in n.inputs and n not in inside and is_operation(n)]
+            if readers and node not in results:
+                yield c, node, readers
+
+
+def _reader_text(reader: Node, clustering: Clustering) -> str:
+    home = next((c.name for c in clustering.clusters if reader in c.members), None)
+    return f"{reader.name} is in {home}" if home else f"NumPy runs {reader.name}"
 
 
 def _would_fuse(edge: Edge, clustering: Clustering) -> str | None:
@@ -360,22 +439,6 @@ def _contains(nodes: Sequence[Node], node: Node) -> bool:
     return node in nodes or any(_contains(graph.nodes, node) for n in nodes for graph in getattr(n.op, "graphs", ()))
 
 
-def is_operation(node: Node) -> bool:
-    """Constants, parameters, axis lengths and the results of a loop are values, not operations, when operations are counted
-    or listed."""
-    return node.op.name not in ("Const", "Placeholder", "Size", "Item")
-
-
-def spans(sources: frozenset[Any]) -> list[list[Any]]:
-    return [list(source) for source in sorted(sources)]
-
-
-def line_numbers(nodes: Sequence[Node]) -> list[int]:
-    return sorted({source.line for node in nodes if is_operation(node) for source in node.sources})
-
-
-def _text(value: Any) -> str | None:
-    return value.decode() if isinstance(value, bytes) else value
 def inner_nodes(node: Node) -> Iterator[tuple[Node, str, Node]]:
     """(node, name, the loop or branch it is in) of everything in the bodies of a loop or branch, named as reports name it."""
     for prefix, graph in _bodies(node):
@@ -393,3 +456,19 @@ def _bodies(node: Node) -> Iterator[tuple[str, Graph]]:
         yield f"{node.name}/{kind}/" if kind else f"{node.name}/", graph
 
 
+def is_operation(node: Node) -> bool:
+    """Constants, parameters, axis lengths and the results of a loop are values, not operations, when operations are counted
+    or listed."""
+    return node.op.name not in ("Const", "Placeholder", "Size", "Item")
+
+
+def spans(sources: frozenset[Any]) -> list[list[Any]]:
+    return [list(source) for source in sorted(sources)]
+
+
+def line_numbers(nodes: Sequence[Node]) -> list[int]:
+    return sorted({source.line for node in nodes if is_operation(node) for source in node.sources})
+
+
+def _text(value: Any) -> str | None:
+    return value.decode() if isinstance(value, bytes) else value

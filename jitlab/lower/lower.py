@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from jitlab.ir import NO_OVERRIDES, Cluster, Copy, Edge, KernelInfo, Node, Overrides, is_operation
+from jitlab.ir import NO_OVERRIDES, Cluster, Copy, Edge, KernelInfo, Node, Overrides, Temporary, is_operation
 from jitlab.ir.program import Buffer, Kernel, Program
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update, View
@@ -21,9 +21,14 @@ from .shared import Layout, Shared
 from .sizes import Sizes
 from .statements import BlockWriter
 from .traffic import traffic
+from .temporaries import moved_op_by_op, size_of, temporaries
 
 
 @dataclass
+#: Each piece of scratch memory starts at a multiple of so many bytes.
+ALIGNMENT = 128
+
+
 class Lowered:
     """A cluster's Program and how its inputs reach it. `strides` names the symbols that are an input's stride (in elements)."""
 
@@ -40,6 +45,8 @@ class Lowered:
     kept: list[Copy] = field(default_factory=list)  # what the Program copies although NumPy changes it in place
     in_place: dict[Node, Node] = field(default_factory=dict)  # outputs of the cluster that are inputs it has overwritten
 
+    temporaries: list[Temporary] = field(default_factory=list)
+    scratch_bytes: int = 0  # that a call needs, each piece from a multiple of ALIGNMENT on
 
 def lower(
     cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True,
@@ -88,7 +95,8 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     groups: list[Group] = []
     made: list[Node] = []
     for group, body, nodes in writer.groups():
-        apart = not kernels or shared.level == "O0" or cut_between(groups[-1:], group, shared.overrides)
+    counted: set[Node] = set()  # operations whose traffic in NumPy is in a kernel's account
+        apart = not kernels or shared.level == "O0" or cut_between(groups[-1:], group, shared.cuts)
         together = None if apart else in_blocks(kernels[-1].body, body)
         if together is not None:
             nodes = [*made, *nodes]
@@ -96,10 +104,12 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
             kernels[-1] = Kernel(kernels[-1].name, kernels[-1].kind, together)
             infos.pop()
         else:
+            counted = {node for info in infos for node in info.nodes}
             groups.append(group)
             kernels.append(Kernel(f"k{len(kernels)}", "library" if group.kind in ("gemm", "call") else "nest", body))
         made = [node for node in nodes if node in own]
-        infos.append(_info(kernels[-1], cluster, made, shared.sizes))
+        infos.append(_info(kernels[-1], cluster, made, shared.sizes, counted))
+        counted.update(infos[-1].nodes)
     places = {shared.inputs[node]: node for node in {*donated, *ends.values()} if node in shared.inputs}
     last = {node: block.finals[k][1] if k in block.finals else node for k, node in enumerate(results)}
     lies = {node: writer.buffers[last.get(node, node)] for node in wanted}
@@ -120,8 +130,11 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     )
     sizes = shared.sizes
     return Lowered(
+    edges = boundaries(groups, shared.level, shared.cuts)
+    scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))
         cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
-        infos, boundaries(groups, shared.level, shared.overrides), kept=_still(shared, temps), in_place=in_place,
+        infos, edges, kept=_still(shared, temps), in_place=in_place,
+        temporaries=temporaries(cluster, kernels, temps, shared, edges), scratch_bytes=scratch,
     )  # fmt: skip
 
 
@@ -138,8 +151,13 @@ def _still(shared: Shared, temps: Sequence[Buffer]) -> list[Copy]:
     return [copy for copy, buffer in places if buffer is None or buffer.name not in gone]
 
 
-def _info(kernel: Kernel, cluster: Cluster, nodes: list[Node], sizes: Sizes) -> KernelInfo:
+def _aligned(nbytes: int) -> int:
+    return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
+
+
+def _info(kernel: Kernel, cluster: Cluster, nodes: list[Node], sizes: Sizes, counted: AbstractSet[Node]) -> KernelInfo:
     read, written = traffic(kernel, sizes)
     flops = sum(node.op.cost(node.type, *(source.type for source in node.inputs)).flops for node in nodes)
     operations = tuple(node for node in nodes if is_operation(node))
-    return KernelInfo(kernel.name, cluster.name, operations, kernel.kind, read, written, flops)
+    by_numpy = moved_op_by_op(node for node in operations if node not in counted)
+    return KernelInfo(kernel.name, cluster.name, operations, kernel.kind, read, written, flops, by_numpy)

@@ -14,6 +14,7 @@ from jitlab.events import Cause, VariantCause
 from jitlab.runtime.peaks import Peaks, known_peaks
 
 from . import wording
+from .accounting import add_traffic
 from .advice import spent, things_to_do
 from .recording import Recording, Span, Tally, known_plan
 
@@ -67,6 +68,7 @@ def report_json(recording: Recording) -> Json:
         "copies": [copy for plan in plans for copy in _copies(plan)],
         "activity": [_activity(plan, recording) for plan in plans if "activity" in plan.json],
         "timeline": {"lanes": _lanes(recording)},
+        "temporaries": [{**entry, "plan": plan.title} for plan in plans for entry in plan.json.get("temporaries", ())],
     }
     _add_savings(data["retraces"])
     _color(data, alike)
@@ -77,6 +79,7 @@ def report_json(recording: Recording) -> Json:
         _rename_files(data, recording.file_name)
     return _plain_text(data)  # type: ignore[no-any-return]
 
+    add_traffic(data, recording)
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
@@ -468,7 +471,7 @@ def _spans(lines: Iterable[Any]) -> list[list[Any]]:
 
 def _rename_files(data: Json, file_name: Callable[[str], str]) -> None:
     names: dict[str, str] = {}
-    for key in ("ops", "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies"):
+    for key in ("ops", "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies", "temporaries"):
         for entry in data[key]:
             spans = []
             for file, *place in entry["lines"]:

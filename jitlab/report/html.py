@@ -40,7 +40,7 @@ def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -
         numbered = "\n".join(f"{i:>4}  {wording.clean(line)}" for i, line in enumerate(source, 1))
         parts.append(_section("Source", f"<pre>{escape(numbered)}</pre>"))
     tables = (
-        _clusters(data), _kernels(data), _retraces(data), _fallbacks(data), _loops(data), _boundaries(data), _copies(data),
+        _clusters(data), _kernels(data), _retraces(data), _fallbacks(data), _loops(data), _boundaries(data), _copies(data), _temporaries(data),
         _ops(data),
     )  # fmt: skip
     parts += [_section(heading, body) for heading, body in tables if body]
@@ -135,6 +135,14 @@ def _loops(data: Mapping[str, Any]) -> tuple[str, str]:
 def _copies(data: Mapping[str, Any]) -> tuple[str, str]:
     return "Copies", _table(("of", "cluster", "why", "bytes"), (
         (c["node"], c["cluster"], c["reason"]["text"], wording.size(c["bytes"])) for c in data.get("copies", ())
+    ))  # fmt: skip
+
+
+def _temporaries(data: Mapping[str, Any]) -> tuple[str, str]:
+    heads = ("value", "plan", "cluster", "lines", "read by", "bytes a call", "why")
+    return "Still in memory between kernels", _table(heads, (
+        (t["name"], t["plan"], t["cluster"], _lines(t), ", ".join(t["consumers"]), wording.size(t["bytes"]), t["reason"]["text"])
+        for t in sorted(data.get("temporaries", ()), key=lambda t: -t["bytes"])
     ))  # fmt: skip
 
 

@@ -78,9 +78,10 @@ class Recording:
         self.variants: deque[events.VariantMade] = deque(maxlen=TRACES)
         self.compiled: dict[tuple[str, int], list[events.ProgramCompiled]] = defaultdict(list)
         self.passes: dict[tuple[str, int], list[events.PassRan]] = defaultdict(list)
-        self.functions: dict[tuple[str, int], Tally] = defaultdict(Tally)
-        self.clusters: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
-        self.host: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
+        self.functions: dict[tuple[str, int], Sampled] = defaultdict(Sampled)
+        self.clusters: dict[tuple[str, int, str], Sampled] = defaultdict(Sampled)
+        self.scratch: dict[tuple[str, int, str], int] = {}  # bytes that a call of a cluster asked the pool for
+        self.host: dict[tuple[str, int, str], Sampled] = defaultdict(Sampled)
         self.numpy: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
         self.statements: OrderedDict[tuple[str, str, tuple[events.Span, ...]], Tally] = OrderedDict()
         self.frozen: OrderedDict[tuple[str, str, tuple[events.Span, ...]], int] = OrderedDict()
@@ -193,8 +194,11 @@ class Recording:
         self.functions[event.function, event.trace].add(event.duration_ns)
 
     def _cluster_ran(self, event: events.ClusterRan) -> None:
-        self.clusters[event.function, event.trace, event.cluster].add(event.duration_ns, event.kernels_ns)
-        self._span("compiled", event, event.cluster, "_XlaLaunch", "launch", event.cluster)
+        key = event.function, event.trace, event.cluster
+        self.clusters[key].add_call(event, event.kernels_ns)
+        self.scratch[key] = max(self.scratch.get(key, 0), event.scratch_bytes)
+        times = event.kernels_ns
+        self._span("compiled", event, event.cluster, "_XlaLaunch", "launch", event.cluster, kernels_ns=times)
 
     def _host_operation_ran(self, event: events.HostOperationRan) -> None:
         self.host[event.function, event.trace, event.operation].add(event.duration_ns)

@@ -77,6 +77,9 @@ class Cluster:
     seconds: float | None
     flops: int
     bytes_read: int
+    bytes_saved: int | None = None  # by fusion, against op by op; None: unknown
+    temporary_bytes: int = 0
+    allocated_bytes: int | None = None  # scratch that a call asked the allocator for; None: nobody saw it run
     bytes_written: int
 
 
@@ -96,6 +99,7 @@ class Kernel:
     bytes_written: int
     flops: int
     bound: str | None
+    bytes_saved: int | None = None
     of_peak: float | None
 
 
@@ -162,6 +166,24 @@ class Boundary:
     reason: Reason
     bytes: int
     would_fuse_if: str | None
+
+@dataclass(frozen=True)
+class Temporary:
+    """A value that still reaches memory between kernels, `bytes` each call. `place` "scratch": inside its cluster; "result":
+    it leaves the cluster for `consumers`."""
+
+    name: str
+    plan: str
+    cluster: str | None
+    producer: str
+    consumers: tuple[str, ...]
+    bytes: int
+    place: str
+    lines: tuple[int, ...]
+    spans: tuple[tuple[Any, ...], ...]
+    consumer_lines: tuple[int, ...]
+    reason: Reason
+
 
 
 @dataclass(frozen=True)
@@ -235,6 +257,9 @@ def _line(item: Any) -> str:
         case Fallback():
             text = f"{item.op}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Boundary():
+        case Temporary():
+            readers = ", ".join(item.consumers)
+            text = f"{item.name}{_at(item.lines)} → {readers}: {wording.size(item.bytes)}, {item.reason}"
             text = f"{item.producer} → {item.consumer}: {item.reason}, {wording.size(item.bytes)}"
         case Statement():
             text = f"{item.text}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
@@ -302,6 +327,12 @@ class Report:
         return copy.deepcopy(list(self.data.get("activity", ())))
 
     @cached_property
+    @cached_property
+    def temporaries(self) -> list[Temporary]:
+        """Values that reach memory although they are no results, each with its readers, bytes and reason, the largest first."""
+        entries = sorted(self.data.get("temporaries", ()), key=lambda entry: -int(entry["bytes"]))
+        return Listing(_made(Temporary, entry) for entry in entries)
+
     def statements(self) -> list[Statement]:
         """Statements of a `%%jit` cell that Python ran."""
         return Listing(_made(Statement, entry) for entry in self.data.get("statements", ()))
@@ -532,7 +563,10 @@ def _made(cls: Any, entry: Mapping[str, Any]) -> Any:
     return cls(**values)
 
 
-_LATER = ("proof", "changes", "site", "would_compile_if")  # reports that were saved before have none
+#: Reports that were saved before have none.
+_LATER = (
+    "proof", "changes", "site", "would_compile_if", "bytes_saved", "temporary_bytes", "allocated_bytes",
+)  # fmt: skip
 
 
 def _close(name: str, names: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from . import wording
+from .accounting import in_words
 from .outline import Box, Outline, outline
 
 WIDTH = 100
@@ -29,6 +30,8 @@ def report_text(data: Mapping[str, Any]) -> str:
         lines += _box(box)
     if o.hidden:
         lines.append(f"… and {o.hidden} more, each faster than these")
+    for n, text in enumerate(in_words(data)):
+        lines += _folded("" if n < 2 else "  ", text, indent="  " if n < 2 else "    ")
     if o.loops:
         lines.append("")
     for loop in o.loops:

@@ -146,6 +146,8 @@ class Executable:
             self.plan.kernels.extend(variant.kernels)
             self.plan.boundaries.extend(variant.boundaries)
             self.plan.copies.extend(variant.kept)
+            self.plan.temporaries.extend(variant.temporaries)
+            self.plan.scratch[cluster.name] = variant.scratch_bytes
             self.plan.texts[cluster.name, "program"] = variant.program.text
         self._number_kernels()
         lines = [(text, UNKNOWN if node is None else node.origins) for text, node in self.graph.lines()]
@@ -252,7 +254,7 @@ class Executable:
             array = arrays[position]
             context[symbol] = array.strides[axis] // array.itemsize
         try:
-            failed = self._launch(cluster, variant, context)
+            failed = self._launch(cluster, variant, context, 0 if scratch is None else variant.scratch_bytes)
         finally:
             if scratch is not None:
                 pool.give(scratch)
@@ -277,7 +279,7 @@ class Executable:
             and may_store_into(arrays[old], [array for node, array in arrays.items() if node is not old])
         )
 
-    def _launch(self, cluster: Cluster, variant: Variant, context: np.ndarray) -> int | None:
+    def _launch(self, cluster: Cluster, variant: Variant, context: np.ndarray, scratch_bytes: int) -> int | None:
         """Run it to the end; the number of the check that failed, if one did."""
         if not events.active():
             return run_to_end(variant.code, context)
@@ -292,6 +294,7 @@ class Executable:
             events.ClusterRan(
                 cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
                 start_ns=started, duration_ns=duration, kernels_ns=_kernel_times(variant, ticks, duration),
+                scratch_bytes=scratch_bytes,
             )
         )  # fmt: skip
         return None

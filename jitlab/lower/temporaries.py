@@ -1,0 +1,146 @@
+"""The values of a cluster that still reach memory between its kernels, each with why; and what fusion keeps out of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from jitlab.ir import Cluster, Edge, Moving, Node, Poly, Reason, Stored, Temporary, inner_nodes, is_operation
+from jitlab.ir.program import Buffer, Call, Finish, Gemm, Kernel, Partial, Store, walk
+from jitlab.ops.control import Branch, Loop
+from jitlab.ops.views import Reshape, View
+
+from .shared import Shared
+from .sizes import Sizes
+
+
+def temporaries(
+    cluster: Cluster, kernels: Sequence[Kernel], temps: Sequence[Buffer], shared: Shared, edges: Sequence[Edge]
+) -> list[Temporary]:
+    """One for each temporary buffer of the Program, in its order."""
+    node_of = {buffer.name: node for node, buffer in shared.places.items()}
+    known = {node.name: node for node in every(cluster.nodes)}
+    copies = {copy.node.name: copy for copy in shared.copies}
+    readers = _readers(cluster)
+    result = []
+    for buffer in temps:
+        nbytes = size_of(buffer.shape, shared.sizes) * buffer.dtype.itemsize
+        node = node_of.get(buffer.name)
+        if node is not None:
+            found = [edge for edge in edges if edge.producer is node]
+            consumers = tuple(edge.consumer for edge in found) or tuple(readers.get(node, ()))
+            reason = found[0].reason if found else _why_stored(node, consumers)
+            result.append(Temporary(node.name, cluster.name, node, consumers, nbytes, _plain(reason)))
+            continue
+        kind, name = _made_by(buffer, kernels)
+        maker = known.get(name, cluster.nodes[-1])
+        copy = copies.get(maker.name)
+        if kind == "partial":
+            text = f"{maker.name} works in blocks, whose results are joined in a fixed order"
+            reason = Reason(Stored.PARTIAL_RESULTS, text)
+        elif kind == "operand":
+            text = f"{maker.name} is a call of a library, which reads its operand row after row"
+            reason = Reason(Stored.LIBRARY_OPERAND, text)
+        elif copy is not None:
+            reason = copy.reason
+        else:
+            reason = Reason(Stored.KEPT, f"{maker.name} needs it as it was before it is overwritten")
+        name = f"{maker.name} {'in blocks' if kind == 'partial' else 'operand' if kind == 'operand' else 'copy'}"
+        result.append(Temporary(name, cluster.name, maker, (maker,), nbytes, _plain(reason)))
+    return result
+
+
+def size_of(shape: Iterable[Poly], sizes: Sizes) -> int:
+    """Elements of a buffer of these extents."""
+    count = 1
+    for n in shape:
+        count *= sizes.value(n)
+    return count
+
+
+def moved_op_by_op(nodes: Iterable[Node]) -> int | None:
+    """Bytes that NumPy moves when it runs the operations one by one, each distinct element of each once. None where nobody
+    knows beforehand: a loop until a test says no, a branch, extents that change from turn to turn."""
+    total = 0
+    for node in nodes:
+        if isinstance(node.op, Loop):
+            each = moved_op_by_op(node.op.body.nodes)
+            if node.op.count is None or isinstance(node.op.count, Moving) or each is None:
+                return None
+            total += max(int(node.op.count), 0) * each
+        elif isinstance(node.op, Branch) or any(isinstance(n, Moving) for n in node.shape):
+            return None
+        elif is_operation(node) and not isinstance(node.op, (View, Reshape)):
+            cost = node.op.cost(node.type, *(source.type for source in node.inputs))
+            total += max(cost.read_bytes - _read_again(node), 0) + cost.written_bytes
+    return total
+
+
+def _read_again(node: Node) -> int:
+    """Bytes of elements that several inputs of an operation are, or that one input repeats: views of one array."""
+    inputs: dict[Node, int] = {}
+    for source in node.inputs:
+        root = source
+        while isinstance(root.op, (View, Reshape)):
+            (root,) = root.inputs
+        inputs[root] = inputs.get(root, 0) + source.type.nbytes
+    return sum(max(nbytes - root.type.nbytes, 0) for root, nbytes in inputs.items())
+
+
+def every(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes and those of the bodies in them."""
+    for node in nodes:
+        yield node
+        yield from (inner for inner, _, _ in inner_nodes(node))
+
+
+def _readers(cluster: Cluster) -> dict[Node, list[Node]]:
+    found: dict[Node, list[Node]] = {}
+    for node in every(cluster.nodes):
+        for source in dict.fromkeys(node.inputs):
+            found.setdefault(source, []).append(node)
+    return found
+
+
+def _why_stored(node: Node, consumers: Sequence[Node]) -> Reason:
+    """Why a value lies in memory although no edge was cut: one kernel makes and reads it."""
+    if any(hasattr(reader.op, "graphs") for reader in consumers):
+        return Reason(Stored.LOOP_VALUE, f"a loop or branch reads {node.name} in its body")
+    if node.op.name == "Item" or hasattr(node.op, "graphs"):
+        return Reason(Stored.LOOP_VALUE, f"a loop carries {node.name} from turn to turn")
+    names = ", ".join(reader.name for reader in consumers) or "its reader"
+    return Reason(Stored.KEPT, f"{names} reads elements of {node.name} that other iterations make")
+
+
+def _made_by(buffer: Buffer, kernels: Sequence[Kernel]) -> tuple[str, str]:
+    """What fills a buffer that is no value's own ("partial", "operand" or "copy"), and for which operation."""
+    written = ""
+    for kernel in kernels:
+        for s in walk(kernel.body):
+            if isinstance(s, (Partial, Finish)) and buffer in s.partials:
+                return "partial", _name_of(s.accumulator.op, kernel)
+            if isinstance(s, Call) and buffer in s.ins:
+                return "operand", _origin(s)
+            if isinstance(s, Gemm) and buffer in (s.a, s.b):
+                return "operand", _origin(s)
+            if isinstance(s, Store) and s.buffer is buffer:
+                written = _origin(s)
+    return "copy", written
+
+
+def _name_of(op: object, kernel: Kernel) -> str:
+    """The operation whose accumulator this is: its steps know."""
+    for s in walk(kernel.body):
+        accumulator = getattr(s, "accumulator", None)
+        if accumulator is not None and accumulator.op is op and getattr(s, "origins", None):
+            return _origin(s)
+    return ""
+
+
+def _origin(s: object) -> str:
+    return next((origin.name for origin in sorted(getattr(s, "origins", ()))), "")
+
+
+def _plain(reason: Reason) -> Reason:
+    """A clause: who shows it says where it stands."""
+    text = reason.text.removeprefix("Not fused: ").removeprefix("Stored: ").removeprefix("Copied: ").removesuffix(".")
+    return Reason(reason.code, text, reason.evidence)

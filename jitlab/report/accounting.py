@@ -1,0 +1,66 @@
+"""What was moved, what fusion saved, and what memory was asked for: the cost model's bytes beside the allocator's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from . import wording
+
+if TYPE_CHECKING:
+    from .recording import Recording
+
+Json = dict[str, Any]
+
+#: Values below this size stay in the caches and are not told of in the text; so many of the others are.
+SMALL_BYTES, MOST_TOLD = 64_000, 3
+
+
+def add_traffic(data: Json, recording: Recording) -> None:
+    """`allocated_bytes` of clusters, `bytes_moved` and `bytes_saved` of the verdict. What nobody measured or knows is None."""
+    title = {plan["name"]: (plan["function"], plan["trace"]) for plan in data["plans"]}
+    for cluster in data["clusters"]:
+        key = (*title[cluster["plan"]], cluster["name"])
+        cluster["allocated_bytes"] = recording.scratch.get(key)
+    data["verdict"].update(moved(data))
+
+
+def moved(data: Mapping[str, Any]) -> Json:
+    """Bytes that all calls of clusters moved (the cost model's), and those that fusion kept out of memory."""
+    ran = [cluster for cluster in data["clusters"] if cluster["calls"]]
+    if not ran:
+        return {"bytes_moved": None, "bytes_saved": None}
+    saved = [cluster.get("bytes_saved") for cluster in ran]
+    return {
+        "bytes_moved": sum(c["calls"] * (c["bytes_read"] + c["bytes_written"]) for c in ran),
+        "bytes_saved": None if None in saved else sum(c["calls"] * (c.get("bytes_saved") or 0) for c in ran),
+    }
+
+
+def in_words(data: Mapping[str, Any]) -> list[str]:
+    """A sentence on traffic, one on what still reaches memory, and the largest of those; nothing where nothing ran."""
+    verdict = data["verdict"]
+    if not verdict.get("bytes_moved"):
+        return []
+    saved = verdict.get("bytes_saved")
+    kept = "" if saved is None else f", {wording.size(saved)} less than op by op" if saved > 0 else ", as much as op by op"
+    lines = [f"moved {wording.size(verdict['bytes_moved'])}{kept} (cost model)"]
+    like = {plan["name"] for plan in data["plans"] if plan.get("like", plan["name"]) == plan["name"]}
+    left = sorted(
+        (t for t in data.get("temporaries", ()) if t["plan"] in like and t["bytes"] >= SMALL_BYTES), key=lambda t: -t["bytes"]
+    )
+    if left:
+        total = wording.size(sum(t["bytes"] for t in left))
+        still = "values still reach" if len(left) > 1 else "value still reaches"
+        lines.append(f"{len(left)} {still} memory, {total} a call")
+        lines += [in_a_line(t) for t in left[:MOST_TOLD]]
+    return lines
+
+
+def in_a_line(temporary: Mapping[str, Any]) -> str:
+    """y (line 7) → mean, sub: 64.0 kB, why"""
+    where = wording.line_text(wording.numbers_of(temporary["lines"]))
+    readers = ", ".join(temporary["consumers"])
+    text = wording.first_sentence(temporary["reason"]["text"])[0]
+    said = "" if wording.names_size(text) else f"{wording.size(temporary['bytes'])}: "
+    return wording.clean(f"{temporary['name']}{f' ({where})' if where else ''} → {readers}: {said}{text}")

@@ -1,0 +1,195 @@
+"""What is moved, what fusion saves and what still reaches memory: exact where it can be worked out, equal to the allocator's."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab.runtime import buffers
+
+M, N = 1024, 256
+X = np.random.default_rng(3).random((M, N))
+W = np.random.default_rng(4).random((N, 16))
+NBYTES = X.nbytes
+
+
+def report_of(function, *args, **options):
+    return jl.explain(jl.jit(function, **options), *args)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def layernorm(x):
+    d = x - x.mean(axis=1, keepdims=True)
+    return d / np.sqrt((d * d).mean(axis=1, keepdims=True) + 1e-5)
+
+
+def dense(x, w):
+    return np.tanh(x @ w) * 2
+
+
+def standardise(x):
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+def whole(x):
+    return x - x.sum()
+
+
+def solve(x):
+    return np.linalg.inv(x[:16].T[:16] @ x[:16] + np.eye(16)[:16] * 9) + 1
+
+
+def running(x):
+    return np.cumsum(x, axis=1) - np.concatenate([x[:, 1:], x[:, :1]], axis=1)
+
+
+def gathered(x):
+    y = np.exp(x)
+    return y[::-1] + y[np.array([0, 1, 2, 3])].sum()
+
+
+def looped(x):
+    total = np.zeros(N)
+    for i in range(100):
+        total = total * 0.5 + x[i]
+    return total + np.sort(total)
+
+
+PROGRAMS = [softmax, layernorm, standardise, whole, running, gathered, looped]
+
+
+def test_a_fused_chain_moves_its_input_and_output_and_saves_what_lies_between():
+    report = report_of(lambda x: np.sqrt(x * 2 + 1), X)
+    (cluster,) = report.clusters
+    assert (cluster.bytes_read, cluster.bytes_written) == (NBYTES, NBYTES)
+    assert cluster.bytes_saved == 4 * NBYTES + 2 * 8  # two arrays written and read; two numbers read
+    assert report.verdict["bytes_moved"] == 2 * NBYTES and report.verdict["bytes_saved"] == cluster.bytes_saved
+    assert report.temporaries == [] and cluster.allocated_bytes == 0
+
+
+def test_a_softmax_saves_what_op_by_op_moves_more():
+    report = report_of(softmax, X)
+    rows = M * 8
+    op_by_op = (NBYTES + rows) + (2 * NBYTES + rows) + 2 * NBYTES + (NBYTES + rows) + (2 * NBYTES + rows)
+    assert report.verdict["bytes_saved"] == op_by_op - 2 * NBYTES
+
+
+def test_what_one_operation_reads_twice_counts_once():
+    (cluster,) = report_of(lambda x: x * x, X).clusters
+    assert cluster.bytes_saved == 0
+    (cluster,) = report_of(lambda x: x[1:] + x[:-1], X).clusters
+    assert cluster.bytes_saved == 0
+
+
+def test_kernels_add_up_to_their_cluster():
+    report = report_of(dense, X, W)
+    for cluster in report.clusters:
+        mine = [kernel for kernel in report.kernels if kernel.cluster == cluster.name]
+        assert sum(kernel.bytes_saved for kernel in mine) == cluster.bytes_saved
+
+
+def test_calls_are_counted_in_what_a_run_moves():
+    step = jl.jit(lambda x: np.exp(x) + 1)
+    with jl.record() as recording:
+        for _ in range(3):
+            step(X)
+    assert recording.report().verdict["bytes_moved"] == 3 * 2 * NBYTES
+
+
+def test_level_O0_saves_nothing_and_every_value_reaches_memory():
+    report = report_of(lambda x: np.sqrt(x * 2 + 1), X, jit_level="O0")
+    assert report.verdict["bytes_saved"] == 2 * 8  # the numbers of the program lie in registers
+    assert [(t.name, t.consumers, t.bytes) for t in report.temporaries] == [
+        ("mul", ("add",), NBYTES), ("add", ("sqrt",), NBYTES),
+    ]  # fmt: skip
+    assert {t.reason.code for t in report.temporaries} == {"level"}
+
+
+def test_a_value_that_still_reaches_memory_says_where_why_and_how_much():
+    report = report_of(dense, X, W)
+    (temporary,) = report.temporaries
+    assert temporary.producer == "matmul" and temporary.consumers == ("tanh",) and temporary.bytes == M * 16 * 8
+    assert temporary.reason.code == "library_call" and temporary.place == "scratch"
+    assert temporary.lines == temporary.consumer_lines != ()
+
+
+def test_a_value_that_leaves_its_cluster_is_told_of():
+    @jl.jit
+    def f(x):
+        with jl.jit_scope(compile_ops=False):
+            y = np.exp(x)
+        return np.sqrt(y * 2)
+
+    report = jl.explain(f, X)
+    assert not report.temporaries or all(t.place in ("scratch", "result") for t in report.temporaries)
+
+    @jl.jit
+    def g(x):
+        y = x * 2
+        with jl.jit_scope(compile_ops=False):
+            z = np.exp(y)
+        return z
+
+    (temporary,) = jl.explain(g, X).temporaries
+    assert temporary.place == "result" and temporary.bytes == NBYTES and "NumPy runs exp" in str(temporary.reason)
+
+
+@pytest.mark.parametrize("level", ["O1", "O0"])
+@pytest.mark.parametrize("program", [*PROGRAMS, dense, solve], ids=lambda program: program.__name__)
+def test_predicted_bytes_are_the_allocators(monkeypatch, program, level):
+    args = (X, W) if program is dense else (X[:, :16],) if program is solve else (X,)
+    args = [np.ascontiguousarray(a) for a in args]
+    f = jl.jit(program, jit_level=level)
+    f(*args)
+    asked = []
+    take = buffers.Pool.take
+    empty = buffers.Pool.empty
+
+    def watched(self, nbytes):
+        asked.append(nbytes)
+        return take(self, nbytes)
+
+    def results(self, shape, dtype):  # results are not temporaries
+        with monkeypatch.context() as within:
+            within.setattr(buffers.Pool, "take", take)
+            return empty(self, shape, dtype)
+
+    monkeypatch.setattr(buffers.Pool, "take", watched)
+    monkeypatch.setattr(buffers.Pool, "empty", results)
+    report = jl.explain(f, *args)
+    data = report.to_json()
+    assert sum(asked) == sum(c["scratch_bytes"] for c in data["clusters"])
+    for cluster in data["clusters"]:
+        assert cluster["allocated_bytes"] == cluster["scratch_bytes"]
+        inside = [t["bytes"] for t in data["temporaries"] if t["cluster"] == cluster["name"] and t["place"] == "scratch"]
+        assert sum(inside) == cluster["temporary_bytes"]
+        if level == "O0":  # no rows of scratch: temporaries are all there is, each from a multiple of 128 on
+            assert sum(-(-max(n, 1) // 128) * 128 for n in inside) == cluster["allocated_bytes"]
+
+
+def test_what_never_ran_has_unknown_bytes_not_zero():
+    f = jl.jit(softmax)
+    with jl.record() as recording:
+        f.check(X)  # captured and planned, not run
+    data = recording.report().to_json()
+    assert data["verdict"]["bytes_moved"] is None and data["verdict"]["bytes_saved"] is None
+    assert all(cluster["allocated_bytes"] is None for cluster in data["clusters"])
+
+
+def test_a_loop_without_a_count_has_unknown_savings():
+    @jl.jit
+    def f(x):
+        while x.max() > 1:
+            x = x * 0.5 + 0.1
+        return x
+
+    report = jl.explain(f, X * 8)
+    assert report.verdict["bytes_moved"] and report.verdict["bytes_saved"] is None
+
+
+def test_the_text_tells_it_in_a_line():
+    text = str(report_of(dense, X, W))
+    assert "less than op by op (cost model)" in text and "1 value still reaches memory, 131 kB a call" in text
