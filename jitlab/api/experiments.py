@@ -15,10 +15,13 @@ from jitlab.config import config
 from jitlab.costs import duration
 from jitlab.errors import OptionError
 from jitlab.ir import NO_OVERRIDES, Apart, Node, NotFused, Overrides, Reason, Stays
+from jitlab.ops.base import Elementwise, Generated
+from jitlab.ops.indexing import Gather, Take
+from jitlab.ops.views import Reshape, View
 from jitlab.runtime import Executable
 from jitlab.statistics import Change, difference, interval
 
-from .questions import Pair, Place, Question, at
+from .questions import Pair, Place, Question, at, lines_of
 from .replaying import Call, Copies, TooMuch, first_effect, keeping_random_state, largest_error_ulp, op_by_op
 
 #: A comparison has at least and at most so many rounds, and takes about this long in all.
@@ -75,7 +78,8 @@ class Trial:
     def prepare(self) -> None:
         """Lower, compile by both tiers, and run once, so that what is timed is what later runs use."""
         self.executable.prepare(self.arguments, bool(self.written))
-        self.outputs = self.executable.run(self.given)
+        with keeping_random_state(self.executable.graph):
+            self.outputs = self.executable.run(self.given)
         self.run()
         self.executable.settle()
         self.run()
@@ -139,9 +143,9 @@ class Experiment:
         if not apart:
             return trial
         again = Overrides(overrides.cut, overrides.fuse, apart, overrides.keep_out)
-        trial = Trial(self.executable.changed(again), self.arguments)
-        trial.executable.prepare(trial.arguments, bool(trial.written))
-        return trial
+        second = Trial(self.executable.changed(again), self.arguments)
+        second.executable.prepare(second.arguments, bool(second.written))
+        return second if all(second.place.together(f"{a}_again", b) for a, b in apart) else trial
 
     def _choose_repeats(self) -> None:
         assert self.after is not None
@@ -246,8 +250,13 @@ def refused_at_once(place: Place, question: Question) -> Refusal | None:
             text = f"{place.text(pair[1])} does not read what {place.text(pair[0])} makes."
             turned = place._way(b, a) is not None
             return Refusal("not_adjacent", f"{text} It is the other way round." if turned else text, steps)
+    for name in (*(name for pair in question.fuse for name in pair), *question.keep_out):
+        if name in place.loop:
+            loop = place.named[place.loop[name]]
+            text = f"{place.text(name)} is inside {loop.op.name}{at(lines_of([loop]))}, which is compiled, or not, as a whole."
+            return Refusal("loop", text, (place.step(name), place.step(place.loop[name])))
     for pair in question.cut:
-        if not place.together(*pair):
+        if pair[0] not in place.loop and not place.together(*pair):
             steps = tuple(place.step(name) for name in pair)
             text = f"{place.text(pair[0])} and {place.text(pair[1])} are in different kernels as it is."
             return Refusal("apart", text, steps)
@@ -265,11 +274,16 @@ def refused_at_once(place: Place, question: Question) -> Refusal | None:
 def missed(before: Place, after: Place, question: Question) -> Refusal | None:
     """Why the changed plan is not what was asked for: the one blocker, with the operations that show it."""
     for pair in question.cut:
-        if after.together(*pair):
+        if after.together(*pair) or (pair[0] in before.loop and programs(before) == programs(after)):
             text = f"{before.text(pair[0])} is a number that stays in a register; there is nothing to store."
-            return Refusal("register", text, tuple(before.step(name) for name in pair))
+            if before.named[pair[0]].ndim:
+                text = f"{before.text(pair[0])} and {before.text(pair[1])} are in different nests as it is."
+            code = "apart" if before.named[pair[0]].ndim else "register"
+            return Refusal(code, text, tuple(before.step(name) for name in pair))
     for pair in question.fuse:
-        if not (after.together(*pair) or after.together(f"{pair[0]}_again", pair[1])):
+        again = (f"{pair[0]}_again", pair[1])
+        joint = next((p for p in (pair, again) if after.together(*p)), None)
+        if joint is None or after.kernel[joint[1]].kind == "library":
             return _blocker(before, after, pair)
     for name in question.keep_out:
         if after.home(name) is not None:
@@ -286,12 +300,16 @@ def _blocker(before: Place, after: Place, pair: Pair) -> Refusal:
         if after.home(name) is None:
             reason = after.clustering.stays[after.named[name]]
             code = CODES.get(reason.code, "library" if reason.code is Stays.NO_LOOP_BODY else "kind")
-            return Refusal(code, f"{names} can't share a kernel: {before.text(name)} does not compile: {reason.text}.", ends)
+            return Refusal(code, f"{names} can't share a nest: {before.text(name)} does not compile: {reason.text}.", ends)
+    libraries = [name for name in pair if name in before.kernel and before.kernel[name].kind == "library"]
+    if libraries:
+        text = f"{before.text(libraries[-1])} is a library call, which reads and writes whole arrays"
+        return Refusal("library", f"{names} can't share a nest: {text}.", ends)
     found, way = _edge_reason(after, pair)
     through = _around(after, pair)
     if through and (found is None or isinstance(found.code, NotFused) or found.code is Apart.CYCLE):
         path = (ends[0], *(before.step(name) if name in before.named else after.step(name) for name in through), ends[1])
-        text = f"{names} can't share a kernel: joining them would make a cycle through {_via(after, through)}."
+        text = f"{names} can't share a nest: joining them would make a cycle through {_via(after, through)}."
         if found is None or found.code is Apart.CYCLE or not _is_kernel_matter(found):
             return Refusal("cycle", text, path)
     assert found is not None, f"{pair} are apart without a reason"
@@ -299,7 +317,12 @@ def _blocker(before: Place, after: Place, pair: Pair) -> Refusal:
     if isinstance(found.code, Apart):
         text = text.split(": ", 1)[-1]
     path = tuple(before.step(name) for name in way if name in before.named)
-    return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a kernel: {text}.", path or ends)
+    return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a nest: {text}.", path or ends)
+
+
+def programs(place: Place) -> list[str]:
+    """The Programs of a plan's clusters, as text."""
+    return [text for (_, stage), text in sorted(place.plan.texts.items()) if stage == "program"]
 
 
 def _is_kernel_matter(reason: Reason) -> bool:
@@ -343,12 +366,15 @@ def _around(place: Place, pair: Pair) -> list[str]:
 
 
 def may_repeat(place: Place, pair: Pair) -> bool:
-    """Can the producer be computed a second time, for this consumer? In one cluster, and not where something is run for it."""
-    producer = place.named[pair[0]]
+    """Can the producer be computed a second time for this consumer? Element by element, in one cluster, if others read it."""
+    producer, consumer = (place.named[name] for name in pair)
     home = place.home(pair[0])
-    return home is not None and home is place.home(pair[1]) and producer in place.named[pair[1]].inputs and not (
-        producer.op.has_effects or hasattr(producer.op, "graphs") or producer.op.name == "Item"
-    )
+    if home is None or home is not place.home(pair[1]) or producer not in consumer.inputs:
+        return False
+    others = [node for node in place.clustering.graph.nodes if producer in node.inputs and node is not consumer]
+    if not others and producer not in place.clustering.graph.outputs:
+        return False
+    return isinstance(producer.op, (Elementwise, Generated, View, Reshape, Take, Gather))
 
 
 # ---- what is counted

@@ -124,6 +124,8 @@ class _Writer:
         self.refusal = self._refusal()
 
     def _refusal(self) -> str:
+        if any(name not in self.named for name in (*(n for pair in self.question.cut for n in pair), *self.question.keep_out)):
+            return "A scope does not reach into a loop or a branch: it marks the loop as a whole."
         if not self.statements:
             return "The statements could not be read, so no lines can be given."
         if any(node.attrs.get("_XlaScope") for node in self.graph.nodes):

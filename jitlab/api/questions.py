@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitlab.errors import OptionError
-from jitlab.ir import Cluster, Clustering, KernelInfo, Node, Overrides, Plan, is_operation
+from jitlab.ir import Cluster, Clustering, KernelInfo, Node, Overrides, Plan, inner_nodes, is_operation
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.views import Reshape, View
 
@@ -62,6 +62,12 @@ class Place:
         self.operations = [node for node in clustering.graph.nodes if is_operation(node)]
         self.named = {node.name: node for node in self.operations}
         self.cluster = {node.name: c for c in clustering.clusters for node in c.members}
+        self.loop: dict[str, str] = {}  # an operation inside a loop or branch -> the one that it is inside of
+        for outer in self.operations:
+            for inner, name, _ in inner_nodes(outer):
+                if is_operation(inner):
+                    self.named[name], self.loop[name] = inner, outer.name
+        self.name = {node: name for name, node in self.named.items()}
         self.kernel: dict[str, KernelInfo] = {}
         for kernel in plan.kernels:
             for node in kernel.nodes:
@@ -83,14 +89,14 @@ class Place:
     def step(self, name: str) -> dict[str, Any]:
         """An operation of a path, for a person and for the panel."""
         node = self.named[name]
-        cluster, kernel = self.cluster.get(name), self.kernel.get(name)
+        cluster, kernel = (where.get(self.loop.get(name, name)) for where in (self.cluster, self.kernel))
         return {
             "name": name, "op": node.op.name, "lines": lines_of([node]), "cluster": cluster.name if cluster else None,
             "kernel": kernel.name if kernel else None,
         }  # fmt: skip
 
     def home(self, name: str) -> Cluster | None:
-        return self.cluster.get(name)
+        return self.cluster.get(self.loop.get(name, name))
 
     def fused_edges(self) -> list[Pair]:
         """The edges between operations that share a kernel, in program order."""
@@ -117,7 +123,7 @@ class Place:
             raise OptionError(
                 f"{len(found)} operations are {found[0].op.name}", hint=f"say which: {_listed(map(self._shown, found))}"
             )
-        return found[0].name
+        return self.name[found[0]]
 
     def pair(self, a: str, b: str, *, cut: bool = False) -> Pair:
         """The one edge from a to b; what only moves or casts a value may stand between. A pair without an edge stays as it is
@@ -125,11 +131,11 @@ class Place:
         firsts, seconds = self._found(a), self._found(b)
         edges = [(x, y, way) for y in seconds for x in firsts if (way := self._way(x, y)) is not None]
         if len(edges) > 1:
-            shown = _listed(f"({x.name!r}, {y.name!r}){at(lines_of([x, y]))}" for x, y, _ in edges)
+            shown = _listed(f"({self.name[x]!r}, {self.name[y]!r}){at(lines_of([x, y]))}" for x, y, _ in edges)
             raise OptionError(f"{len(edges)} edges go from {a} to {b}", hint=f"say which: {shown}")
         if edges:
             x, y, way = edges[0]
-            return (x.name, way[0].name) if cut else (x.name, y.name)
+            return self.name[x], self.name[way[0] if cut else y]
         return self.one(a), self.one(b)
 
     def _way(self, x: Node, y: Node) -> list[Node] | None:
@@ -139,20 +145,20 @@ class Place:
             way = ways.pop(0)
             if x in way[0].inputs:
                 return way
-            ways += [[n, *way] for n in way[0].inputs if isinstance(n.op, (View, Reshape, Cast)) and n.name in self.named]
+            ways += [[n, *way] for n in way[0].inputs if isinstance(n.op, (View, Reshape, Cast)) and n in self.name]
         return None
 
     def _found(self, name: str) -> list[Node]:
         if name in self.named:
             return [self.named[name]]
-        found = [node for node in self.operations if node.op.name.lower() == name.lower()]
+        found = [node for node in self.named.values() if node.op.name.lower() == name.lower()]
         if not found:
-            kinds = dict.fromkeys(node.op.name for node in self.operations)
+            kinds = dict.fromkeys(node.op.name for node in self.named.values())
             raise OptionError(f"this plan has no operation {name!r}", hint=f"it has {_listed(kinds)}")
         return found
 
     def _shown(self, node: Node) -> str:
-        return f"{node.name!r}{at(lines_of([node]))}"
+        return f"{self.name[node]!r}{at(lines_of([node]))}"
 
 
 def lines_of(nodes: Iterable[Node]) -> list[int]:

@@ -20,8 +20,8 @@ from .questions import Place, Question, at, lines_of
 
 Between = Callable[[int, int], None]
 
-#: What a sweep may take.
-SWEEP_SECONDS = 20.0
+#: What a sweep may take, and the rounds of one cut in it.
+SWEEP_SECONDS, SWEPT_SECONDS = 20.0, 0.3
 
 #: Operations whose move is told one by one.
 MOST_MOVED = 8
@@ -212,7 +212,7 @@ def sweep(
         experiment = Experiment(executable, call.arguments, Question(cut=(pair,)))
         experiment.build()
         if experiment.refusal is None:
-            experiment.measure(max(0.15, (seconds - spent) / (2 * (len(pairs) - number)) if seconds < 5 else 0.3))
+            experiment.measure(min(SWEPT_SECONDS, (seconds - spent) / (2 * (len(pairs) - number))))
             found[pair] = _swept(experiment, pair)
         tried.add(pair)
         spent += time.perf_counter() - started

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .graph import Graph, Node, current_graph
+from .operation import CONTROL
 
 Pair = tuple[str, str]  # (producer, consumer)
 
@@ -32,17 +33,6 @@ class Overrides:
         """The operations that are to be compiled where they can be."""
         return frozenset(name for pair in self.fuse for name in pair)
 
-    def cuts(self, made: Iterable[Node], computed: Iterable[Node]) -> bool:
-        """Is an edge from one of `made` to one of `computed` cut?"""
-        if not self.cut:
-            return False
-        producers, consumers = {node.name for node in made}, {node.name for node in computed}
-        return any(a in producers and b in consumers for a, b in self.cut)
-
-    def is_stored(self, node: Node) -> bool:
-        """Is a value stored because somebody reads it over a cut edge?"""
-        return any(a == node.name for a, _ in self.cut)
-
 
 NO_OVERRIDES = Overrides()
 
@@ -59,9 +49,10 @@ def computed_again(graph: Graph, pairs: Iterable[Pair]) -> Graph:
             if (source.name, node.name) in wanted:
                 new = current_graph()
                 assert new is not None
+                after = (*source.attrs.get(CONTROL, ()), source.name)  # an edge to the first, so both stay in one cluster
                 copy = Node(
                     source.op, source.inputs, source.type, name=f"{source.name}_again", sources=source.sources,
-                    attrs=source.attrs,
+                    attrs={**source.attrs, CONTROL: after},
                 )  # fmt: skip
                 source = new.append(copy)
             inputs.append(source)

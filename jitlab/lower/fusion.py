@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jitlab.ir import NO_OVERRIDES, Edge, Node, NotFused, Overrides, Poly, Reason, is_operation
+from jitlab.ir import Edge, Node, NotFused, Poly, Reason, is_operation
 from jitlab.ir.program import Apply, Expr, Index, Scalar, work
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.control import Branch, Define, Loop
@@ -28,6 +28,7 @@ from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View
 
 from .block import Block, binds, is_control
+from .cuts import NO_CUTS, Cuts
 from .reading import DEAR, Position, Reader, Ref, Unreadable
 from .sizes import Sizes
 
@@ -106,19 +107,19 @@ def stages_of(block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node
 
 
 def groups_of(
-    stages: Sequence[Stage], stored: set[Node], level: str, overrides: Overrides = NO_OVERRIDES
+    stages: Sequence[Stage], stored: set[Node], level: str, cuts: Cuts = NO_CUTS
 ) -> list[Group] | None:
     """Groups in the order they run; None when something dear is to be stored first, and `stored` has grown by it."""
     groups: list[Group] = []
     for stage in stages:
-        if level == "O0" or not _join(stage, groups, overrides):
+        if level == "O0" or not _join(stage, groups, cuts):
             groups.append(_alone(stage))
     more = _dear_in_several(groups, stored)
     stored |= more
     return None if more else groups
 
 
-def boundaries(groups: list[Group], level: str, overrides: Overrides = NO_OVERRIDES) -> list[Edge]:
+def boundaries(groups: list[Group], level: str, cuts: Cuts = NO_CUTS) -> list[Edge]:
     """The edges of the cluster that go through memory, each with the one reason: from what is stored to what reads it."""
     where = {node: group for group in groups for node in group.nodes}
     edges: dict[tuple[Node, Node], Edge] = {}
@@ -132,7 +133,7 @@ def boundaries(groups: list[Group], level: str, overrides: Overrides = NO_OVERRI
                     continue
                 reason, cure = _why_not_fused(producer, where[producer], stage, group, level)
                 for reader in readers:
-                    if overrides.cuts([producer], [reader]):
+                    if (producer, reader) in cuts.pairs:
                         mine, size = Reason(NotFused.CUT, f"Cut: {producer.name} is stored"), producer.type.nbytes
                         edges[producer, reader] = Edge(producer, reader, mine, size)
                     else:
@@ -380,22 +381,22 @@ def _alone(stage: Stage) -> Group:
     return Group([stage], stage.kind, stage.space)
 
 
-def cut_between(groups: Iterable[Group], group: Group, overrides: Overrides) -> bool:
+def cut_between(groups: Iterable[Group], group: Group, cuts: Cuts) -> bool:
     """Does a what-if keep a group apart from others before it?"""
-    if not overrides.cut:
+    if not cuts.pairs:
         return False
     made = [node for other in groups for node in other.nodes]
-    return overrides.cuts(made, (node for stage in group.stages for node in stage.computed))
+    return cuts.between(made, (node for stage in group.stages for node in stage.computed))
 
 
-def _join(stage: Stage, groups: list[Group], overrides: Overrides) -> bool:
+def _join(stage: Stage, groups: list[Group], cuts: Cuts) -> bool:
     """Put the stage into the latest group it may join; False when it has to start one."""
     if stage.kind not in ("map", "reduce", "scan"):
         return False
     where = {node: i for i, group in enumerate(groups) for node in group.nodes}
     first = max((where[node] for node, _ in stage.refs if node in where), default=0)
     for i in range(len(groups) - 1, first - 1, -1):
-        if overrides.cuts(groups[i].nodes, stage.computed):
+        if cuts.between(groups[i].nodes, stage.computed):
             break
         if len(groups[i].stages) < MOST_STAGES and _related(stage, groups[i]) and _fits(stage, groups[i]):
             groups[i].stages.append(stage)

@@ -13,6 +13,7 @@ from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update, View
 
 from .block import Block, with_items
+from .cuts import Cuts
 from .fusion import Group, boundaries, cut_between
 from .joining import without_unread
 from .reading import Unreadable
@@ -20,15 +21,14 @@ from .rows import in_blocks
 from .shared import Layout, Shared
 from .sizes import Sizes
 from .statements import BlockWriter
-from .traffic import traffic
 from .temporaries import moved_op_by_op, size_of, temporaries
+from .traffic import traffic
 
-
-@dataclass
 #: Each piece of scratch memory starts at a multiple of so many bytes.
 ALIGNMENT = 128
 
 
+@dataclass
 class Lowered:
     """A cluster's Program and how its inputs reach it. `strides` names the symbols that are an input's stride (in elements)."""
 
@@ -44,9 +44,9 @@ class Lowered:
     copies: list[Node] = field(default_factory=list)  # inputs to be made contiguous first
     kept: list[Copy] = field(default_factory=list)  # what the Program copies although NumPy changes it in place
     in_place: dict[Node, Node] = field(default_factory=dict)  # outputs of the cluster that are inputs it has overwritten
-
     temporaries: list[Temporary] = field(default_factory=list)
     scratch_bytes: int = 0  # that a call needs, each piece from a multiple of ALIGNMENT on
+
 
 def lower(
     cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True,
@@ -62,7 +62,7 @@ def lower(
     wanted: set[Node] = set()
     copies: list[Node] = []
     while True:
-        shared = Shared(Sizes(cluster.nodes, values, blas=blas), given, level, wanted, overrides)
+        shared = Shared(Sizes(cluster.nodes, values, blas=blas), given, level, wanted, Cuts(overrides, cluster.nodes))
         try:
             lowered = _lower(cluster, shared, donated - set(copies), {w: x for w, x in ends.items() if x not in copies})
         except Unreadable as unreadable:  # it has to lie in memory, row after row
@@ -94,8 +94,8 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     infos: list[KernelInfo] = []
     groups: list[Group] = []
     made: list[Node] = []
-    for group, body, nodes in writer.groups():
     counted: set[Node] = set()  # operations whose traffic in NumPy is in a kernel's account
+    for group, body, nodes in writer.groups():
         apart = not kernels or shared.level == "O0" or cut_between(groups[-1:], group, shared.cuts)
         together = None if apart else in_blocks(kernels[-1].body, body)
         if together is not None:
@@ -103,8 +103,8 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
             groups[-1] = Group([*groups[-1].stages, *group.stages], groups[-1].kind)
             kernels[-1] = Kernel(kernels[-1].name, kernels[-1].kind, together)
             infos.pop()
-        else:
             counted = {node for info in infos for node in info.nodes}
+        else:
             groups.append(group)
             kernels.append(Kernel(f"k{len(kernels)}", "library" if group.kind in ("gemm", "call") else "nest", body))
         made = [node for node in nodes if node in own]
@@ -129,9 +129,9 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
         shared.calls,
     )
     sizes = shared.sizes
-    return Lowered(
     edges = boundaries(groups, shared.level, shared.cuts)
     scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))
+    return Lowered(
         cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
         infos, edges, kept=_still(shared, temps), in_place=in_place,
         temporaries=temporaries(cluster, kernels, temps, shared, edges), scratch_bytes=scratch,

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from jitlab.ir import NO_OVERRIDES, Copied, Copy, Node, Overrides, Reason
+from jitlab.ir import Copied, Copy, Node, Reason
 from jitlab.ops.host import Item
 from jitlab.ops.indexing import Scatter
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update, View
 
 from .block import Block, covers, is_control, overwritten
+from .cuts import NO_CUTS, Cuts
 from .fusion import Group, Stage, bytes_text, groups_of, is_lazy, must_be_stored, stages_of
 from .sizes import Sizes
 
@@ -32,11 +33,10 @@ class Arranged:
 
 
 def arrange(
-    block: Block, sizes: Sizes, wanted: set[Node], *, level: str, overrides: Overrides = NO_OVERRIDES
+    block: Block, sizes: Sizes, wanted: set[Node], *, level: str, cuts: Cuts = NO_CUTS
 ) -> Arranged:
     """`wanted` get memory of their own as well."""
-    if overrides.cut:
-        wanted = wanted.union(node for node in block.nodes if overrides.is_stored(node) and _has_a_place(node, block))
+    wanted = wanted.union(node for node in cuts.stored if _has_a_place(node, block))
     kept: dict[Node, Copied] = {}  # values stored before their source changes
     apart: dict[Node, Copied] = {}  # results that may not take over their base
     more: set[Node] = set()
@@ -56,7 +56,7 @@ def arrange(
             else:
                 apart[result] = Copied.OLD_VERSION_READ
             continue
-        groups = groups_of(stages, stored, level, overrides)
+        groups = groups_of(stages, stored, level, cuts)
         if groups is not None:
             break
         more |= stored

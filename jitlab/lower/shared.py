@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import NO_OVERRIDES, Copy, Node, Overrides, Poly, Sources
+from jitlab.ir import Copy, Node, Poly, Sources
 from jitlab.ir.program import ONE, Buffer, Scalar, Variable, contiguous_strides
 from jitlab.ops.sources import Constant
 
+from .cuts import NO_CUTS, Cuts
 from .dependence import Relation
 from .ranges import Ranges
 from .sizes import Sizes
@@ -29,9 +30,9 @@ class Shared:
     harmless: frozenset[Relation] = frozenset({Relation.DISJOINT, Relation.SAME, Relation.AHEAD})
 
     def __init__(
-        self, sizes: Sizes, layouts: dict[Node, Layout], level: str, wanted: set[Node], overrides: Overrides = NO_OVERRIDES
+        self, sizes: Sizes, layouts: dict[Node, Layout], level: str, wanted: set[Node], cuts: Cuts = NO_CUTS
     ) -> None:
-        self.overrides = overrides
+        self.cuts = cuts
         self.sizes, self.layouts, self.level, self.wanted = sizes, layouts, level, wanted
         self.ranges = Ranges(sizes.values)
         self.inputs: dict[Node, Buffer] = {}

@@ -58,7 +58,7 @@ class BlockWriter:
         """Each group with its statements and the nodes computed by them, in the order they run."""
         name_definitions(self)
         arranged = self.arranged = arrange(
-            self.block, self.sizes, self.shared.wanted, level=self.shared.level, overrides=self.shared.overrides
+            self.block, self.sizes, self.shared.wanted, level=self.shared.level, cuts=self.shared.cuts
         )
         self.inside = set(self.block.all_nodes)
         self.shared.copies += arranged.copies
@@ -74,7 +74,7 @@ class BlockWriter:
         mine: list[Statement] = []
         before: list[Group] = []
         for group, written, _ in self.groups():
-            if cut_between(before, group, self.shared.overrides):
+            if cut_between(before, group, self.shared.cuts):
                 done, mine, before = [*done, *joined(mine, self.shared)], [], []
             mine += written
             before.append(group)
