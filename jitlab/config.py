@@ -14,14 +14,18 @@ OFF, ON = "OFF", "ON"
 @dataclass
 class Config:
     """`global_jit_level`: "ON" or "OFF" (design D9). `min_cluster_size`, `max_cluster_size`: of auto-clustering in functions
-    and cells. `max_traces`: traces kept a function. `copy_limit_bytes`: what a comparison may copy. `cache`: keep compiled
-    objects on disk."""
+    and cells. `max_traces`: traces kept a function. `history_runs`: runs kept a cell, to compare with.
+    `copy_limit_bytes`: what a comparison may copy. `cache`: keep compiled objects on disk. `saved_bytes`: the most that the report below a cell adds to the notebook. `stable_outputs`: that report
+    stays as it is when the cell runs again, is captured alike and takes as long, so that the notebook file does not change."""
 
     global_jit_level: str = ON
     min_cluster_size: int = 1
     max_cluster_size: int = 2**31 - 1
     max_traces: int = 1000
+    history_runs: int = 20
     copy_limit_bytes: int = 2**31
+    saved_bytes: int = 150_000
+    stable_outputs: bool = True
     cache: bool = field(default_factory=lambda: os.environ.get("JITLAB_CACHE", "1") != "0")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -34,7 +38,7 @@ class Config:
             )
         if name == "global_jit_level" and value not in (ON, OFF):
             raise OptionError(f"jl.config.global_jit_level = {value!r}", hint='"ON" or "OFF"')
-        if name.endswith(("_size", "_traces", "_bytes")) and value < 1:
+        if name.endswith(("_size", "_traces", "_runs", "_bytes")) and value < 1:
             raise OptionError(f"jl.config.{name} = {value!r}", why="the least value is 1")
         object.__setattr__(self, name, value)
 

@@ -215,7 +215,7 @@ class JitMagics(Magics):
         """The report of In [number]; of the last cell that has one."""
         cells = [run for run in self.session.cells.values() if run is not self.session.running]
         chosen = [run for run in cells if number is None or str(run.count) == number]
-        report = self.session.report_of(chosen[-1]) if chosen else None
+        report = self.session.shown_report(chosen[-1]) if chosen else None
         if report is None:
             known = ", ".join(str(run.count) for run in cells)
             error = OptionError(

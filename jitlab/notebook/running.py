@@ -181,7 +181,7 @@ class Runner:
 
     def show(self, run: CellRun, options: Any = None) -> None:
         """The report below the cell. Of a cell that was captured unasked, only when there is something to tell."""
-        report = self.session.report_of(run, saved=True)
+        report = self.session.shown_report(run)
         if report is not None and (options is not self.always or options is None or report.ops):
             run.is_shown = True
             display(report)
@@ -191,7 +191,7 @@ class Runner:
         if options.output is None:
             self.show(run, options)
             return
-        report = self.session.report_of(run, saved=True) or Recording(run.about(saved=True)).report()
+        report = self.session.shown_report(run) or Recording(run.about(saved=True)).report()
         if options.output == "":
             sys.displayhook(report)  # the cell's value
         else:

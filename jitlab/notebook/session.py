@@ -22,6 +22,7 @@ from . import answers as answers  # puts them on the list of requests
 from .jobs import Jobs, Refused
 from .link import Link, running_cell
 from .requests import answer
+from .saved import SavedOutputs
 
 KEPT_CELLS = 64
 LIVE_SECONDS = 0.25  # between two reports of a cell that still runs
@@ -80,6 +81,7 @@ class Session:
         self._hooked: list[Any] = []  # what IPython told of the cells that run
         self._now = threading.Event()
         self._numbers = numbers(1)
+        self.saved = SavedOutputs.of_user()
 
     def start(self) -> None:
         """Attach to the shell, the events, and the panel where there is a kernel."""
@@ -219,6 +221,20 @@ class Session:
             recording.cell = about
             run.report, run.reported = recording.report(), state
         return run.report
+
+    def shown_report(self, run: CellRun) -> Report | None:
+        """The report as it stands in the notebook: the one of the last time, when it says nothing new."""
+        report = self.report_of(run, saved=True)
+        if report is not None and report.saved is None:
+            with Undisturbed("could not settle an output"):
+                self.saved.settle(report, self._numbers_of(run))
+        return report
+
+    def _numbers_of(self, run: CellRun) -> list[int]:
+        """The execution counts that this cell had: what ran the same code before is taken for it."""
+        inputs = self.shell.history_manager.input_hist_raw if self.shell.history_manager else []
+        same = [number for number, source in enumerate(inputs) if number and source == run.source]
+        return sorted({run.count, *same})
 
     def push(self, run: CellRun) -> None:
         """Make the newest report and hand it to the panel."""

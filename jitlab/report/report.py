@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,11 +22,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MIME = "application/vnd.jitlab.report+json"
-BUNDLE_BYTES = 150_000
-LISTS = (
-    "ops", "boundaries", "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies", "kernels", "clusters",
-    "activity",
-)  # fmt: skip
 STAGES = ("graph", "program", "llvm", "asm", "ptx")
 
 
@@ -284,6 +278,7 @@ class Report:
 
     def __init__(self, data: Mapping[str, Any], texts: Mapping[str, Mapping[tuple[str, str], str]] | None = None) -> None:
         self.data = data  # shared, never changed; `to_json()` is a copy
+        self.saved: Mapping[str, Any] | None = None  # what is shown in its stead, where that is settled (settled.py)
         self._stages = texts or {}  # of each cluster, where the recording heard of its plan
 
     @cached_property
@@ -443,10 +438,9 @@ class Report:
         printer.text(str(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        svg = self.to_svg()
-        text = str(self)
-        room = BUNDLE_BYTES - len(svg.encode()) - len(text.encode()) - 1000
-        return {MIME: fitted(self.data, room), "text/html": svg, "text/plain": text}
+        from .bundle import bundle
+
+        return dict(self.saved) if self.saved is not None else bundle(self)
 
     def _pair(self, a: str, b: str) -> tuple[Op, Op]:
         """The two operations meant; of several of a kind, the pair that is connected, the first in the program."""
@@ -502,47 +496,6 @@ class Report:
                         if text is not None:
                             texts[cluster["name"], stage] = text
         return texts
-
-
-def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
-    """The report with as much detail as `room` bytes of JSON hold; `omitted` counts what was left out."""
-    fitting = dict(data)
-    weights = {key: _weight(value) for key, value in data.items()}
-    omitted: dict[str, int] = {}
-
-    def put(key: str, value: Any) -> None:
-        fitting[key], weights[key] = value, _weight(value)
-
-    lists = [key for key in LISTS if key in data]
-    for keep in (1000, 300, 100, 30, 10, 0):
-        for key in lists:
-            if sum(weights.values()) > room and len(fitting[key]) > keep:
-                omitted[key] = len(data[key]) - keep
-                put(key, _most_telling(data[key], keep))
-            if sum(weights.values()) > room and any(len(lane["spans"]) > keep for lane in fitting["timeline"]["lanes"]):
-                put("timeline", {"lanes": [_last_spans(lane, keep) for lane in data["timeline"]["lanes"]]})
-    if sum(weights.values()) > room:
-        kept = {cluster["plan"] for cluster in fitting["clusters"]}
-        put("plans", [plan for plan in data["plans"] if plan["name"] in kept][-30:])
-        put("cell", {**data["cell"], "source": []})
-    if omitted:
-        fitting["omitted"] = omitted
-    return fitting
-
-
-def _weight(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) + 32
-
-
-def _last_spans(lane: Mapping[str, Any], keep: int) -> dict[str, Any]:
-    spans = lane["spans"][-keep:]
-    return {**lane, "spans": spans, "dropped": lane.get("dropped", 0) + len(lane["spans"]) - len(spans)}
-
-
-def _most_telling(entries: Sequence[Mapping[str, Any]], keep: int) -> list[Any]:
-    """Those that took longest, in their order."""
-    slowest = sorted(range(len(entries)), key=lambda i: (-(entries[i].get("seconds") or 0.0), i))
-    return [entries[i] for i in sorted(slowest[:keep])]
 
 
 def _made(cls: Any, entry: Mapping[str, Any]) -> Any:

@@ -4,10 +4,10 @@ import pytest
 import report_samples as samples
 
 from jitlab import events
+from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.report import MIME, Peaks, Report
 from jitlab.report.build import bound, without_items
-from jitlab.report.report import BUNDLE_BYTES
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +226,7 @@ def test_bundle_has_three_forms_and_fits(report):
     bundle = report._repr_mimebundle_()
     assert list(bundle) == [MIME, "text/html", "text/plain"]
     assert bundle["text/plain"] == str(report)
-    assert len(json.dumps(bundle, ensure_ascii=False).encode()) <= BUNDLE_BYTES
+    assert len(json.dumps(bundle, ensure_ascii=False).encode()) <= config.saved_bytes
 
 
 def test_a_huge_report_is_cut_to_size_and_says_so():
@@ -239,7 +239,7 @@ def test_a_huge_report_is_cut_to_size_and_says_so():
             events.HostOperationRan(function="In [7]", trace=1, operation=n.name, op="Sin", start_ns=0, duration_ns=1000)
         )
     bundle = rec.report()._repr_mimebundle_()
-    assert len(json.dumps(bundle, ensure_ascii=False).encode()) <= BUNDLE_BYTES
+    assert len(json.dumps(bundle, ensure_ascii=False).encode()) <= config.saved_bytes
     assert bundle[MIME]["omitted"]["ops"] > 19_000
     assert bundle[MIME]["verdict"]["operations"] == 20_000
 

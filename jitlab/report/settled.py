@@ -1,0 +1,155 @@
+"""When a report says nothing new: a cell that ran again, was captured alike and took as long, keeps the output it has.
+
+Times differ in every run, so a saved notebook would differ after every run. Two reports are *alike* when their `essence` is:
+everything but measurements, caches, and numbers that a session hands out (execution counts, cluster numbers). Of reports that
+are alike the first stays, byte for byte, until the times have changed measurably.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jitlab.statistics import FEWEST, difference
+
+Json = dict[str, Any]
+
+#: Keys of what is measured, or depends on measurements or on what was compiled before.
+MEASURED = frozenset(
+    "seconds numpy_seconds statements statement_seconds largest_error of_peak bound start duration offset dropped next then"
+    " proof spent compiles compiled omitted history samples traces running execution_count id allocated_bytes timeline".split()
+)  # fmt: skip
+#: Why a kernel got another form for a reason that is no program's: where memory happened to lie, which machine it is.
+BY_CHANCE = ("alignment", "target")
+DURATION = re.compile(r"\d[\d.,]*\s?(?:ns|µs|μs|ms|s|min)\b|\d[\d.,]*\s?%")
+NUMBERED = re.compile(r"cluster_\d+|In ?\[\d+\]|<cell \d+>|0x[0-9a-f]{4,}")
+
+#: A single run shows no more than this much: another process, a cold cache or another tier of code make as much.
+FACTOR, FLOOR_SECONDS = 3.0, 1e-3
+#: Runs that are kept of each side; as many later ones as `CONFIRMED` have to agree on a smaller change.
+KEPT, CONFIRMED = 8, 5
+
+
+def essence(data: Mapping[str, Any]) -> str:
+    """What a report says of the program and the plan, as canonical text; equal for reports that are alike."""
+    told = dict(data)
+    cell = data["cell"]
+    told["cell"] = {"source": cell["source"], "error": cell["error"]}
+    verdict = data["verdict"]
+    told["verdict"] = [verdict.get(key) for key in ("lead", "operations", "compiled", "clusters", "kernels", "host")]
+    told["compared"] = verdict.get("numpy_seconds") is not None
+    told["retraces"] = [entry for entry in data["retraces"] if not entry["first"]]
+    told["variants"] = [entry for entry in data.get("variants", ()) if entry["cause"] not in BY_CHANCE]
+    told["sources"] = [{"first": s.get("first"), "lines": s.get("lines")} for s in data.get("sources", ())]
+    told["statements"] = [{**entry, "calls": 0} for entry in data.get("statements", ())]
+    told.pop("activity", None)
+    told.pop("summary", None)
+    statements = [_bare(entry) for entry in told.pop("statements")]
+    text = json.dumps([_bare(told), statements], sort_keys=True, ensure_ascii=False)
+    names: dict[str, str] = {}
+    return NUMBERED.sub(lambda found: names.setdefault(found[0], f"#{len(names)}"), text)
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _bare(item) for key, item in value.items() if key not in MEASURED}
+    if isinstance(value, (list, tuple)):
+        return [_bare(item) for item in value]
+    return DURATION.sub("T", value) if isinstance(value, str) else value
+
+
+def key_of(data: Mapping[str, Any], *more: str) -> str:
+    """A short name for all reports that are alike."""
+    return hashlib.sha256("\n".join([essence(data), *more]).encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def times_of(data: Mapping[str, Any]) -> dict[str, float]:
+    """What is measured of the whole cell, in seconds."""
+    verdict = data["verdict"]
+    times = {key: verdict.get(key) for key in ("seconds", "numpy_seconds", "statement_seconds")}
+    return {key: value for key, value in times.items() if value}
+
+
+def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:
+    """Do later runs (the last is the newest) show another time than those the output was made of?"""
+    if not before or not after:
+        return bool(before) != bool(after)
+    newest, known = after[-1], sorted(before)[len(before) // 2]
+    if abs(newest - known) > FLOOR_SECONDS and not 1 / FACTOR < newest / known < FACTOR:
+        return True
+    late = after[-CONFIRMED:]
+    if len(before) < FEWEST or len(late) < CONFIRMED:
+        return False
+    return difference(before, late).significant and abs(sorted(late)[CONFIRMED // 2] - known) > FLOOR_SECONDS / 10
+
+
+class Entry:
+    """An output that is shown, the times it was made of, and those of later runs that were alike."""
+
+    def __init__(self, bundle: Json, before: dict[str, list[float]], after: dict[str, list[float]]) -> None:
+        self.bundle, self.before, self.after = bundle, before, after
+
+    @classmethod
+    def of(cls, bundle: Json, times: Mapping[str, float]) -> Entry:
+        return cls(bundle, {key: [value] for key, value in times.items()}, {})
+
+    def takes(self, times: Mapping[str, float]) -> bool:
+        """Note the times of a run that was alike; False when they have changed, so that the output is to be made anew."""
+        if set(times) != set(self.before):
+            return False
+        for key, value in times.items():
+            if len(self.before[key]) < CONFIRMED and not has_changed(self.before[key], [value]):
+                self.before[key].append(value)
+                continue
+            after = self.after.setdefault(key, [])
+            after.append(value)
+            del after[:-KEPT]
+            if has_changed(self.before[key], after):
+                return False
+        return True
+
+    def renewed(self, bundle: Json, times: Mapping[str, float]) -> Entry:
+        """The entry of the output that takes its place: the runs that showed the change are those it is made of."""
+        before = {key: [*self.after.get(key, [])[-CONFIRMED:]] or [value] for key, value in times.items()}
+        return Entry(bundle, before, {})
+
+    def to_json(self) -> Json:
+        return {"version": 1, "bundle": self.bundle, "before": self.before, "after": self.after}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Entry | None:
+        """None for what is no entry."""
+        match data:
+            case {"version": 1, "bundle": dict(bundle), "before": dict(before), "after": dict(after)}:
+                sides = [before, after]
+                if all(
+                    isinstance(v, list) and all(isinstance(x, float) and x > 0 for x in v) for s in sides for v in s.values()
+                ):
+                    return cls(bundle, before, after)
+        return None
+
+
+def neutral(data: Mapping[str, Any], own: Sequence[int]) -> Json:
+    """The report without the execution counts that this cell had: they change with each run. `In [7]` becomes `In [ ]`."""
+    numbers = "|".join(str(number) for number in sorted(set(own)))
+    if not numbers:
+        return dict(data)
+    pattern = re.compile(rf"(?:\bIn \[(?:{numbers})\]|<cell (?:{numbers})>|^cell (?:{numbers})$)")
+    source = "\n".join(data["cell"]["source"])
+    name = f"cell {hashlib.sha256(source.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
+
+    def of(value: Any) -> Any:
+        if isinstance(value, str):
+            return pattern.sub(lambda found: name if found[0].startswith("cell") else "In [ ]", value)
+        if isinstance(value, dict):
+            return {key: item if key == "source" else of(item) for key, item in value.items()}
+        return [of(item) for item in value] if isinstance(value, list) else value
+
+    result: Json = of(dict(data))
+    result["cell"]["execution_count"] = None
+    for mine, theirs in zip(result.get("sources", ()), data.get("sources", ()), strict=True):
+        mine["lines"] = theirs["lines"]
+    return result
