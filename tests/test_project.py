@@ -35,3 +35,11 @@ def test_every_event_has_its_twin_in_the_panel():
         ours = getattr(events, name)
         assert ours.kind == kind
         assert set(re.findall(r"(\w+):", body)) == {field.name for field in fields(ours)} - {"cell"}  # the batch says the cell
+
+
+def test_every_lesson_is_in_the_table_of_lessons_and_in_what_is_installed():
+    lessons = sorted(path.name for path in (ROOT / "notebooks").glob("[0-9]*.ipynb"))
+    table = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
+    assert [name for name in lessons if f"]({name})" not in table] == []
+    assert [name for name in lessons if wheel.get(f"notebooks/{name}") != f"share/jitlab/notebooks/{name}"] == []
