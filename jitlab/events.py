@@ -201,6 +201,20 @@ class HostOperationRan(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArrayCopied(Event):
+    """An argument of a cluster was copied before its launch, because the kernels need its elements side by side."""
+
+    kind: ClassVar[str] = "array-copied"
+    function: str
+    trace: int
+    cluster: str
+    argument: str  # the node's name
+    bytes: int
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperationRan(Event):
     """One operation ran on NumPy in an op-by-op replay (`%%jit --compare`)."""
 

@@ -16,7 +16,11 @@ from jitlab.runtime.peaks import Peaks, known_peaks
 from . import wording
 from .accounting import add_traffic
 from .advice import spent, things_to_do
-from .recording import Recording, Span, Tally, known_plan
+from .fingerprints import cluster_fingerprint, plan_fingerprint
+from .lanes import lanes
+from .recording import Recording, Sampled, Tally, known_plan
+from .samples import quantiles
+from .sources import report_sources
 
 Json = dict[str, Any]
 
@@ -51,7 +55,7 @@ def report_json(recording: Recording) -> Json:
         "version": 1,
         "cell": dict(recording.cell or NO_CELL),
         "verdict": {},
-        "plans": [_plan(plan, alike) for plan in plans],
+        "plans": [_plan(plan, alike, recording) for plan in plans],
         "ops": [op for plan in plans for op in _ops(plan, recording)],
         "clusters": [cluster for plan in plans for cluster in _clusters(plan, recording)],
         "kernels": [kernel for plan in plans for kernel in _kernels(plan, recording, peaks)],
@@ -65,21 +69,23 @@ def report_json(recording: Recording) -> Json:
             for (function, what, lines), times in recording.frozen.items()
         ],
         "loops": _loops(recording),
+        "temporaries": [{**entry, "plan": plan.title} for plan in plans for entry in plan.json.get("temporaries", ())],
         "copies": [copy for plan in plans for copy in _copies(plan)],
         "activity": [_activity(plan, recording) for plan in plans if "activity" in plan.json],
-        "timeline": {"lanes": _lanes(recording)},
-        "temporaries": [{**entry, "plan": plan.title} for plan in plans for entry in plan.json.get("temporaries", ())],
+        "timeline": {"lanes": []},
     }
     _add_savings(data["retraces"])
     _color(data, alike)
     data["fallbacks"] = _fallbacks(data, recording, plans)
+    data["timeline"]["lanes"] = lanes(recording, data["kernels"])
     shown = {plan.title for plan in alike.values()}
     data["verdict"] = verdict(data, recording, shown)
+    add_traffic(data, recording)
+    data["sources"] = report_sources(data, [plan.json for plan in plans], recording.file_name, recording.cell_of)
     if recording.file_name is not None:
         _rename_files(data, recording.file_name)
     return _plain_text(data)  # type: ignore[no-any-return]
 
-    add_traffic(data, recording)
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
@@ -147,10 +153,17 @@ def _key(function: str, trace: int, plan: Json) -> tuple[str, int, tuple[str, ..
     return function, trace, tuple(cluster["name"] for cluster in plan["clusters"])
 
 
-def _plan(plan: _Plan, alike: dict[Any, _Plan]) -> Json:
-    """`like` names the plan that stands for this one in the verdict, the picture and the text."""
+def _plan(plan: _Plan, alike: dict[Any, _Plan], recording: Recording) -> Json:
+    """`like` names the plan that stands for this one in the verdict, the picture and the text. Of a trace: its calls, when the
+    last one was (seconds from the start of the recording), and quantiles of the calls that had nothing to wait for."""
     like = alike[fingerprint(plan.function, plan.json)].title
-    return {"name": plan.title, "function": plan.function, "trace": plan.trace, "like": like}
+    tally = recording.functions.get((plan.function, plan.trace), Sampled())
+    last = (tally.last_ns - recording.start_ns) / 1e9 if tally.calls else None
+    return {
+        "name": plan.title, "function": plan.function, "trace": plan.trace, "like": like,
+        "fingerprint": recording.fingerprint(plan_fingerprint, plan.json), "calls": tally.calls,
+        "seconds": tally.ns / 1e9 if tally.calls else None, "last_used": last, "quantiles": quantiles(tally.samples.seconds),
+    }  # fmt: skip
 
 
 def alike_plans(plans: Iterable[_Plan]) -> dict[Any, _Plan]:
@@ -187,7 +200,9 @@ def _clusters(plan: _Plan, recording: Recording) -> list[Json]:
     for cluster in plan.json["clusters"]:
         tally = recording.clusters.get((plan.function, plan.trace, cluster["name"]), Tally())
         seconds = tally.ns / 1e9 if tally.calls else None
-        result.append({**cluster, "plan": plan.title, "calls": tally.calls, "seconds": seconds})
+        made = {**cluster, "plan": plan.title, "calls": tally.calls, "seconds": seconds}
+        made["fingerprint"] = recording.fingerprint(cluster_fingerprint, plan.json, cluster["name"])
+        result.append(made)
     return result
 
 
@@ -389,29 +404,6 @@ def _copies(plan: _Plan) -> list[Json]:
 
 def _source_line(lines: Iterable[Any]) -> str:
     return next((text for file, line, *_ in sorted(lines) if (text := linecache.getline(file, line).strip())), "")
-
-
-def _lanes(recording: Recording) -> list[Json]:
-    """Each lane starts at its own first span, kept or not, so that one piece of work lies under another; `offset`: where."""
-    lanes = []
-    for name, spans in recording.lanes.items():
-        if spans:
-            start = min(recording.began[name], *(span.start_ns for span in spans))
-            lanes.append(
-                {
-                    "name": name, "offset": round((start - recording.start_ns) / 1e3, 3), "dropped": recording.dropped[name],
-                    "spans": [_span(span, start) for span in spans],
-                }
-            )  # fmt: skip
-    return lanes
-
-
-def _span(span: Span, start_ns: int) -> Json:
-    return {
-        "name": span.name, "label": span.label, "kind": span.kind, "start": round((span.start_ns - start_ns) / 1e3, 3),
-        "duration": round(span.duration_ns / 1e3, 3), "cluster": span.cluster,
-        "plan": f"{span.function} #{span.trace}" if span.function else None,
-    }  # fmt: skip
 
 
 def _color(data: Json, alike: dict[Any, _Plan]) -> None:

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 DEVICES = {"compiled": "/device:CPU:0", "op by op": "/device:CPU:0 op by op", "first call": "/host:jitlab"}
 
 #: Spans that compute; the others prepare, or are Python's own.
-WORK = ("op", "launch", "host", "kernel")
+WORK = ("op", "launch", "host", "kernel", "copy")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Timeline:
 def chrome_events(data: Mapping[str, Any]) -> list[Json]:
     """All events of the trace; times are integer microseconds from the first span."""
     values = _Values(data)
-    lanes = data["timeline"]["lanes"]
+    lanes = _processes(data["timeline"]["lanes"])
     names = {"Allocators": 0}
     for lane in lanes:
         first = DEVICES.get(lane["name"], lane["name"])
@@ -147,6 +147,20 @@ class _Values:
         placed = str(self._devices.get((span["plan"], span["name"]), "")) if lane["name"] == "compiled" else ""
         found = re.search(r"(?:/device:|/)([A-Za-z_]+):(\d+)$", placed)
         return f"/device:{found[1].upper()}:{found[2]}" if found else DEVICES.get(lane["name"], lane["name"])
+
+
+def _processes(lanes: Iterable[Mapping[str, Any]]) -> list[Json]:
+    """Lanes of a group are one process of the trace. A
+    compiled cluster is one launch: kernels are left out (semantics §6.1).
+    """
+    merged: dict[str, Json] = {}
+    for lane in lanes:
+        if lane["name"] == "kernels":
+            continue
+        name = lane.get("group", lane["name"])
+        one = merged.setdefault(name, {"name": name, "offset": lane.get("offset", 0.0), "spans": []})
+        one["spans"] += lane["spans"]
+    return list(merged.values())
 
 
 def _lane_events(lane: Mapping[str, Any], names: Mapping[str, int], offset: float, values: _Values) -> list[tuple[Json, Any]]:

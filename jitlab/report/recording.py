@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jitlab import events
-from jitlab.ir import Plan
+from jitlab.ir import ClusterCode, Plan
+
+from .samples import Samples
 
 if TYPE_CHECKING:
     from .report import Report
@@ -21,6 +23,7 @@ SPANS = 2000  # kept of each lane
 COMPARED_SPANS = 5000  # kept of what NumPy ran: each cluster is many of its operations
 TRACES = 1000  # kept of each recording
 TEXT_CHARACTERS = 4_000_000  # of stages, kept of each recording
+DEVICE_COPIES = ("CopyToDevice",)
 DISTINCT = 10_000  # statements, frozen values, loops, dumps: kept of each recording
 
 
@@ -43,6 +46,19 @@ class Tally:
 
 
 @dataclass
+class Sampled(Tally):
+    """Single calls are kept too, and when the last one was."""
+
+    samples: Samples = field(default_factory=Samples)
+    last_ns: int = 0
+
+    def add_call(self, event: Any, kernels_ns: tuple[int, ...] = ()) -> None:
+        self.add(event.duration_ns, kernels_ns)
+        self.samples.add(event.duration_ns)
+        self.last_ns = event.start_ns
+
+
+@dataclass
 class LoopTally:
     """How often a loop was recorded without being rolled, and its most iterations."""
 
@@ -62,18 +78,27 @@ class Span:
     function: str = ""
     trace: int = 0
     cluster: str | None = None
+    kernels_ns: tuple[int, ...] = ()  # of a launch that was timed kernel by kernel
+    tier: str = ""  # of machine code
+    bytes: int = 0  # of a copy
+    lines: tuple[events.Span, ...] = ()  # of a statement
 
 
 class Recording:
     """Listens to events from any thread. Give `listen` to `events.add_listener`, or use `record()`."""
 
-    def __init__(self, cell: dict[str, Any] | None = None, file_name: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self, cell: dict[str, Any] | None = None, file_name: Callable[[str], str] | None = None,
+        cell_of: Callable[[str], str | None] | None = None,
+    ) -> None:  # fmt: skip
         self.cell = cell
         self.file_name = file_name  # what the report calls a source file
+        self.cell_of = cell_of  # the notebook's id of the cell that a file is
         self.start_ns = time.perf_counter_ns()
         self.plans: list[events.PlanMade] = []
         self.traces: deque[events.Traced] = deque(maxlen=TRACES)
         self.traced = 0  # all of them, kept or not
+        self.captured: set[tuple[str, int]] = set()
         self.renewed: dict[tuple[str, int], bool] = {}  # first traces of functions made again: was the one before seen here?
         self.variants: deque[events.VariantMade] = deque(maxlen=TRACES)
         self.compiled: dict[tuple[str, int], list[events.ProgramCompiled]] = defaultdict(list)
@@ -95,8 +120,10 @@ class Recording:
         self.began: dict[str, int] = {}  # also where the first spans of a lane are dropped
         self.count = 0  # events that were taken in
         self.texts: OrderedDict[str, dict[tuple[str, str], str]] = OrderedDict()  # of each cluster's plan, all its stages
+        self.codes: OrderedDict[str, ClusterCode] = OrderedDict()  # of each cluster, as long as its texts are kept
         self._text_sizes: dict[str, int] = {}  # of each plan, by its first cluster
         self._plan_keys: set[tuple[str, int, tuple[str, ...]]] = set()
+        self._fingerprints: dict[tuple[str, ...], str] = {}
         self._definitions: set[str] = set()  # of the functions that were traced here
         self._lock = threading.Lock()
         self._take: dict[type[events.Event], Callable[[Any], None]] = {
@@ -108,6 +135,7 @@ class Recording:
             events.FunctionCalled: self._function_called,
             events.ClusterRan: self._cluster_ran,
             events.HostOperationRan: self._host_operation_ran,
+            events.ArrayCopied: self._array_copied,
             events.OperationRan: self._operation_ran,
             events.StatementRan: self._statement_ran,
             events.ValueFrozen: self._value_frozen,
@@ -139,6 +167,15 @@ class Recording:
         if name in other.began:
             self.began[name] = other.began[name]
 
+    def fingerprint(self, of: Callable[..., str], plan: dict[str, Any], *names: str) -> str:
+        """Of a plan (or a cluster of it), made once: reports of a cell that runs are many. Clusters' names are unique."""
+        key = (of.__name__, *names, *(cluster["name"] for cluster in plan["clusters"]))
+        if not plan["clusters"]:
+            return of(plan, *names)
+        if key not in self._fingerprints:
+            self._fingerprints[key] = of(plan, *names)
+        return self._fingerprints[key]
+
     def report(self) -> Report:
         """The report of what was recorded so far."""
         from .build import report_json
@@ -146,11 +183,14 @@ class Recording:
 
         with self._lock:
             data = report_json(self)
-            texts = dict(self.texts)
-        return Report(data, texts)
+            texts, codes = dict(self.texts), dict(self.codes)
+            ran = {**self.clusters, **self.host}
+            samples = {key: tally.samples.copy() for key, tally in ran.items()}
+        return Report(data, texts, codes, self.file_name, samples)
 
     def _traced(self, event: events.Traced) -> None:
         self.traced += 1
+        self.captured.add((event.function, event.trace))
         self.traces.append(event)
         if event.definition:
             if event.renews:
@@ -178,20 +218,31 @@ class Recording:
         plan = _kept_plan(event.function, event.trace, names[0]) if names else None
         if plan is not None:
             self.texts.update(dict.fromkeys(names, plan.texts))  # later stages are added to it
+            self.codes.update(plan.codes)
             self._text_sizes[names[0]] = sum(map(len, plan.texts.values()))
         while sum(self._text_sizes.values()) > TEXT_CHARACTERS and len(self.texts) > len(names):
-            self._text_sizes.pop(self.texts.popitem(last=False)[0], None)
+            dropped = self.texts.popitem(last=False)[0]
+            self.codes.pop(dropped, None)
+            self._text_sizes.pop(dropped, None)
 
     def _program_compiled(self, event: events.ProgramCompiled) -> None:
         compiled = self.compiled[event.function, event.trace]
         if len(compiled) < TRACES:
             compiled.append(event)
+        ran = self.clusters.get((event.function, event.trace, event.cluster))
+        if ran is not None:  # it runs better code from now on
+            ran.samples.renew()
         if event.origin != "memory":
             kind = "load" if event.origin == "disk" else "codegen"
-            self._span("first call", event, event.cluster, f"{kind}, {event.tier}" if event.tier else kind, kind, event.cluster)
+            label = f"{kind}, {event.tier}" if event.tier else kind
+            self._span("first call", event, event.cluster, label, kind, event.cluster, tier=event.tier)
 
     def _function_called(self, event: events.FunctionCalled) -> None:
-        self.functions[event.function, event.trace].add(event.duration_ns)
+        key = event.function, event.trace
+        tally = self.functions[key]
+        tally.add_call(event)
+        if tally.calls == 1 and key in self.captured:  # the call that waited for its capture
+            tally.samples = Samples()
 
     def _cluster_ran(self, event: events.ClusterRan) -> None:
         key = event.function, event.trace, event.cluster
@@ -201,8 +252,11 @@ class Recording:
         self._span("compiled", event, event.cluster, "_XlaLaunch", "launch", event.cluster, kernels_ns=times)
 
     def _host_operation_ran(self, event: events.HostOperationRan) -> None:
-        self.host[event.function, event.trace, event.operation].add(event.duration_ns)
-        self._span("compiled", event, event.operation, event.op, "host")
+        self.host[event.function, event.trace, event.operation].add_call(event)
+        self._span("compiled", event, event.operation, event.op, "copy" if event.op in DEVICE_COPIES else "host")
+
+    def _array_copied(self, event: events.ArrayCopied) -> None:
+        self._span("compiled", event, event.argument, f"copy of {event.argument}", "copy", event.cluster, bytes=event.bytes)
 
     def _operation_ran(self, event: events.OperationRan) -> None:
         self.numpy[event.function, event.trace, event.operation].add(event.duration_ns)
@@ -212,7 +266,7 @@ class Recording:
         key = (event.reason, event.text, event.lines)
         if key in self.statements or len(self.statements) < DISTINCT:
             self.statements.setdefault(key, Tally()).add(event.duration_ns)
-        self._span("compiled", event, event.text, event.reason, "statement")
+        self._span("compiled", event, event.text, event.reason, "statement", lines=event.lines)
 
     def _value_frozen(self, event: events.ValueFrozen) -> None:
         key = (event.function, event.what, event.lines)
@@ -226,12 +280,14 @@ class Recording:
             tally.times += 1
             tally.iterations = max(tally.iterations, event.iterations)
 
-    def _span(self, lane: str, event: Any, name: str, label: str, kind: str, cluster: str | None = None) -> None:
+    def _span(
+        self, lane: str, event: Any, name: str, label: str, kind: str, cluster: str | None = None, **more: Any
+    ) -> None:
         spans = self.lanes[lane]
         self.dropped[lane] += len(spans) == spans.maxlen
         self.began.setdefault(lane, event.start_ns)
         function, trace = getattr(event, "function", ""), getattr(event, "trace", 0)
-        spans.append(Span(name, label, kind, event.start_ns, event.duration_ns, function, trace, cluster))
+        spans.append(Span(name, label, kind, event.start_ns, event.duration_ns, function, trace, cluster, **more))
 
 
 @contextmanager
@@ -271,6 +327,12 @@ def known_plan(function: str, trace: int, cluster: str | None = None) -> dict[st
         kept = _kept_plan(function, trace, cluster)
         plan = kept.to_json() if kept is not None else None
     return plan
+
+
+def known_code(function: str, trace: int, cluster: str) -> ClusterCode | None:
+    """What a cluster's code is shown from, when its plan is still kept."""
+    plan = _kept_plan(function, trace, cluster)
+    return plan.codes.get(cluster) if plan is not None else None
 
 
 def known_text(function: str, trace: int, cluster: str, stage: str) -> str | None:

@@ -135,7 +135,10 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
 def _lanes(draw: Drawing, o: Outline, y: float, bars: int) -> float:
     """Two lanes on one axis: NumPy against compiled when both were measured, else compiled against its first call."""
     x, right = MIDDLE + 8, WIDTH - MARGIN
-    lanes = {lane["name"]: lane["spans"] for lane in o.lanes if lane["spans"]}
+    lanes: dict[str, list[Any]] = {}
+    for lane in o.lanes:
+        if lane["spans"] and lane["name"] != "kernels":  # they lie within the launches
+            lanes.setdefault(lane.get("group", lane["name"]), []).extend(lane["spans"])
     wanted = ("op by op", "compiled") if "op by op" in lanes else ("compiled", "first call")
     shown = [name for name in wanted if name in lanes]
     if not shown:

@@ -25,11 +25,13 @@ from jitlab.ir import (
     Overrides,
     Plan,
     Sources,
+    every_node,
     inner_nodes,
     is_operation,
     plain,
 )  # fmt: skip
 from jitlab.ir.program import Buffer, Call, For, Gemm, If, Repeat, Statement, expressions, work
+from jitlab.ir.texts import texts_of
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
 from jitlab.targets.cpu_llvm.context import Phase
@@ -149,13 +151,14 @@ class Executable:
             self.plan.temporaries.extend(variant.temporaries)
             self.plan.scratch[cluster.name] = variant.scratch_bytes
             self.plan.texts[cluster.name, "program"] = variant.program.text
+            lowerings.append(variant)
         self._number_kernels()
         lines = [(text, UNKNOWN if node is None else node.origins) for text, node in self.graph.lines()]
         self.plan.texts["", "graph"] = "\n".join(text for text, _ in lines)
+        self.plan.sources = texts_of(source for node in every_node(self.graph) for source in node.sources)
         for lowered in lowerings:
             mine = [kernel.name for kernel in self.plan.kernels if kernel.cluster == lowered.cluster.name]
             self.plan.codes[lowered.cluster.name] = _code(lowered, lines, mine)
-            lowerings.append(variant)
         self._planned = True
         if events.active():
             events.send(
@@ -227,7 +230,7 @@ class Executable:
                 array = np.asarray(array)
             layout = layout_of(array)
             if layout == "":
-                array, layout = np.ascontiguousarray(array).reshape(array.shape), "C"
+                array, layout = self._contiguous(cluster, node, array).reshape(array.shape), "C"
             arrays.append(array)
             layouts.append(layout)
         ends = self._storable(cluster, values) if in_place and self._endings else NONE
@@ -235,7 +238,7 @@ class Executable:
         lowered = variant.lowered
         for node in lowered.copies:
             position = cluster.inputs.index(node)
-            arrays[position] = np.ascontiguousarray(arrays[position])
+            arrays[position] = self._contiguous(cluster, node, arrays[position])
         context = variant.template.copy()
         for slot, position in variant.argument_slots:
             context[slot] = address_of(arrays[position])
@@ -298,6 +301,19 @@ class Executable:
             )
         )  # fmt: skip
         return None
+
+    def _contiguous(self, cluster: Cluster, node: Node, array: np.ndarray) -> np.ndarray:
+        started = time.perf_counter_ns()
+        made = np.ascontiguousarray(array)
+        if made is not array and events.active():
+            duration = time.perf_counter_ns() - started
+            events.send(
+                events.ArrayCopied(
+                    cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
+                    argument=node.name, bytes=made.nbytes, start_ns=started, duration_ns=duration,
+                )
+            )  # fmt: skip
+        return made
 
     def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any], in_place: bool) -> None:
         """Raise what NumPy raises for the data: the cluster's operations run on it once more, one by one."""
@@ -502,6 +518,21 @@ def layout_of(array: np.ndarray) -> str:
     return "S"
 
 
+def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Sequence[str]) -> ClusterCode:
+    """What the code of a cluster is shown from; `kernels`: the plan's names for its kernels."""
+    names: dict[Any, tuple[str, ...]] = {}
+    for node in lowered.cluster.nodes:
+        for inner, name in ((node, node.name), *((inner, name) for inner, name, _ in inner_nodes(node))):
+            if is_operation(inner):
+                (origin,) = inner.origins
+                names[origin] = (*names.get(origin, ()), name)
+    return ClusterCode(
+        lowered.program, lines, names, [n.name for n in lowered.inputs], [n.name for n in lowered.outputs],
+        [str(op.value) for op in lowered.constants],
+        dict(zip((k.name for k in lowered.program.kernels), kernels, strict=True)),
+    )  # fmt: skip
+
+
 def _variant(lowered: Lowered, code: Compiled) -> Variant:
     layout = code.layout
     template = np.zeros(layout.size, np.int64)
@@ -518,21 +549,6 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
         data = op.data.ljust(16, b"\0")
         template[number : number + 2] = np.frombuffer(data[:16], np.int64)
     fixed: list[np.ndarray] = []
-def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Sequence[str]) -> ClusterCode:
-    """What the code of a cluster is shown from; `kernels`: the plan's names for its kernels."""
-    names: dict[Any, tuple[str, ...]] = {}
-    for node in lowered.cluster.nodes:
-        for inner, name in ((node, node.name), *((inner, name) for inner, name, _ in inner_nodes(node))):
-            if is_operation(inner):
-                (origin,) = inner.origins
-                names[origin] = (*names.get(origin, ()), name)
-    return ClusterCode(
-        lowered.program, lines, names, [n.name for n in lowered.inputs], [n.name for n in lowered.outputs],
-        [str(op.value) for op in lowered.constants],
-        dict(zip((k.name for k in lowered.program.kernels), kernels, strict=True)),
-    )  # fmt: skip
-
-
     for position, node in enumerate(lowered.inputs):
         value = getattr(node.op, "value", None)
         if value is not None:

@@ -82,7 +82,9 @@ def test_an_operation_on_the_xla_cpu_is_forced_there_and_copied_to_and_from(leve
     report = recording.report()
     assert [c.ops for c in report.clusters] == [(output.op.name,)]
     assert [op.op for op in report.ops] == ["CopyToDevice", "CopyToDevice", "AddV2", "CopyToDevice"]
-    spans = [span["label"] for lane in report.timeline.lanes for span in lane["spans"] if span["kind"] in ("host", "launch")]
+    lanes = {lane["name"]: lane["spans"] for lane in report.timeline.lanes}
+    assert [span["label"] for span in lanes["copies"]] == ["CopyToDevice"] * 3 and "host" not in lanes
+    spans = [span["label"] for span in sorted(lanes["copies"] + lanes["compiled"], key=lambda span: span["start"])]
     assert spans == ["CopyToDevice", "CopyToDevice", "_XlaLaunch", "CopyToDevice"]
 
 

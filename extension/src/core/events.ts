@@ -120,6 +120,7 @@ export interface ClusterRan extends Event {
   start_ns: number;
   duration_ns: number;
   kernels_ns: number[];
+  scratch_bytes: number;
 }
 
 /** Twin of HostOperationRan. */
@@ -129,6 +130,18 @@ export interface HostOperationRan extends Event {
   trace: number;
   operation: string;
   op: string;
+  start_ns: number;
+  duration_ns: number;
+}
+
+/** Twin of ArrayCopied. */
+export interface ArrayCopied extends Event {
+  kind: 'array-copied';
+  function: string;
+  trace: number;
+  cluster: string;
+  argument: string;
+  bytes: number;
   start_ns: number;
   duration_ns: number;
 }
