@@ -265,6 +265,7 @@ class Plan:
     scratch: dict[str, int] = field(default_factory=dict)  # bytes of memory for one call of each cluster, rows and gaps included
     texts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, stage) -> text, for report.ir
     codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
+    sources: list[dict[str, Any]] = field(default_factory=list)  # the text that was captured (texts.py)
 
     @property
     def title(self) -> str:
@@ -341,7 +342,7 @@ class Plan:
         plans = [{"name": self.title, "function": self.function, "trace": self.trace}]
         return {
             "plans": plans, "ops": ops, "clusters": clusters, "kernels": kernels, "boundaries": boundaries, "copies": copies,
-            "temporaries": self._temporaries(), "activity": self.activity(),
+            "temporaries": self._temporaries(), "activity": self.activity(), "sources": self.sources,
         }  # fmt: skip
 
     def _temporaries(self) -> list[dict[str, Any]]:
@@ -437,6 +438,14 @@ def _home(node: Node, clusters: Sequence[Cluster]) -> str | None:
 
 def _contains(nodes: Sequence[Node], node: Node) -> bool:
     return node in nodes or any(_contains(graph.nodes, node) for n in nodes for graph in getattr(n.op, "graphs", ()))
+
+
+def every_node(graph: Graph) -> Iterator[Node]:
+    """Its nodes, each followed by those of the bodies in it."""
+    for node in graph.nodes:
+        yield node
+        for body in getattr(node.op, "graphs", ()):
+            yield from every_node(body)
 
 
 def inner_nodes(node: Node) -> Iterator[tuple[Node, str, Node]]:

@@ -9,9 +9,10 @@ import ast
 import json
 import re
 import sys
+from collections.abc import Callable
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from IPython.core.displayhook import DisplayHook
 from IPython.core.error import UsageError
@@ -33,10 +34,12 @@ from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.report import Report
 
+from . import run_commands
 from .running import Runner, displayed, driven
 from .session import CellRun, Session
 
-COMMANDS = ("status", "explain", "export", "clear")
+T = TypeVar("T")
+COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear")
 LINE_HINT = "%jit expression, %jit on [--level O0|O1] [--strict], %jit off; %%jit above a whole cell"
 LEADING_OPTIONS = re.compile(r"\s*((?:(?:--level(?:\s+|=)\S+|--strict|--compare)(?:\s+|$))*)")
 
@@ -151,13 +154,32 @@ class JitMagics(Magics):
 
     @line_magic
     def jitlab(self, line: str) -> Any:
-        """`%jitlab status | explain [N] | export PATH | clear`: what jitlab recorded in this notebook."""
+        """What jitlab recorded in this notebook.
+
+        %jitlab status                      every cell's verdict
+        %jitlab explain [N]                 the report of In [N], else of the last cell
+        %jitlab baseline [NAME]             keep the newest runs under a name; list the names
+                 [--cell N]                 of In [N] alone
+                 [--save PATH]              write it to a file
+                 [--load PATH]              read it from a file
+                 [--drop]                   forget it
+        %jitlab compare [NAME]              the last cell's run against a baseline, else against the run before
+                 [--run N] [--cell N]       against run N; of In [N]
+        %jitlab export PATH                 the last report as .html, .svg, .txt, .dot, .json or .ctf.json
+        %jitlab clear                       forget the runs; baselines stay
+        """
         command, *rest = line.split() or ["status"]
-        if command not in COMMANDS or (rest and command in ("status", "clear")) or len(rest) > 1:
+        runs = command in ("baseline", "compare")
+        if command not in COMMANDS or (rest and command in ("status", "clear")) or (len(rest) > 1 and not runs):
             raise self._unknown(
-                f"%jitlab {line}".strip(), "it does not know this command", "%jitlab status, explain [N], export PATH or clear"
-            )
+                f"%jitlab {line}".strip(), "it does not know this command",
+                "%jitlab status, explain [N], baseline [NAME], compare [NAME], export PATH or clear",
+            )  # fmt: skip
         match command:
+            case "baseline":
+                print(self._told(run_commands.baseline, line))
+            case "compare":
+                display(self._told(run_commands.compare, line))
             case "status":
                 print(self._status())
             case "explain":
@@ -166,6 +188,12 @@ class JitMagics(Magics):
                 print(f"Written: {self._export(rest[0] if rest else None)}")
             case "clear":
                 print(f"Forgot {self.session.clear()} recorded cells.")
+
+    def _told(self, command: Callable[[Session, str], T], line: str) -> T:
+        try:
+            return command(self.session, line.strip().partition(" ")[2])
+        except OptionError as error:
+            raise self._without_frames(error) from None
 
     def _options(self, line: str, command: str = "") -> Any:
         """The options, all known; otherwise an error before anything ran."""

@@ -19,11 +19,15 @@ from jitlab.report import Recording, Report
 from jitlab.report.summary import on_wire
 
 from . import answers as answers  # puts them on the list of requests
+from . import code_answer as code_answer
+from . import run_answers as run_answers
+from .history import History
 from .jobs import Jobs, Refused
 from .link import Link, running_cell
 from .requests import answer
 from .saved import SavedOutputs
 
+KEPT_SOURCES = 2000
 KEPT_CELLS = 64
 LIVE_SECONDS = 0.25  # between two reports of a cell that still runs
 LIVE_SHARE = 0.05  # of the time at most, goes into reports of a cell that still runs
@@ -81,7 +85,9 @@ class Session:
         self._hooked: list[Any] = []  # what IPython told of the cells that run
         self._now = threading.Event()
         self._numbers = numbers(1)
+        self.history = History(self.report_of)
         self.saved = SavedOutputs.of_user()
+        self._ran: OrderedDict[str, tuple[str, list[str]]] = OrderedDict()  # id and source of each cell, by its title
 
     def start(self) -> None:
         """Attach to the shell, the events, and the panel where there is a kernel."""
@@ -143,6 +149,9 @@ class Session:
         known = running_cell(kernel) if kernel is not None else None
         count = self._count()
         run = CellRun(known or cell_id or f"cell {count}", count, source, info, next(self._numbers))
+        self._ran[run.title] = run.id, source.rstrip("\n").split("\n")
+        while len(self._ran) > KEPT_SOURCES:
+            self._ran.popitem(last=False)
         if info is not None:
             transformed = getattr(info, "transformed_cell", None) or source
             cell_names[self.shell.compile.get_code_name(source, transformed, count)] = run.title
@@ -255,7 +264,7 @@ class Session:
         report = self.report_of(run)
         if report is None:
             raise Refused("jitlab has no report of this cell.", hint="run the cell again")
-        return on_wire(report.data)
+        return {**on_wire(report.data), "history": self.history.to_json(run)}
 
     def _resumed(self) -> None:
         """A panel is shown: it gets the reports of all cells that it does not have."""
@@ -280,6 +289,7 @@ class Session:
             running = self.running
             forgotten = len(self.cells) - (running is not None and running.id in self.cells)
             self.cells.clear()
+            self.history.clear()
             if self.link is not None:
                 self.link.forget()
             if running is not None and running.recording is not None:
@@ -290,9 +300,10 @@ class Session:
     def _record(self, run: CellRun) -> None:
         with self._lock:
             if run.recording is None:
-                run.recording = Recording(run.about(), self._file_name)
+                run.recording = Recording(run.about(), self._file_name, self._cell_of)
                 self.cells[run.id] = run
                 self.cells.move_to_end(run.id)
+                self.history.began(run)
                 while len(self.cells) > KEPT_CELLS:
                     self.cells.popitem(last=False)
 
@@ -301,6 +312,10 @@ class Session:
         found = self.shell.compile.format_code_name(file)
         number = re.search(r"\d+", found[1]) if found else None
         return f"<cell {number[0]}>" if number else file
+
+    def _cell_of(self, file: str) -> tuple[str, list[str]] | None:
+        """The notebook's id of the cell that a file is, and the source that ran."""
+        return self._ran.get(cell_names.get(file, ""))
 
     def _keep_live(self) -> None:
         """Reports reach the panel while a cell runs, and after it when a thread it left behind goes on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jitlab.errors import OptionError
 
 from . import wording
-from .recording import known_text
+from .recording import known_code, known_text
 
 if TYPE_CHECKING:
     from graphviz import Digraph
 
+    from jitlab.ir import ClusterCode
+
     from .chrome import Timeline
+    from .code import Code
+    from .comparing import RunComparison
+    from .samples import Samples
 
 T = TypeVar("T")
 MIME = "application/vnd.jitlab.report+json"
@@ -71,10 +76,10 @@ class Cluster:
     seconds: float | None
     flops: int
     bytes_read: int
+    bytes_written: int
     bytes_saved: int | None = None  # by fusion, against op by op; None: unknown
     temporary_bytes: int = 0
     allocated_bytes: int | None = None  # scratch that a call asked the allocator for; None: nobody saw it run
-    bytes_written: int
 
 
 @dataclass(frozen=True)
@@ -93,8 +98,8 @@ class Kernel:
     bytes_written: int
     flops: int
     bound: str | None
-    bytes_saved: int | None = None
     of_peak: float | None
+    bytes_saved: int | None = None
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,7 @@ class Boundary:
     bytes: int
     would_fuse_if: str | None
 
+
 @dataclass(frozen=True)
 class Temporary:
     """A value that still reaches memory between kernels, `bytes` each call. `place` "scratch": inside its cluster; "result":
@@ -177,7 +183,6 @@ class Temporary:
     spans: tuple[tuple[Any, ...], ...]
     consumer_lines: tuple[int, ...]
     reason: Reason
-
 
 
 @dataclass(frozen=True)
@@ -251,10 +256,10 @@ def _line(item: Any) -> str:
         case Fallback():
             text = f"{item.op}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Boundary():
+            text = f"{item.producer} → {item.consumer}: {item.reason}, {wording.size(item.bytes)}"
         case Temporary():
             readers = ", ".join(item.consumers)
             text = f"{item.name}{_at(item.lines)} → {readers}: {wording.size(item.bytes)}, {item.reason}"
-            text = f"{item.producer} → {item.consumer}: {item.reason}, {wording.size(item.bytes)}"
         case Statement():
             text = f"{item.text}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Loop():
@@ -276,10 +281,16 @@ def _took(seconds: float | None) -> str:
 class Report:
     """What happened: lists of plain objects, text, pictures, files. It doesn't change after it was made."""
 
-    def __init__(self, data: Mapping[str, Any], texts: Mapping[str, Mapping[tuple[str, str], str]] | None = None) -> None:
+    def __init__(
+        self, data: Mapping[str, Any], texts: Mapping[str, Mapping[tuple[str, str], str]] | None = None,
+        codes: Mapping[str, ClusterCode] | None = None, file_name: Callable[[str], str] | None = None,
+        samples: Mapping[tuple[str, int, str], Samples] | None = None,
+    ) -> None:  # fmt: skip
         self.data = data  # shared, never changed; `to_json()` is a copy
         self.saved: Mapping[str, Any] | None = None  # what is shown in its stead, where that is settled (settled.py)
         self._stages = texts or {}  # of each cluster, where the recording heard of its plan
+        self._codes, self._file_name = codes or {}, file_name
+        self._samples = samples  # of each (function, trace, cluster or host operation); they are not in `data`
 
     @cached_property
     def ops(self) -> list[Op]:
@@ -317,17 +328,17 @@ class Report:
         return Listing(_made(Boundary, entry) for entry in self.data["boundaries"])
 
     @cached_property
-    def activity(self) -> list[dict[str, Any]]:
-        """For each plan how many operations of which kinds are in which cluster and in none, and what compiling took."""
-        return copy.deepcopy(list(self.data.get("activity", ())))
-
-    @cached_property
-    @cached_property
     def temporaries(self) -> list[Temporary]:
         """Values that reach memory although they are no results, each with its readers, bytes and reason, the largest first."""
         entries = sorted(self.data.get("temporaries", ()), key=lambda entry: -int(entry["bytes"]))
         return Listing(_made(Temporary, entry) for entry in entries)
 
+    @cached_property
+    def activity(self) -> list[dict[str, Any]]:
+        """For each plan how many operations of which kinds are in which cluster and in none, and what compiling took."""
+        return copy.deepcopy(list(self.data.get("activity", ())))
+
+    @cached_property
     def statements(self) -> list[Statement]:
         """Statements of a `%%jit` cell that Python ran."""
         return Listing(_made(Statement, entry) for entry in self.data.get("statements", ()))
@@ -347,6 +358,24 @@ class Report:
         from .chrome import Timeline
 
         return Timeline(self.data)
+
+    @cached_property
+    def facts(self) -> dict[str, Any]:
+        """What a later run is compared with: counts, fingerprints, durations of single calls. Plain data, small."""
+        from .runs import run_facts
+
+        if self._samples is None:
+            return run_facts(self.data)
+        title = {(plan["function"], plan["trace"]): plan["name"] for plan in self.data["plans"]}
+        named = {(title.get(key[:2], ""), key[2]): samples.seconds for key, samples in self._samples.items()}
+        return run_facts(self.data, named)
+
+    def compare(self, other: Report) -> RunComparison:
+        """This report before, `other` after: time with an interval and a word for the whole and for each cluster and host
+        operation, aligned by what the compiler decided; what it decided otherwise; retraces. It prints as a table."""
+        from .comparing import compared
+
+        return compared(self.facts, other.facts)
 
     def why(self, a: str, b: str) -> Answer:
         """Why `a` and `b` (operation names or kinds: "exp", "Exp") are together, or what keeps them apart."""
@@ -382,9 +411,7 @@ class Report:
         """The text of a cluster at a stage: "graph", "program", "llvm", "asm" or "ptx"."""
         if stage not in STAGES:
             raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
-        cluster = next((c for c in self.clusters if c.name == name), None)
-        if cluster is None:
-            raise OptionError(f"this report has no cluster {name!r}", hint=_close(name, (c.name for c in self.clusters)))
+        cluster = self._cluster(name)
         plan = next(p for p in self.data["plans"] if p["name"] == cluster.plan)
         text = self._text(plan, name, stage)
         if text is None:
@@ -394,6 +421,35 @@ class Report:
                 hint="run the function again and take a new report",
             )
         return text
+
+    def code(self, cluster: str, stage: str = "asm") -> Code:
+        """The code of a cluster line by line, each line with the program's lines and operations it came from.
+
+        `stage`: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm" or "ptx". Nothing runs: the
+        code is compiled once more with locations, which change no instruction. Raises OptionError for a cluster whose code is
+        no longer kept.
+        """
+        from .code import STAGES, cluster_code
+
+        if stage not in STAGES:
+            raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
+        entry = self._cluster(cluster)
+        plan = next(p for p in self.data["plans"] if p["name"] == entry.plan)
+        code = self._codes.get(cluster) or known_code(plan["function"], plan["trace"], cluster)
+        if code is None:
+            raise OptionError(
+                f"the code of {cluster} is not kept",
+                why="this report was loaded, or the trace that the cluster belongs to was dropped",
+                hint="run the function again and take a new report",
+            )
+        reads = {op.name: op.inputs for op in self.ops if op.plan == entry.plan}
+        return cluster_code(code, cluster, stage, plan["function"], reads=reads, file_name=self._file_name)
+
+    def _cluster(self, name: str) -> Cluster:
+        cluster = next((c for c in self.clusters if c.name == name), None)
+        if cluster is None:
+            raise OptionError(f"this report has no cluster {name!r}", hint=_close(name, (c.name for c in self.clusters)))
+        return cluster
 
     def graph(self) -> Digraph:
         """A graphviz.Digraph of operations in their clusters; where `dot` is absent it displays as jitlab's own SVG."""

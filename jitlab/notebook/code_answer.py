@@ -1,0 +1,23 @@
+"""The request `code`: a cluster's code at a stage, from the plans that are kept. It runs nothing of the user's, so it is answered
+while a cell runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jitlab.report.code import STAGES, code_of
+
+from .jobs import Refused
+from .requests import Json, request, run_of
+
+if TYPE_CHECKING:
+    from .session import Session
+
+
+@request("code", cell=str, cluster=str, stage=STAGES)
+def code(session: Session, cell: str, cluster: str, stage: str) -> Json:
+    """The lines of a stage, each with its lines of the program."""
+    report = session.report_of(run_of(session, cell))
+    if report is None:
+        raise Refused("jitlab has no report of this cell.", hint="run the cell again")
+    return {"code": code_of(report, cluster, stage)}
