@@ -21,6 +21,8 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from jitlab.ir.texts import keep_text
+
 from .flow import ADDED, HOOK, FlowConverter, argument_names, bound_names, is_added, looks_at_frames, walrus_names
 from .positions import register, register_added
 
@@ -61,6 +63,7 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
     if found is None:
         return None
     definition, classes = found
+    _keep_text(function, definition)
     body = Converter(classes).function(copy.deepcopy(definition))
     name = code.co_name
     if isinstance(body, ast.FunctionDef):  # under its own name it would hide a global that it calls: itself
@@ -76,6 +79,17 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
     new = qualified(new.replace(co_name=code.co_name), new.co_qualname, code.co_qualname)
     register(new)
     return new
+
+
+def _keep_text(function: types.FunctionType, definition: ast.FunctionDef | ast.Lambda) -> None:
+    """Reports show what was compiled, also when the file has been edited since."""
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if lines:
+        first = definition.lineno
+        if isinstance(definition, ast.FunctionDef):
+            first = min([first, *(decorator.lineno for decorator in definition.decorator_list)])
+        keep_text(code.co_filename, lines, first, definition.end_lineno or first)
 
 
 def qualified(code: types.CodeType, before: str, name: str, around: types.CodeType | None = None) -> types.CodeType:

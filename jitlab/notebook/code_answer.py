@@ -1,5 +1,5 @@
-"""The request `code`: a cluster's code at a stage, from the plans that are kept. It runs nothing of the user's, so it is answered
-while a cell runs."""
+"""The request `code`: a cluster's code at a stage, from the plans that are kept. It runs nothing of the user's, so it is
+answered while a cell runs."""
 
 from __future__ import annotations
 

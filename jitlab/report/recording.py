@@ -89,11 +89,11 @@ class Recording:
 
     def __init__(
         self, cell: dict[str, Any] | None = None, file_name: Callable[[str], str] | None = None,
-        cell_of: Callable[[str], str | None] | None = None,
+        cell_of: Callable[[str], tuple[str, list[str]] | None] | None = None,
     ) -> None:  # fmt: skip
         self.cell = cell
         self.file_name = file_name  # what the report calls a source file
-        self.cell_of = cell_of  # the notebook's id of the cell that a file is
+        self.cell_of = cell_of  # the notebook's id of the cell that a file is, and its source
         self.start_ns = time.perf_counter_ns()
         self.plans: list[events.PlanMade] = []
         self.traces: deque[events.Traced] = deque(maxlen=TRACES)

@@ -12,11 +12,12 @@ Json = dict[str, Any]
 
 
 def report_sources(
-    data: Json, plans: Iterable[Json], file_name: Callable[[str], str] | None, cell_of: Callable[[str], str | None] | None
-) -> list[Json]:
+    data: Json, plans: Iterable[Json], file_name: Callable[[str], str] | None,
+    cell_of: Callable[[str], tuple[str, list[str]] | None] | None,
+) -> list[Json]:  # fmt: skip
     """The pieces of text that plans kept when they were made, and those of the files that only other lines speak of.
 
-    `file_name`: what reports call a file; `cell_of`: the notebook's id of a cell, by its file.
+    `file_name`: what reports call a file; `cell_of`: the notebook's id of a cell and its source, by its file.
     """
     pieces: dict[tuple[str, int, tuple[str, ...]], Json] = {}
     for plan in plans:
@@ -31,14 +32,17 @@ def report_sources(
         if span[0] not in known
     }
     found = [*pieces.values(), *texts_of(spoken)]
-    return [
-        {
-            "file": file_name(piece["file"]) if file_name else piece["file"],
-            "cell": cell_of(piece["file"]) if cell_of else None,
-            "path": piece["path"], "first": piece["first"], "lines": piece["lines"],
-        }
-        for piece in sorted(_without_parts(found), key=lambda piece: (piece["file"], piece["first"]))
-    ]  # fmt: skip
+    result = []
+    for piece in sorted(_without_parts(found), key=lambda piece: (piece["file"], piece["first"])):
+        cell, source = (cell_of(piece["file"]) if cell_of else None) or (None, [])
+        lines = source if len(source) == len(piece["lines"]) else piece["lines"]  # magics as they were written
+        result.append(
+            {
+                "file": file_name(piece["file"]) if file_name else piece["file"], "cell": cell, "path": piece["path"],
+                "first": piece["first"], "lines": lines,
+            }
+        )  # fmt: skip
+    return result
 
 
 def _without_parts(pieces: Sequence[Json]) -> list[Json]:
