@@ -1,9 +1,11 @@
 import { PanelView, type PanelState } from '../src/core/panel';
 import { readReport } from '../src/core/report';
 import error from './fixtures/error.json';
+import explained from './fixtures/explained.json';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import { hugeReport } from './huge';
+import { recordedKernel } from './kernel';
 
 const options = new URLSearchParams(location.hash.slice(1));
 const theme = options.get('theme') ?? 'light';
@@ -11,7 +13,15 @@ document.body.dataset.jpThemeLight = String(theme === 'light');
 document.body.dataset.jpThemeName =
   { light: 'JupyterLab Light', dark: 'JupyterLab Dark' }[theme] ?? 'JupyterLab Dark High Contrast';
 
-const reports: Record<string, unknown> = { softmax, line, error, huge: hugeReport(50_000), version: { version: 2 } };
+const withHistory = { ...explained.report, history: explained.history };
+const reports: Record<string, unknown> = {
+  softmax,
+  line,
+  error,
+  explained: withHistory,
+  huge: hugeReport(50_000),
+  version: { version: 2 }
+};
 const nothing: PanelState = {
   notebook: 'softmax.ipynb',
   cell: undefined,
@@ -46,7 +56,9 @@ for (const name of (options.get('fixture') ?? 'softmax').split(',')) {
   host.style.width = `${options.get('width') ?? '380'}px`;
   document.getElementById('panels')?.append(host);
   const output = options.get('as') === 'output';
-  const actions = { kernel: null, goTo: () => undefined, togglePin: () => undefined, leave: () => undefined };
+  // The kernel that this report is of answers as it did; the other reports have none.
+  const kernel = name.startsWith('explained') ? recordedKernel(explained.report.cell.id, options.has('jobs')) : null;
+  const actions = { kernel, goTo: () => undefined, togglePin: () => undefined, leave: () => undefined };
   const view = new PanelView(host, output ? null : actions);
   const start = performance.now();
   view.show(stateOf(name));
@@ -57,6 +69,19 @@ for (const name of (options.get('fixture') ?? 'softmax').split(',')) {
       if (open.includes(item.dataset.id ?? '')) {
         item.click();
       }
+    }
+    for (const title of options.get('section')?.split(',') ?? []) {
+      const heading = host.querySelector<HTMLElement>(`.jl-${title} .jl-fold`);
+      if (heading?.getAttribute('aria-expanded') === 'false') {
+        heading.click();
+      }
+    }
+    const pinned = options.get('pin');
+    if (pinned !== null) {
+      setTimeout(() => {
+        const found = [...host.querySelectorAll<HTMLElement>('[data-id]')].filter(item => item.dataset.id === pinned);
+        found.at(-1)?.click();
+      }, 100);
     }
     for (const title of options.get('table')?.split(',') ?? []) {
       host.querySelector<HTMLElement>(`.jl-${title} [aria-pressed]`)?.click();

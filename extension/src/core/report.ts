@@ -85,6 +85,8 @@ export interface Reason {
 export interface Position {
   file: string;
   line: number;
+  /** From and to, where it ends in the line in which it begins. */
+  columns?: [number, number];
 }
 
 export interface Operation {
@@ -120,6 +122,8 @@ export interface Cluster extends Traffic {
   kernels: string[];
   reason: Reason | null;
   lines: number[];
+  /** "" where none was asked for. */
+  device: string;
 }
 
 export interface Kernel extends Traffic {
@@ -378,7 +382,8 @@ function readCluster(cluster: Record<string, unknown>): Cluster {
     ops: list(cluster.ops).map(text),
     kernels: list(cluster.kernels).map(text),
     reason: readReason(cluster.reason),
-    lines: numbers(cluster.lines)
+    lines: numbers(cluster.lines),
+    device: text(cluster.device)
   };
 }
 
@@ -457,8 +462,11 @@ export function readReason(value: unknown): Reason | null {
 
 export function readPositions(value: unknown): Position[] {
   return list(value).map(entry => {
-    const [file, line] = list(entry);
-    return { file: text(file), line: number(line) ?? 0 };
+    const [file, line, start, endLine, end] = list(entry);
+    const position: Position = { file: text(file), line: number(line) ?? 0 };
+    return typeof start === 'number' && typeof end === 'number' && start >= 0 && endLine === line
+      ? { ...position, columns: [start, end] }
+      : position;
   });
 }
 

@@ -13,6 +13,8 @@ export interface SectionContext {
   readonly jump: (section: string) => void;
   /** Goes to a line of the notebook; nothing happens where the file is no cell of it. */
   readonly goToLine: (file: string, line: number) => void;
+  /** Whether a measurement first says what it will run and waits for a yes; a setting. */
+  readonly confirms?: boolean;
 }
 
 /** One view of the report. It is shown again when the report, a job of the cell, the width or the theme changes. */

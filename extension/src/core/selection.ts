@@ -1,10 +1,15 @@
 import { Links, type Linked } from './links';
 import type { Report } from './report';
 import { Signal } from './signal';
+import type { Ask } from './whatif/ask';
 
 /** What is pointed at or pinned, by its id (see Links); every view shows it, and all that is linked to it, wherever it appears. */
 export class Selection {
   readonly changed = new Signal<void>();
+  /** The keyboard asks what can be done with a thing: opens its card, beside `anchor` and with the focus in it. */
+  readonly menu = new Signal<{ id: string; anchor: Element }>();
+  /** A what-if was asked for, in whatever view; the section What-if takes it to the kernel. */
+  readonly question = new Signal<Ask>();
 
   /** The report whose things the ids name; a pin that the new one does not know is let go of. */
   show(report: Report): void {

@@ -1,0 +1,51 @@
+import type { CodeStage } from '../kernel';
+import { isRecord, list, number, record, records, text } from '../read';
+import { readPositions, type Position } from '../report';
+
+/** A line of a cluster's generated code, and what it came from. */
+export interface CodeLine {
+  text: string;
+  at: Position[];
+  ops: string[];
+  kernel: string | null;
+  /** Labels, guards and the like: folded until asked for. */
+  noise: boolean;
+}
+
+export interface Code {
+  cluster: string;
+  stage: string;
+  lines: CodeLine[];
+  /** Of the lines that are no noise, those with a line of the source; null where that can't be said. */
+  share: number | null;
+  note: string;
+}
+
+export const STAGES: readonly { stage: CodeStage; name: string; unit: string }[] = [
+  { stage: 'graph', name: 'Graph', unit: 'Graph line' },
+  { stage: 'program', name: 'Program', unit: 'Program line' },
+  { stage: 'llvm', name: 'LLVM before', unit: 'LLVM line' },
+  { stage: 'llvm-optimized', name: 'after', unit: 'optimized LLVM line' },
+  { stage: 'asm', name: 'Assembly', unit: 'instruction' },
+  { stage: 'ptx', name: 'PTX', unit: 'PTX instruction' }
+];
+
+/** The code in a reply; null where there is none to read. */
+export function readCode(reply: unknown): Code | null {
+  const code = record(reply).code;
+  return isRecord(code)
+    ? {
+        cluster: text(code.cluster),
+        stage: text(code.stage),
+        lines: records(code.lines).map(line => ({
+          text: text(line.text),
+          at: readPositions(line.at),
+          ops: list(line.ops).map(text),
+          kernel: text(line.kernel) || null,
+          noise: line.noise === true
+        })),
+        share: number(code.share),
+        note: text(code.note)
+      }
+    : null;
+}

@@ -1,0 +1,201 @@
+import { h, on } from '../dom';
+import { fileName } from '../format';
+import type { Report } from '../report';
+import type { SectionContext } from '../section';
+import type { Source } from '../sources';
+import { CodeList } from './list';
+import { columnsOf, sourceRows, sourceToRead, sourcesOf, type SourceRow } from './rows';
+import { tokens, type Token } from './tokens';
+
+/** The source as it was compiled: whose each line is, what it cost, and what of it changed from call to call. */
+export class SourcePane {
+  readonly element: HTMLElement;
+
+  constructor(private readonly context: SectionContext) {
+    this.list = new CodeList({
+      label: 'Source',
+      make: index => this.row(index),
+      idOf: index => this.rows[index]?.id ?? '',
+      isLit: index => this.context.selection.lit?.lines.has(this.rows[index]?.id.slice(5) ?? '') === true,
+      point: id => {
+        this.context.selection.hover(id);
+      },
+      pin: index => {
+        const row = this.rows[index];
+        if (row) {
+          this.context.selection.togglePin(row.id);
+        }
+      },
+      go: index => {
+        const row = this.rows[index];
+        if (row) {
+          this.context.goToLine(this.file, row.line);
+        }
+      }
+    });
+    this.element = h('div', { class: 'jl-source' }, this.head, this.list.element);
+  }
+
+  show(report: Report): void {
+    const { selection } = this.context;
+    this.sources = sourcesOf(report);
+    const pinned = selection.pin === null ? null : (selection.links?.of(selection.pin) ?? null);
+    const file = sourceToRead(this.sources, report, pinned, this.file);
+    if (report !== this.report || file !== this.file) {
+      this.report = report;
+      this.file = file;
+      this.fill();
+    }
+  }
+
+  /** Only what is pointed at has changed. */
+  relight(): void {
+    const { pin } = this.context.selection;
+    if (pin !== this.pinned) {
+      this.pinned = pin;
+      if (this.report) {
+        this.show(this.report);
+        this.list.count = this.rows.length; // the pinned operation is marked within its line
+        this.reveal();
+      }
+    }
+    this.list.relight();
+  }
+
+  private fill(): void {
+    const source = this.sources.find(({ file }) => file === this.file);
+    this.rows = this.report && source ? sourceRows(this.report, source) : [];
+    const many = this.sources.length > 1;
+    this.head.hidden = !many;
+    if (many) {
+      const select = h(
+        'select',
+        { class: 'jl-select', 'aria-label': 'Source' },
+        this.sources.map(({ file }) => h('option', { value: file, selected: file === this.file }, fileName(file)))
+      );
+      on(select, {
+        change: () => {
+          this.file = select.value;
+          this.fill();
+        }
+      });
+      this.head.replaceChildren(select);
+    }
+    this.list.count = this.rows.length;
+    const first = this.rows.findIndex(({ mark }) => mark !== null);
+    if (first > 0) {
+      this.list.reveal(first);
+    }
+    this.reveal();
+  }
+
+  private reveal(): void {
+    const { selection } = this.context;
+    const lines = selection.pin === null ? undefined : selection.links?.of(selection.pin).lines;
+    const at = lines ? this.rows.findIndex(({ id }) => lines.has(id.slice(5))) : -1;
+    if (at >= 0) {
+      this.list.reveal(at);
+    }
+  }
+
+  private row(index: number): HTMLElement {
+    const row = this.rows[index];
+    if (!row) {
+      return h('div', { class: 'jl-ln' });
+    }
+    const { mark } = row;
+    return h(
+      'div',
+      { class: 'jl-ln', 'data-id': row.id, 'aria-label': spoken(row) },
+      h('span', { class: 'jl-no' }, String(row.line)),
+      selvage(mark ? [...(mark.color === null ? [] : [`c${mark.color % 6}`]), ...(mark.host ? ['host'] : [])] : []),
+      h('span', { class: 'jl-tx' }, this.text(row)),
+      mark && (mark.cost || mark.rest) ? cost(row) : null
+    );
+  }
+
+  private text(row: SourceRow): (HTMLElement | string)[] {
+    const { selection } = this.context;
+    const linked = selection.pin === null ? null : selection.links?.of(selection.pin);
+    const ops =
+      linked?.kind === 'op' || linked?.kind === 'edge'
+        ? [...linked.ops].map(id => selection.links?.op(id)).filter(op => op !== undefined)
+        : [];
+    return painted(tokens(row.text, 'python'), row.mark?.changed ?? [], columnsOf(ops, row));
+  }
+
+  private readonly head = h('div', { class: 'jl-code-head', hidden: true });
+  private readonly list: CodeList;
+  private sources: Source[] = [];
+  private rows: SourceRow[] = [];
+  private report: Report | null = null;
+  private file = '';
+  private pinned: string | null = null;
+}
+
+/** A cluster's band, and the host's beside it where a line has both. */
+export function selvage(marks: readonly string[]): HTMLElement {
+  return h(
+    'span',
+    { class: 'jl-selvage', 'aria-hidden': 'true' },
+    marks.map(mark => h('i', { class: 'jl-band', 'data-mark': mark }))
+  );
+}
+
+/** Stretches as elements; names that changed are underlined, and so is what is pinned. */
+export function painted(
+  found: readonly Token[],
+  changed: readonly string[],
+  hit: [number, number] | null
+): (HTMLElement | string)[] {
+  const names = changed.map(name => /^\w+/.exec(name)?.[0] ?? '').filter(Boolean);
+  const parts: (HTMLElement | string)[] = [];
+  let at = 0;
+  for (const [kind, text] of found) {
+    for (const [piece, within] of cutAt(text, at, hit)) {
+      for (const word of kind === '' && names.length ? piece.split(/\b/) : [piece]) {
+        const baked = kind === '' && names.includes(word);
+        const style = [kind && `jl-${kind}`, within && 'jl-hit', baked && 'jl-baked'].filter(Boolean).join(' ');
+        parts.push(
+          style
+            ? h('span', { class: style, title: baked ? 'A change of it was the cause of a retrace' : null }, word)
+            : word
+        );
+      }
+    }
+    at += text.length;
+  }
+  return parts;
+}
+
+/** A stretch cut where what is pinned begins and ends. */
+function cutAt(text: string, at: number, hit: [number, number] | null): [string, boolean][] {
+  const [from, to] = hit ? [hit[0] - at, hit[1] - at] : [0, 0];
+  if (to <= 0 || from >= text.length || from >= to) {
+    return [[text, false]];
+  }
+  return (
+    [
+      [text.slice(0, Math.max(0, from)), false],
+      [text.slice(Math.max(0, from), to), true],
+      [text.slice(to), false]
+    ] as [string, boolean][]
+  ).filter(([piece]) => piece !== '');
+}
+
+function cost({ mark }: SourceRow): HTMLElement {
+  const kind =
+    mark?.color === null || mark?.name === 'host' || mark?.name === 'Python' ? 'host' : `c${(mark?.color ?? 0) % 6}`;
+  const wide = mark?.cost ? Math.round(84 * mark.share) + 1 : 0;
+  return h(
+    'span',
+    { class: 'jl-cost', 'data-mark': kind, style: `--jl-wide:${wide}px` },
+    mark?.cost ? [h('b', {}, mark.name), ` ${mark.cost}`] : h('span', { class: 'jl-muted' }, mark?.rest)
+  );
+}
+
+function spoken({ line, text, mark }: SourceRow): string {
+  return [`line ${line}`, mark?.cost ? `${mark.name} ${mark.cost}` : (mark?.rest ?? ''), text.trim()]
+    .filter(Boolean)
+    .join(', ');
+}

@@ -1,0 +1,51 @@
+import { changeElement } from '../change';
+import { h } from '../dom';
+import { duration } from '../format';
+import { swatch } from '../marks';
+import type { Comparison, ComparisonRow } from './read';
+import { wordOf } from './layout';
+
+/** The same rows as a table; narrow, the times stand below the change. */
+export function comparisonTable({ rows }: Comparison, narrow: boolean): HTMLElement {
+  return h(
+    'table',
+    { 'aria-label': 'Change of each part' },
+    h('thead', {}, h('tr', {}, h('th', {}, 'part'), !narrow && [head('before'), head('now')], head('change'))),
+    h(
+      'tbody',
+      {},
+      rows.map(row =>
+        h(
+          'tr',
+          {},
+          h(
+            'th',
+            { scope: 'row' },
+            row.kind === 'cluster' && row.color !== null && [swatch(row.color), ' '],
+            row.kind === 'host' && [swatch('host'), ' '],
+            row.kind === 'cell' ? h('b', {}, row.name) : row.name
+          ),
+          !narrow && [seconds(row.before), seconds(row.after)],
+          h(
+            'td',
+            { class: 'jl-number jl-wrap' },
+            row.change ? changeElement(row.change) : wordOf(row),
+            narrow && h('div', { class: 'jl-note jl-muted' }, times(row))
+          )
+        )
+      )
+    )
+  );
+}
+
+function times({ before, after }: ComparisonRow): string {
+  return [before, after].map(value => (value === null ? '–' : duration(value))).join(' → ');
+}
+
+function head(text: string): HTMLElement {
+  return h('th', { class: 'jl-number' }, text);
+}
+
+function seconds(value: number | null): HTMLElement {
+  return h('td', { class: 'jl-number' }, value === null ? '' : duration(value));
+}

@@ -1,0 +1,223 @@
+import type { CanvasView } from '../canvas';
+import { changeElement } from '../change';
+import { copyLine, h, icon, on } from '../dom';
+import { duration, lines, sentence, some } from '../format';
+import type { Job } from '../kernel';
+import { byPercent, lost, movedRows, roundsNote, sweepRows } from './layout';
+import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from './read';
+
+const ICONS = { cut: 'cut', fuse: 'link', keep_out: 'host', target: 'kernel' } as const;
+
+/** What a job looks like; `bars` gets the picture of an answer, and is left out where the figures are a table. */
+export function jobCard(job: Job, bars: CanvasView | null, cancel: (() => void) | null): HTMLElement {
+  if (job.state === 'done') {
+    const answer = job.kind === 'sweep' ? null : readAnswer(job.result);
+    const sweep = job.kind === 'sweep' ? readSweep(job.result) : null;
+    return answer ? answerCard(answer, bars) : sweep ? sweepCard(sweep) : failedCard(job, 'The answer can’t be read.');
+  }
+  return job.state === 'queued' || job.state === 'running'
+    ? waitingCard(job, cancel)
+    : failedCard(job, job.error ?? 'Cancelled.');
+}
+
+/** "Waits for In [9], which is running. Then 80 runs, about 1 s." */
+export function waitText(job: Job): string {
+  const { progress, waitsFor, estimateSeconds } = job;
+  const runs = progress && progress.total > 0 ? some(progress.total, 'run') : '';
+  const about = estimateSeconds === null ? '' : `about ${duration(estimateSeconds)}`;
+  const work = [runs, about].filter(Boolean).join(', ');
+  if (job.state === 'running') {
+    return progress && progress.total > 0
+      ? `${progress.done} of ${runs}${about && progress.done === 0 ? `, ${about}` : ''}`
+      : 'Builds both plans.';
+  }
+  const wait = waitsFor ? `Waits for ${waitsFor}, which is running.` : 'Waits for its turn.';
+  return work ? `${wait} Then ${work}.` : wait;
+}
+
+function waitingCard(job: Job, cancel: (() => void) | null): HTMLElement {
+  const { progress } = job;
+  const button = h('button', { type: 'button', class: 'jl-button', 'aria-label': `Cancel ${job.title}` }, 'Cancel');
+  const known = progress !== null && progress.total > 0;
+  return h(
+    'div',
+    { class: 'jl-card', 'data-state': job.state },
+    h(
+      'div',
+      { class: 'jl-card-head' },
+      icon(job.state === 'queued' ? 'wait' : 'clock'),
+      h('b', { class: 'jl-grow' }, job.title),
+      cancel && on(button, { click: cancel })
+    ),
+    job.state === 'running' &&
+      h(
+        'div',
+        {
+          class: 'jl-progress',
+          role: 'progressbar',
+          'aria-label': job.title,
+          'aria-valuemin': 0,
+          'aria-valuemax': known ? progress.total : null,
+          'aria-valuenow': known ? progress.done : null
+        },
+        h('i', { style: `width:${known ? (100 * progress.done) / progress.total : 0}%` })
+      ),
+    h('div', { class: 'jl-muted' }, waitText(job))
+  );
+}
+
+function failedCard(job: Job, text: string): HTMLElement {
+  return h(
+    'div',
+    { class: 'jl-card', 'data-state': job.state },
+    h('div', { class: 'jl-card-head' }, icon('no'), h('b', { class: 'jl-grow' }, job.title)),
+    h('div', {}, sentence(text))
+  );
+}
+
+function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
+  const refused = answer.refusal !== null;
+  const { before, after } = answer;
+  const where = answer.title.includes('line') ? '' : lines(answer.lines);
+  const rows = movedRows(answer);
+  return h(
+    'div',
+    { class: 'jl-card', 'data-state': refused ? 'refused' : 'done' },
+    h(
+      'div',
+      { class: 'jl-card-head' },
+      icon(refused ? 'no' : ICONS[answer.kind]),
+      h('span', { class: 'jl-grow' }, h('b', {}, answer.title), where && h('span', { class: 'jl-muted' }, ` ${where}`)),
+      !refused && changeElement(answer.change)
+    ),
+    answer.refusal && h('div', {}, sentence(answer.refusal.text)),
+    answer.refusal && answer.refusal.path.length > 0 && pathElement(answer.refusal.path, answer.refusal.code),
+    before && after && bars?.element,
+    rows.length > 0 &&
+      h(
+        'table',
+        { class: 'jl-moved', 'aria-label': 'What moved' },
+        h(
+          'thead',
+          { class: bars ? 'jl-hidden' : null },
+          h('tr', {}, h('th', {}, ''), h('th', { class: 'jl-number' }, 'as built'), h('th'), number('changed', 'th'))
+        ),
+        h(
+          'tbody',
+          {},
+          !bars && before && after && row('time', interval(before), interval(after)),
+          rows.map(([what, old, now]) => row(what, old, now))
+        )
+      ),
+    answer.moved.length > 0 &&
+      h(
+        'ul',
+        { class: 'jl-list jl-note', 'aria-label': 'Where it runs then' },
+        answer.moved.map(text => h('li', {}, sentence(text)))
+      ),
+    answer.advice && h('div', {}, h('b', {}, answer.advice)),
+    answer.keep &&
+      h(
+        'details',
+        {},
+        h('summary', { class: 'jl-note jl-muted' }, keepTitle(answer)),
+        copyLine(answer.keep.lines.join('\n'))
+      ),
+    answer.note && h('div', { class: 'jl-note' }, sentence(answer.note)),
+    roundsNote(answer.rounds) && h('div', { class: 'jl-note jl-muted' }, roundsNote(answer.rounds))
+  );
+}
+
+function keepTitle({ kind, keep }: Answer): string {
+  const place = keep?.file ? `, ${keep.file} from line ${keep.first}` : '';
+  return `Lines that keep ${{ cut: 'the cut', fuse: 'it fused', keep_out: 'it out', target: 'it there' }[kind]}${place}`;
+}
+
+/** The way that forbids it, as boxes. */
+function pathElement(path: readonly PathStep[], code: string): HTMLElement {
+  return h(
+    'div',
+    { class: 'jl-path', role: 'list', 'aria-label': 'What forbids it' },
+    path.map((step, index) => {
+      const host = step.cluster === null;
+      const text = [step.op || step.name, [lines(step.lines), host ? 'host' : ''].filter(Boolean).join(', ')];
+      return h(
+        'span',
+        { role: 'listitem' },
+        index > 0 && h('span', { class: 'jl-muted', 'aria-hidden': 'true' }, '→ '),
+        h('span', { class: `jl-step ${host ? 'jl-is-host' : ''}` }, host ? '◇ ' : '', text.filter(Boolean).join(' · '))
+      );
+    }),
+    code === 'cycle' && h('span', { class: 'jl-muted', role: 'listitem' }, '→ back to the same kernel')
+  );
+}
+
+function sweepCard(sweep: Sweep): HTMLElement {
+  const { rows, others } = sweepRows(sweep);
+  const took = [some(sweep.tried, 'edge'), sweep.seconds === null ? '' : duration(sweep.seconds)].filter(Boolean);
+  return h(
+    'div',
+    { class: 'jl-card jl-sweep', 'data-state': 'done' },
+    h(
+      'div',
+      { class: 'jl-card-head' },
+      h('b', { class: 'jl-grow' }, 'Sweep: each fused edge cut once'),
+      h('span', { class: 'jl-note jl-muted' }, took.join(', '))
+    ),
+    h(
+      'table',
+      { 'aria-label': 'Cuts, most time lost first' },
+      h(
+        'thead',
+        { class: 'jl-hidden' },
+        h(
+          'tr',
+          {},
+          ['edge', 'line', 'time lost', 'change'].map(name => h('th', {}, name))
+        )
+      ),
+      h(
+        'tbody',
+        {},
+        rows.map(edge =>
+          h(
+            'tr',
+            { title: edge.change?.word },
+            h('td', {}, edge.title || `${edge.producer} · ${edge.consumer}`),
+            h('td', { class: 'jl-muted' }, lines(edge.lines)),
+            number(lost(edge.beforeSeconds, edge.afterSeconds)),
+            number(edge.change ? byPercent(edge.change.ratio) : '')
+          )
+        ),
+        others > 0 &&
+          h(
+            'tr',
+            {},
+            h('td', { colspan: 2 }, rows.length ? some(others, 'other edge') : some(others, 'edge')),
+            h('td', { colspan: 2, class: 'jl-number' }, 'no measurable change')
+          )
+      )
+    ),
+    sweep.stopped && h('div', { class: 'jl-note' }, sentence(sweep.stopped))
+  );
+}
+
+function row(what: string, old: string, now: string): HTMLElement {
+  const same = old === now;
+  return h(
+    'tr',
+    {},
+    h('th', { scope: 'row' }, what),
+    number(old),
+    h('td', { class: 'jl-arrow', 'aria-hidden': 'true' }, same ? '=' : '→'),
+    h('td', { class: 'jl-number' }, same ? now : h('b', {}, now))
+  );
+}
+
+function number(text: string, tag: 'td' | 'th' = 'td'): HTMLElement {
+  return h(tag, { class: 'jl-number' }, text);
+}
+
+function interval({ seconds, low, high }: { seconds: number; low: number; high: number }): string {
+  return `${duration(seconds)} (${duration(low)} to ${duration(high)})`;
+}

@@ -1,0 +1,55 @@
+import { JobsModel, type KernelAccess, type Request } from '../src/core/kernel';
+import explained from './fixtures/explained.json';
+
+/** A kernel that answers at once with what a real one said (fixtures/explained.json). `states`: jobs as they wait, too. */
+export function recordedKernel(cell: string, states = false): KernelAccess & { asked: Request[] } {
+  const jobs = new JobsModel();
+  const asked: Request[] = [];
+  let ticket = 0;
+  const tell = (more: Record<string, unknown>): string => {
+    const id = String(++ticket);
+    jobs.take({ id, cell, state: 'done', kind: 'whatif', title: '', ...more });
+    return id;
+  };
+  explained.whatifs.forEach(result => {
+    tell(
+      'error' in result
+        ? { state: 'failed', title: 'Fuse Neg with ArgPartition', error: result.error }
+        : { title: result.title, result }
+    );
+  });
+  tell({ kind: 'sweep', title: 'Sweep', result: explained.sweep });
+  if (states) {
+    const title = 'Cut Take from MatMul (line 10)';
+    tell({ state: 'running', title, progress: [12, 80], estimate_seconds: 1 });
+    tell({ state: 'queued', title, waits_for: 'In [9]', progress: [0, 80], estimate_seconds: 1 });
+  }
+  const answer = (body: Request): unknown => {
+    switch (body.want) {
+      case 'code':
+        return { code: explained.code.find(({ stage }) => stage === body.stage) ?? null };
+      case 'compare':
+        return { comparison: explained.comparison };
+      case 'pin-baseline':
+        return { history: { ...explained.history, baselines: [...explained.history.baselines, body.name] } };
+      case 'whatif':
+      case 'sweep':
+      case 'measure':
+      case 'check':
+        return { job: tell({ kind: body.want, state: 'queued', title: 'Asked', waits_for: 'In [9]' }) };
+      case 'cancel':
+        jobs.take({ ...jobs.get(body.job), state: 'cancelled', error: null });
+        return { cancelled: true };
+      default:
+        return { error: 'This kernel only repeats what was recorded.' };
+    }
+  };
+  return {
+    jobs,
+    asked,
+    request(body) {
+      asked.push(body);
+      return Promise.resolve(answer(body));
+    }
+  };
+}
