@@ -1,171 +1,310 @@
 import { ILabShell, ILayoutRestorer, type JupyterFrontEnd, type JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette, WidgetTracker } from '@jupyterlab/apputils';
 import { INotebookTracker } from '@jupyterlab/notebook';
-import { Widget } from '@lumino/widgets';
-import { FollowedNotebook } from './follow';
-import { PanelView } from './core/panel';
-import { panelIcon } from './icon';
+import { ISettingRegistry } from '@jupyterlab/settingregistry';
+import { IStateDB } from '@jupyterlab/statedb';
+import { IStatusBar } from '@jupyterlab/statusbar';
+import { Badges } from './badges';
+import { addKeys, keyNames, runKey } from './commands';
+import { readSettings } from './core/settings';
+import { Editors } from './editors';
+import { JitlabView, type Shell } from './lab-panel';
+import { INotebooks, Notebooks } from './notebooks';
+import { StatusItem } from './status';
 
-const WIDENED = 'jitlab:widened';
+const PANEL = 'jitlab:panel';
+const CATEGORY = 'jitlab';
+const NO_ARGUMENTS = { args: {} };
 
-class Panel extends Widget {
-  notebook: FollowedNotebook | null = null;
-
-  constructor(leave: () => void) {
-    super();
-    this.id = 'jitlab-panel';
-    this.addClass('jl-host');
-    this.title.caption = 'jitlab';
-    this.title.icon = panelIcon;
-    // eslint-disable-next-line @typescript-eslint/no-this-alias -- a getter has a `this` of its own
-    const panel = this;
-    this.view = new PanelView(this.node, {
-      get kernel() {
-        return panel.notebook?.kernel() ?? null;
-      },
-      goTo: (cell, line) => {
-        this.notebook?.goTo(cell, line);
-      },
-      togglePin: () => {
-        this.notebook?.togglePin();
-        this.refresh();
-      },
-      leave
-    });
-  }
-
-  refresh(): void {
-    const empty = { notebook: '', cell: undefined, loaded: null, source: null, other: null, pinned: false };
-    this.view.show(this.notebook?.state() ?? empty);
-  }
-
-  /** Called when the panel is shown, hidden or closed. */
-  visibilityChanged: () => void = () => undefined;
-
-  override dispose(): void {
-    this.view.dispose();
-    super.dispose();
-  }
-
-  /** JupyterLab gives a new right panel about 250 pixels; the person's own width is never touched. */
-  protected override onAfterShow(): void {
-    this.visibilityChanged();
-    this.refresh();
-    if (localStorage.getItem(WIDENED) === null) {
-      localStorage.setItem(WIDENED, 'yes');
-      this.node.style.minWidth = '380px';
-      this.parent?.fit();
-      setTimeout(() => {
-        this.node.style.minWidth = '';
-        this.parent?.fit();
-      }, 500);
-    }
-  }
-
-  protected override onAfterHide(): void {
-    this.visibilityChanged();
-  }
-
-  protected override onAfterAttach(): void {
-    this.visibilityChanged();
-  }
-
-  protected override onAfterDetach(): void {
-    this.visibilityChanged();
-  }
-
-  private readonly view: PanelView;
-}
-
-const plugin: JupyterFrontEndPlugin<void> = {
-  id: 'jitlab:panel',
-  description: 'Shows beside the notebook what was compiled, what was not, why, and what it cost',
+/** Follows the open notebooks; the other plugins show what it knows. */
+const core: JupyterFrontEndPlugin<Notebooks> = {
+  id: 'jitlab:core',
+  description: 'Follows what jitlab compiles in the open notebooks',
   autoStart: true,
   requires: [INotebookTracker],
-  optional: [ILabShell, ILayoutRestorer],
+  optional: [ISettingRegistry],
+  provides: INotebooks,
+  activate: (_: JupyterFrontEnd, tracker: INotebookTracker, registry: ISettingRegistry | null): Notebooks => {
+    const notebooks = new Notebooks(tracker);
+    void registry?.load(PANEL).then(settings => {
+      const take = (): void => {
+        notebooks.configure(readSettings(settings.composite));
+      };
+      settings.changed.connect(take);
+      notebooks.change = (name, value) => settings.set(name, value);
+      take();
+    });
+    return notebooks;
+  }
+};
+
+/** The panel at the right, and views of it in the main area. */
+const panel: JupyterFrontEndPlugin<void> = {
+  id: PANEL,
+  description: 'Shows beside the notebook what was compiled, what was not, why, and what it cost',
+  autoStart: true,
+  requires: [INotebooks],
+  optional: [ILabShell, ILayoutRestorer, ICommandPalette, IStateDB],
   activate: (
     app: JupyterFrontEnd,
-    tracker: INotebookTracker,
+    notebooks: Notebooks,
     labShell: ILabShell | null,
-    restorer: ILayoutRestorer | null
+    restorer: ILayoutRestorer | null,
+    palette: ICommandPalette | null,
+    memory: IStateDB | null
   ) => {
-    const panel = new Panel(() => {
-      tracker.currentWidget?.content.activate();
-    });
-    app.shell.add(panel, 'right', { rank: 400, type: 'jitlab' });
-    restorer?.add(panel, panel.id);
-    const open = (): void => {
-      labShell?.expandRight();
-      app.shell.activateById(panel.id);
-    };
+    activatePanel(app, notebooks, labShell, restorer, palette, memory);
+  }
+};
 
-    const followed = new Map<string, FollowedNotebook>();
-    const follow = (): void => {
-      const current = tracker.currentWidget;
-      panel.notebook = (current && followed.get(current.id)) ?? null;
-      panel.refresh();
-    };
-    tracker.widgetAdded.connect((_, notebook) => {
-      const one = new FollowedNotebook(notebook);
-      one.link.model.setShown(panel.isVisible);
-      followed.set(notebook.id, one);
-      one.link.model.changed.connect(() => {
-        if (panel.notebook === one) {
-          panel.refresh();
-        }
+/** A line at each cell that has a report. */
+const badges: JupyterFrontEndPlugin<void> = {
+  id: 'jitlab:badges',
+  description: 'Says below each cell what jitlab compiled of it',
+  autoStart: true,
+  requires: [INotebooks],
+  activate: (app: JupyterFrontEnd, notebooks: Notebooks) => {
+    notebooks.each(one => {
+      new Badges(one, notebooks, cell => {
+        one.goTo(cell);
+        void app.commands.execute('jitlab:open-panel');
       });
-      one.link.jobs.changed.connect(() => {
-        if (panel.notebook === one) {
-          panel.refresh();
-        }
-      });
-      one.link.loadedNow.connect(open);
-      notebook.disposed.connect(() => {
-        followed.delete(notebook.id);
-        follow();
-      });
-    });
-    panel.visibilityChanged = () => {
-      for (const { link } of followed.values()) {
-        link.model.setShown(panel.isVisible);
-      }
-    };
-    tracker.currentChanged.connect(follow);
-    tracker.activeCellChanged.connect(follow);
-
-    app.commands.addCommand('jitlab:open', {
-      label: 'Show jitlab',
-      caption: 'What was compiled, what was not, why, and what it cost',
-      describedBy: { args: {} },
-      execute: open
-    });
-    app.commands.addCommand('jitlab:debug-state', {
-      label: 'jitlab: state of the panel',
-      isVisible: () => false,
-      describedBy: { args: {} },
-      execute: () => {
-        const model = panel.notebook?.link.model;
-        const cell = panel.notebook?.shownCell() ?? null;
-        return {
-          notebook: panel.notebook?.notebook.context.path,
-          cell,
-          running: cell === null ? false : model?.cell(cell)?.running,
-          cells: model?.reported(),
-          loaded: model?.loaded,
-          epoch: model?.epoch,
-          last: model?.last,
-          events: model?.eventCount,
-          resumes: model?.resumes,
-          shown: panel.isVisible
-        };
-      }
-    });
-    // Where the person has put or closed it, it stays; it comes by itself the first time, and when %load_ext jitlab is run.
-    void app.restored.then(() => {
-      if (localStorage.getItem(WIDENED) === null) {
-        open();
-      }
     });
   }
 };
 
-export default plugin;
+/** Marks in the editors: which cluster a line is in, and what it cost. */
+const editors: JupyterFrontEndPlugin<void> = {
+  id: 'jitlab:editors',
+  description: 'Marks the lines of a cell with their clusters and costs',
+  autoStart: true,
+  requires: [INotebooks],
+  activate: (_: JupyterFrontEnd, notebooks: Notebooks) => {
+    notebooks.each(one => {
+      new Editors(one, notebooks);
+    });
+  }
+};
+
+/** One item in the status bar, where there is one. */
+const status: JupyterFrontEndPlugin<void> = {
+  id: 'jitlab:status',
+  description: 'Says in the status bar whether jitlab is loaded and what it does',
+  autoStart: true,
+  requires: [INotebooks],
+  optional: [IStatusBar],
+  activate: (app: JupyterFrontEnd, notebooks: Notebooks, statusBar: IStatusBar | null) => {
+    if (statusBar) {
+      const item = new StatusItem(notebooks, () => void app.commands.execute('jitlab:open-panel'));
+      statusBar.registerStatusItem('jitlab:status', {
+        item,
+        align: 'right',
+        rank: 900,
+        isActive: () => item.isWanted,
+        activeStateChanged: item.wantedChanged
+      });
+    }
+  }
+};
+
+export default [core, panel, badges, editors, status];
+
+const WIDENED = 'jitlab:widened';
+
+function activatePanel(
+  app: JupyterFrontEnd,
+  notebooks: Notebooks,
+  labShell: ILabShell | null,
+  restorer: ILayoutRestorer | null,
+  palette: ICommandPalette | null,
+  memory: IStateDB | null
+): void {
+  const { commands, shell } = app;
+  const opened = new Map<string, readonly string[]>();
+  const tracker = new WidgetTracker<JitlabView>({ namespace: 'jitlab' });
+  let made = 0;
+  const lent: Shell = {
+    openMain: labShell
+      ? section => {
+          void commands.execute('jitlab:open-in-main-area', section === null ? {} : { section });
+        }
+      : null,
+    widen: labShell
+      ? null
+      : () => {
+          void commands.execute('jitlab:widen-panel');
+        },
+    menu: () =>
+      ['jitlab:toggle-badges', 'jitlab:toggle-marks', 'jitlab:open-settings']
+        .filter(id => commands.hasCommand(id) && commands.isVisible(id))
+        .map(id => ({
+          label: commands.label(id),
+          ...(commands.isToggleable(id) ? { checked: commands.isToggled(id) } : {}),
+          disabled: !commands.isEnabled(id),
+          run: () => void commands.execute(id)
+        })),
+    runKey: event => runKey(commands, event),
+    nameOf: key => keyNames(commands, key),
+    keep: (notebook, open) => {
+      if (open) {
+        opened.set(notebook, open);
+        void memory?.save(`jitlab:open:${notebook}`, [...open]);
+      }
+      return opened.get(notebook) ?? null;
+    }
+  };
+  void memory?.list('jitlab:open:').then(({ ids, values }) => {
+    ids.forEach((id, index) => {
+      const value = values[index];
+      const notebook = id.slice('jitlab:open:'.length);
+      if (Array.isArray(value) && !opened.has(notebook)) {
+        opened.set(
+          notebook,
+          value.filter(title => typeof title === 'string')
+        );
+      }
+    });
+  });
+
+  const view = new JitlabView(notebooks, lent, { id: 'jitlab-panel', main: null });
+  shell.add(view, 'right', { rank: 700, type: 'jitlab' });
+  restorer?.add(view, view.id);
+  view.shownChanged = () => {
+    widenOnce(view);
+  };
+  const open = (): void => {
+    labShell?.expandRight();
+    shell.activateById(view.id);
+  };
+  notebooks.each(one => {
+    one.link.loadedNow.connect(() => {
+      if (notebooks.settings.openOnLoad) {
+        labShell?.expandRight();
+        shell.activateById(view.id);
+      }
+    });
+  });
+
+  commands.addCommand('jitlab:open-panel', {
+    label: 'Show the jitlab panel',
+    caption: 'What was compiled, what was not, why, and what it cost',
+    describedBy: NO_ARGUMENTS,
+    execute: open
+  });
+  commands.addCommand('jitlab:open-in-main-area', {
+    label: args =>
+      typeof args.section === 'string' ? `Open ${args.section} in the main area` : 'Open in the main area',
+    caption: 'The same cell with more room',
+    describedBy: {
+      args: {
+        type: 'object',
+        properties: { section: { type: 'string', description: 'One section alone; without it all of them.' } }
+      }
+    },
+    isVisible: () => labShell !== null,
+    execute: args => {
+      const only = typeof args.section === 'string' ? args.section : null;
+      const known = tracker.find(widget => widget.section === only);
+      const main = known ?? new JitlabView(notebooks, lent, { id: `jitlab-main-${++made}`, main: { only } });
+      if (!known) {
+        const current = notebooks.tracker.currentWidget;
+        shell.add(main, 'main', only === null || !current ? {} : { ref: current.id, mode: 'split-bottom' });
+        void tracker.add(main);
+      }
+      shell.activateById(main.id);
+    }
+  });
+  if (restorer) {
+    // Only which section it was: what it shows is the notebook's, not the layout's.
+    void restorer.restore(tracker, {
+      command: 'jitlab:open-in-main-area',
+      args: widget => (widget.section === null ? {} : { section: widget.section }),
+      name: widget => widget.section ?? 'all'
+    });
+  }
+  commands.addCommand('jitlab:widen-panel', {
+    label: 'Widen the jitlab panel',
+    caption: 'There is one document here, so the panel takes the room itself',
+    describedBy: NO_ARGUMENTS,
+    isVisible: () => labShell === null,
+    isToggled: () => view.hasClass('jl-wide'),
+    isToggleable: true,
+    execute: () => {
+      view.toggleClass('jl-wide');
+      view.node.style.minWidth = view.hasClass('jl-wide') ? '60vw' : '';
+      view.parent?.fit();
+      open();
+    }
+  });
+  addToggles(app, notebooks);
+  addKeys(app, view, tracker);
+  for (const command of [
+    ...['jitlab:open-panel', 'jitlab:open-in-main-area', 'jitlab:pin-cell', 'jitlab:show-keys'],
+    ...['jitlab:toggle-badges', 'jitlab:toggle-marks', 'jitlab:open-settings', 'jitlab:widen-panel']
+  ]) {
+    palette?.addItem({ command, category: CATEGORY });
+  }
+
+  commands.addCommand('jitlab:debug-state', {
+    label: 'jitlab: state of the panel',
+    isVisible: () => false,
+    describedBy: NO_ARGUMENTS,
+    execute: () => {
+      const one = notebooks.current;
+      const model = one?.link.model;
+      const cell = one?.shownCell() ?? null;
+      return {
+        notebook: one?.notebook.context.path,
+        cell,
+        running: cell === null ? false : model?.cell(cell)?.running,
+        cells: model?.reported(),
+        loaded: model?.loaded,
+        epoch: model?.epoch,
+        last: model?.last,
+        events: model?.eventCount,
+        resumes: model?.resumes,
+        shown: model?.isShown
+      };
+    }
+  });
+  // Where the person has put or closed it, it stays; it comes by itself the first time, and when %load_ext jitlab is run.
+  void app.restored.then(() => {
+    if (localStorage.getItem(WIDENED) === null) {
+      labShell?.expandRight();
+      shell.activateById(view.id);
+    }
+  });
+}
+
+function addToggles({ commands }: JupyterFrontEnd, notebooks: Notebooks): void {
+  const toggle = (id: string, label: string, name: 'badges' | 'decorations'): void => {
+    commands.addCommand(id, {
+      label,
+      describedBy: NO_ARGUMENTS,
+      isToggleable: true,
+      isToggled: () => notebooks.settings[name],
+      execute: () => notebooks.change(name, !notebooks.settings[name])
+    });
+  };
+  toggle('jitlab:toggle-badges', 'Show the line below each cell', 'badges');
+  toggle('jitlab:toggle-marks', 'Mark the lines of compiled cells', 'decorations');
+  commands.addCommand('jitlab:open-settings', {
+    label: 'jitlab settings',
+    describedBy: NO_ARGUMENTS,
+    isEnabled: () => commands.hasCommand('settingeditor:open'),
+    execute: () => commands.execute('settingeditor:open', { query: 'jitlab' })
+  });
+}
+
+/** JupyterLab gives a new right panel about 250 pixels; the person's own width is never touched. */
+function widenOnce(view: JitlabView): void {
+  if (view.isVisible && localStorage.getItem(WIDENED) === null) {
+    localStorage.setItem(WIDENED, 'yes');
+    view.node.style.minWidth = '380px';
+    view.parent?.fit();
+    setTimeout(() => {
+      view.node.style.minWidth = '';
+      view.parent?.fit();
+    }, 500);
+  }
+}

@@ -15,6 +15,13 @@ export interface CellState {
   events: number;
 }
 
+/** A cell that runs. */
+export interface Busy {
+  title: string;
+  /** As Date.now() has it, when the message came. */
+  since: number;
+}
+
 const RESUME_MS = 2000;
 
 /** What the panel knows of one notebook. Takes the messages of the wire, asks again for those it missed. */
@@ -33,6 +40,17 @@ export class NotebookModel {
   latest: string | null = null;
 
   constructor(private readonly send: (message: ToKernel) => void) {}
+
+  /** Whether any view is open. */
+  get isShown(): boolean {
+    return this.shown;
+  }
+
+  /** What runs besides this cell, and since when; null where the kernel is free. */
+  busy(id: string | null): Busy | null {
+    const running = [...this.started].find(([cell]) => cell !== id);
+    return running?.[1] ?? null;
+  }
 
   cell(id: string): CellState | undefined {
     return this.cells.get(id);
@@ -98,6 +116,11 @@ export class NotebookModel {
     if (fresh) {
       this.changed.emit(null);
     }
+  }
+
+  /** A report that a cell has just put out; with no view open nothing else brings it. */
+  takeOutput(cell: string, value: unknown): void {
+    this.takeReport(cell, value, undefined, this.latestOrder);
   }
 
   /** Whether anyone looks; the kernel sends nothing to a panel that is hidden. */
@@ -175,6 +198,7 @@ export class NotebookModel {
       }
     }
     this.epoch = '';
+    this.started.clear();
     this.behind = 0;
     this.marks.clear();
     this.latestOrder = 0;
@@ -214,8 +238,11 @@ export class NotebookModel {
       if (isCellStarted(event)) {
         state.running = true;
         state.events = 0;
+        const id = event.cell ?? batch.cell ?? '';
+        this.started.set(id, { title: `In [${event.execution_count}]`, since: Date.now() });
       } else if (isCellFinished(event)) {
         state.running = false;
+        this.started.delete(event.cell ?? batch.cell ?? '');
       }
     }
     for (const [id, kinds] of isNew ? Object.entries(batch.counts ?? {}) : []) {
@@ -256,6 +283,7 @@ export class NotebookModel {
   /** The reports that came from this kernel, each by the number of events it holds: they need not come again. */
   private readonly marks = new Map<string, number>();
   private latestOrder = 0;
+  private readonly started = new Map<string, Busy>();
   private shown = true;
   private resumed = 0;
   /** A resume is on its way, so the next hello is its answer. */

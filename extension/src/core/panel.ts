@@ -1,11 +1,17 @@
-import { copyLine, h, icon, iconButton, on } from './dom';
-import { fileName, lineRanges } from './format';
+import { MainLayout } from './arrange';
+import { h, on } from './dom';
+import { Head } from './head';
+import { KeyHelp } from './help';
+import { isMade, keyOf, type Key } from './keys';
 import type { KernelAccess } from './kernel';
-import type { CellState } from './model';
+import type { Busy, CellState } from './model';
+import type { MenuItem } from './popup';
 import type { Report } from './report';
 import { Section, type SectionContext, type SectionView } from './section';
-import { SECTIONS, TITLES } from './sections';
+import { SECTIONS } from './sections';
 import { Selection } from './selection';
+import { DEFAULTS, type Settings } from './settings';
+import { Message, Notice, Work } from './states';
 import { watchTheme } from './theme';
 import { VerdictView } from './verdict/view';
 
@@ -21,15 +27,39 @@ export interface PanelState {
   /** Another cell of the notebook that has a report. */
   other: { id: string; title: string; lead: string } | null;
   pinned: boolean;
+  /** Events that are recorded and not here yet. */
+  behind?: number;
+  /** Another cell that runs in the same kernel. */
+  busy?: Busy | null;
 }
 
+/** What the host lends the panel. What is optional is not everywhere: the panel leaves it out. */
 export interface PanelActions {
   /** The kernel that made the report that is shown; null: a saved report, or no kernel. */
   readonly kernel: KernelAccess | null;
   goTo(cell: string, line?: number): void;
+  /** Goes to a line of what was compiled, wherever it stands now. */
+  goToLine?: (file: string, line: number) => void;
   togglePin(): void;
   /** Gives the keyboard back to the notebook. */
   leave(): void;
+  /** Opens the whole panel (null) or a section of it where there is more room. */
+  readonly main?: { label: string; open(section: string | null): void };
+  menu?: () => MenuItem[];
+  readonly settings?: Settings;
+  /** Runs the command that a key stands for; whether one had it. */
+  runKey?: (event: KeyboardEvent) => boolean;
+  /** What a key is now. */
+  nameOf?: (key: Key) => string;
+  /** Which sections of a notebook were open, kept by the host: `null` asks. */
+  keep?: (notebook: string, open: readonly string[] | null) => readonly string[] | null;
+}
+
+export interface PanelOptions {
+  /** Shared with other views: what is pointed at in one lights up in the others. */
+  selection?: Selection;
+  /** In the main area: columns, or one section alone. */
+  main?: { only: string | null };
 }
 
 /** The whole panel: head, verdict, sections, and what it says when there is nothing to show. */
@@ -39,45 +69,72 @@ export class PanelView {
   /** Without `actions` it is an output in a notebook: no head, and only the verdict is open. */
   constructor(
     host: HTMLElement,
-    private readonly actions: PanelActions | null
+    private readonly actions: PanelActions | null,
+    private readonly options: PanelOptions = {}
   ) {
-    const context: SectionContext = {
-      selection: this.selection,
-      get kernel() {
-        return actions?.kernel ?? null;
-      },
-      jump: title => {
-        this.jump(title);
-      },
-      goToLine: (file, line) => {
-        this.goToLine(file, line);
-      }
-    };
-    this.parts = SECTIONS.map(({ title, table, make }) => {
-      const section = new Section(title, { open: actions !== null && title === 'Clusters', table });
+    this.selection = options.selection ?? new Selection();
+    const only = options.main?.only ?? null;
+    const context = this.context();
+    const kinds = SECTIONS.filter(({ title }) => only === null || title === only);
+    this.parts = kinds.map(({ title, table, make }) => {
+      const main = actions?.main;
+      const opensIn =
+        main && only === null
+          ? {
+              label: main.label,
+              open: () => {
+                main.open(title);
+              }
+            }
+          : null;
+      const section = new Section(title, { open: only !== null, table, main: opensIn });
       return { section, view: make(section, context) };
     });
     this.sections = this.parts.map(({ section }) => section);
-    this.verdict = new VerdictView(title => {
-      this.jump(title);
-    });
+    this.openAtFirst();
+    this.verdict = new VerdictView(
+      title => {
+        this.jump(title);
+      },
+      () => actions?.kernel ?? null
+    );
+    const has = (title: string): boolean => kinds.some(kind => kind.title === title);
+    this.notice = new Notice(
+      has('Code')
+        ? () => {
+            this.jump('Code');
+          }
+        : null
+    );
+    this.message = new Message(actions);
+    this.work = new Work(kind => !(has('What-if') && (kind === 'whatif' || kind === 'sweep')));
+    this.help = new KeyHelp(actions?.nameOf ? key => actions.nameOf?.(key) ?? '' : null);
+    this.head = actions
+      ? new Head(actions, {
+          compare: run => {
+            this.compare(run);
+          },
+          showKeys: () => {
+            this.help.toggle();
+          }
+        })
+      : null;
+    this.layout = options.main && only === null ? new MainLayout(this.sections) : null;
+    const place = options.main ? 'jl-panel jl-main' : actions ? 'jl-panel' : 'jl-output';
     this.element = h(
       'div',
-      { class: `jl ${actions ? 'jl-panel' : 'jl-output'}`, role: 'region', 'aria-label': 'jitlab' },
+      { class: `jl ${place} jl-keyed`, role: 'region', 'aria-label': only === null ? 'jitlab' : `jitlab: ${only}` },
       this.bar,
-      this.head,
-      this.notice,
-      this.message,
-      this.verdict.element,
-      this.sections.map(section => section.element),
+      this.head?.element,
+      this.notice.element,
+      this.work.element,
+      this.message.element,
+      only === null && this.verdict.element,
+      this.layout?.element ?? this.sections.map(section => section.element),
+      this.help.element,
       this.live
     );
     host.append(this.element);
-    for (const section of this.sections) {
-      section.changed = () => {
-        this.schedule();
-      };
-    }
     this.ends = [
       watchTheme(() => {
         this.schedule();
@@ -87,38 +144,31 @@ export class PanelView {
         this.schedule();
       })
     ];
+    for (const section of this.sections) {
+      section.changed = () => {
+        this.keepOpen();
+        this.schedule();
+      };
+    }
     this.observer = new ResizeObserver(() => {
       this.schedule();
     });
     this.observer.observe(this.element);
-    on(this.element, {
-      keydown: event => {
-        this.onKey(event);
-      },
-      pointerdown: () => {
-        this.pressed = true;
-      }
-    });
-    // Also where the pointer has left the panel meanwhile; the click comes right after.
-    const release = (): void => {
-      if (this.pressed) {
-        this.pressed = false;
-        this.schedule();
-      }
-    };
-    for (const name of ['pointerup', 'pointercancel', 'blur']) {
-      window.addEventListener(name, release);
-      this.ends.push(() => {
-        window.removeEventListener(name, release);
-      });
-    }
+    this.listen();
   }
 
   show(state: PanelState): void {
     if (state.notebook !== this.state?.notebook) {
-      this.keepSections(state.notebook);
+      this.recall(state.notebook);
     }
     this.state = state;
+    this.schedule();
+  }
+
+  /** Settings have changed. */
+  configure(): void {
+    this.forced = true;
+    this.openAtFirst();
     this.schedule();
   }
 
@@ -130,8 +180,45 @@ export class PanelView {
     for (const { view } of this.parts) {
       view.dispose?.();
     }
+    this.work.dispose();
     cancelAnimationFrame(this.frame);
     this.element.remove();
+  }
+
+  /** Opens a section and goes there. */
+  jump(title: string): void {
+    const section = this.sections.find(candidate => candidate.title.toLowerCase() === title.toLowerCase());
+    if (section) {
+      section.open = true;
+      this.layout?.choose(section.title);
+    } else if (title.toLowerCase() !== 'verdict') {
+      return;
+    }
+    const element = section?.element ?? this.verdict.element;
+    element.scrollIntoView({ block: 'start' });
+    element.querySelector<HTMLElement>('button')?.focus({ preventScroll: true });
+  }
+
+  private context(): SectionContext {
+    const { actions } = this;
+    return {
+      selection: this.selection,
+      get kernel() {
+        return actions?.kernel ?? null;
+      },
+      get confirms() {
+        return actions?.settings?.confirmWhatIf ?? false;
+      },
+      get tableRows() {
+        return (actions?.settings ?? DEFAULTS).tableRows;
+      },
+      jump: title => {
+        this.jump(title);
+      },
+      goToLine: (file, line) => {
+        actions?.goToLine?.(file, line);
+      }
+    };
   }
 
   /** Events may come by the thousand; the panel draws once a frame at most. */
@@ -147,179 +234,139 @@ export class PanelView {
   private render(): void {
     const { state } = this;
     const width = this.element.clientWidth;
-    const selects = this.linked && state === this.shown && width === this.width;
+    const selects = this.linked && state === this.shown && width === this.width && !this.forced;
     if (!state || width === 0 || (this.pressed && !selects)) {
       return; // what is being pressed stays where it is: a click needs the element that it began on
     }
+    this.linked = false;
     if (selects) {
-      // Only what is pointed at has changed.
-      this.linked = false;
       for (const { view } of this.parts) {
         view.render?.();
       }
       return;
     }
-    this.linked = false;
     this.shown = state;
     this.width = width;
+    this.forced = false;
     const cell = state.cell;
     const report = cell?.report ?? null;
-    Object.assign(this.element.dataset, {
-      cell: report?.cell.id ?? '',
-      origin: cell?.origin ?? '',
-      running: String(cell?.running ?? false),
-      events: String(cell?.events ?? 0)
-    });
-    this.bar.hidden = !cell?.running;
-    this.element.classList.toggle('jl-previous', cell?.origin === 'previous');
-    this.renderHead(state, report);
-    this.renderNotice(state, report);
-    this.renderMessage(state, report);
+    this.mark(state, report);
+    this.head?.show(state, report);
+    this.notice.show(state, report);
+    this.work.show(state, report, this.actions?.kernel ?? null);
+    this.message.show(state, report);
     const showReport = report !== null && report.cell.error === null;
     const hasFigures = report !== null && (showReport || report.ops.length + report.statements.length > 0);
     this.verdict.element.hidden = !hasFigures;
     for (const section of this.sections) {
       section.element.hidden = !hasFigures;
     }
+    if (this.layout) {
+      this.layout.element.hidden = !hasFigures;
+      this.layout.arrange(width);
+    }
     if (report && cell && hasFigures) {
       this.selection.show(report);
-      this.verdict.show(report, width);
-      this.openFirst(state.notebook, report);
-      for (const { view } of this.parts) {
-        view.show(report, width, cell);
+      this.verdict.show(report, this.layout && width >= 1200 ? width / 3 : width);
+      this.openFor(report);
+      for (const { section, view } of this.parts) {
+        view.show(report, this.layout?.widthOf(section) ?? width, cell);
       }
       this.announce(report, cell.running);
     }
   }
 
-  private renderHead(state: PanelState, report: Report | null): void {
-    this.head.hidden = this.actions === null;
-    const { actions } = this;
-    if (!actions) {
-      return;
-    }
-    const events = state.cell?.events ?? 0;
-    const status = state.cell?.running
-      ? `running${events ? `, ${events.toLocaleString('en-US')} events` : ''}`
-      : { live: '', previous: 'previous kernel', saved: 'saved' }[state.cell?.origin ?? 'live'];
-    const key = [report?.cell.title, state.notebook, status, state.pinned].join('|');
-    if (key === this.headShown) {
-      return; // keeps the focus on its buttons
-    }
-    this.headShown = key;
-    const pin = iconButton('pin', state.pinned ? 'Unpin this cell (P)' : 'Pin this cell (P)', () => {
-      actions.togglePin();
+  /** What style and tests read of the state. */
+  private mark(state: PanelState, report: Report | null): void {
+    const { cell } = state;
+    const settings = this.actions?.settings ?? DEFAULTS;
+    Object.assign(this.element.dataset, {
+      cell: report?.cell.id ?? '',
+      origin: cell?.origin ?? '',
+      running: String(cell?.running ?? false),
+      events: String(cell?.events ?? 0),
+      colors: settings.colors
     });
-    pin.setAttribute('aria-pressed', String(state.pinned));
-    this.head.replaceChildren(
-      h('b', {}, report?.cell.title ?? 'jitlab'),
-      h('span', { class: 'jl-muted jl-grow' }, state.notebook),
-      h('span', { class: 'jl-muted jl-status' }, status),
-      ...(report ? [pin] : [])
-    );
-  }
-
-  private renderNotice(state: PanelState, report: Report | null): void {
-    const edited = report && state.source ? editedLines(report.cell.source, state.source) : [];
-    const text =
-      state.cell?.origin === 'previous'
-        ? 'From before the restart. Run the cell to measure again.'
-        : edited.length
-          ? `Compiled from an older version of this cell; ${differ(edited)}.`
-          : '';
-    this.notice.hidden = text === '';
-    if (this.notice.textContent !== text) {
-      this.notice.replaceChildren(icon('clock'), h('span', {}, text));
-    }
-  }
-
-  private renderMessage(state: PanelState, report: Report | null): void {
-    const key = [
-      report?.cell.error,
-      state.cell?.refusal,
-      state.cell?.running,
-      state.loaded,
-      state.other?.id,
-      report === null,
-      state.other?.lead
-    ].join('|');
-    this.message.hidden = report !== null && report.cell.error === null;
-    if (this.message.hidden || key === this.messageShown) {
-      this.messageShown = key;
-      return;
-    }
-    this.messageShown = key;
-    this.message.replaceChildren(...this.messageOf(state, report));
-  }
-
-  private messageOf(state: PanelState, report: Report | null): HTMLElement[] {
-    if (report?.cell.error) {
-      return errorElements(report.cell.error);
-    }
-    if (state.cell?.refusal) {
-      return [h('b', {}, 'This report can’t be shown'), h('div', { class: 'jl-muted' }, state.cell.refusal)];
-    }
-    if (state.cell?.running) {
-      return [
-        h('b', {}, 'Running'),
-        h('div', { class: 'jl-muted' }, 'Figures appear as soon as something is compiled.')
-      ];
-    }
-    const last = this.lastReport(state);
-    if (state.loaded === false) {
-      return [
-        h('b', {}, 'This kernel has not loaded jitlab'),
-        h('div', { class: 'jl-muted' }, 'Run this once. Reports saved in the notebook open without it.'),
-        copyLine('%load_ext jitlab'),
-        ...last
-      ];
-    }
-    return [
-      h('b', {}, 'Nothing compiled in this cell'),
-      h(
-        'div',
-        { class: 'jl-muted' },
-        'It has not run under jitlab. Put this in its first line, or decorate a function with @jl.function.'
-      ),
-      copyLine('%%jit'),
-      ...last
-    ];
-  }
-
-  private lastReport(state: PanelState): HTMLElement[] {
-    const { other } = state;
-    if (!other) {
-      return [];
-    }
-    const link = on(h('button', { type: 'button', class: 'jl-link' }, `${other.title}, ${other.lead}`), {
-      click: () => {
-        this.actions?.goTo(other.id);
-      }
-    });
-    return [h('div', { class: 'jl-note' }, 'Last report in this notebook: ', link)];
+    this.bar.hidden = !cell?.running;
+    this.element.classList.toggle('jl-previous', cell?.origin === 'previous');
+    this.element.classList.toggle('jl-still', settings.reducedMotion);
   }
 
   /** At most one message a run, when it has ended. */
-  private announce(report: Report, running: boolean): void {
-    const text = `${report.cell.title}: ${report.verdict.lead}`;
-    if (!running && this.actions && this.live.textContent !== text) {
+  private announce({ cell, verdict }: Report, running: boolean): void {
+    const wanted = this.actions && !this.options.main && (this.actions.settings ?? DEFAULTS).announce;
+    if (running || !wanted) {
+      return;
+    }
+    const retraces =
+      verdict.retraces > 0 ? `, ${verdict.retraces} ${verdict.retraces === 1 ? 'retrace' : 'retraces'}` : '';
+    const text = `${cell.title}: ${verdict.lead}${retraces}`;
+    if (this.live.textContent !== text) {
       this.live.textContent = text;
+    }
+  }
+
+  private listen(): void {
+    on(this.element, {
+      keydown: event => {
+        this.onKey(event);
+      },
+      pointerdown: () => {
+        this.pressed = true;
+      },
+      focusin: event => {
+        this.element.classList.toggle('jl-keyed', !isTyping(event.target));
+      }
+    });
+    // Where a person can give a command another key, only the command knows its key: what it leaves over does nothing.
+    const { runKey } = this.actions ?? {};
+    if (runKey) {
+      this.element.addEventListener(
+        'keydown',
+        event => {
+          if (!isMade(event) && !isTyping(event.target) && (runKey(event) || keyOf(event))) {
+            event.preventDefault();
+            event.stopPropagation();
+          }
+        },
+        true
+      );
+    }
+    // Also where the pointer has left the panel meanwhile; the click comes right after.
+    const release = (): void => {
+      if (this.pressed) {
+        this.pressed = false;
+        this.schedule();
+      }
+    };
+    for (const name of ['pointerup', 'pointercancel', 'blur']) {
+      window.addEventListener(name, release);
+      this.ends.push(() => {
+        window.removeEventListener(name, release);
+      });
     }
   }
 
   private onKey(event: KeyboardEvent): void {
     const { actions } = this;
-    if (!actions) {
+    const key = keyOf(event);
+    if (!actions || key?.place !== 'panel' || isTyping(event.target)) {
       return;
     }
-    if (event.altKey && /^Digit[1-9]$/.test(event.code)) {
-      this.jump(TITLES[Number(event.code.slice(5)) - 1] ?? '');
-    } else if (event.key === 'Escape') {
+    if (key.id.startsWith('go-to-')) {
+      this.jump(key.id.slice('go-to-'.length));
+    } else if (key.id === 'pin-cell') {
+      actions.togglePin();
+    } else if (key.id === 'show-keys') {
+      this.help.toggle();
+    } else if (key.id === 'search-graph') {
+      this.search();
+    } else if (key.id === 'open-section') {
+      actions.main?.open(this.sectionAt(event.target)?.title ?? null);
+    } else if (key.id === 'clear-selection') {
       if (!this.selection.clear()) {
         actions.leave();
       }
-    } else if (event.key.toLowerCase() === 'p' && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      actions.togglePin();
     } else {
       return;
     }
@@ -327,49 +374,93 @@ export class PanelView {
     event.stopPropagation();
   }
 
-  private jump(title: string): void {
-    const section = this.sections.find(candidate => candidate.title.toLowerCase() === title.toLowerCase());
-    if (section) {
-      section.open = true;
-    }
-    const element = section?.element ?? this.verdict.element;
-    element.scrollIntoView({ block: 'start' });
-    element.querySelector<HTMLElement>('button')?.focus({ preventScroll: true });
+  private sectionAt(target: EventTarget | null): Section | undefined {
+    return this.sections.find(({ element }) => element.contains(target as Node | null));
   }
 
-  /** `file` is as the report's positions name it; what is no cell of this notebook can't be gone to. */
-  private goToLine(file: string, line: number): void {
-    const report = this.state?.cell?.report;
-    if (report && this.actions && (fileName(file) === report.cell.title || file === '')) {
-      this.actions.goTo(report.cell.id, line);
+  private search(): void {
+    this.jump('Clusters');
+    const field = this.element.querySelector<HTMLElement>('.jl-clusters input[type=search]');
+    const open = this.element.querySelector<HTMLElement>('.jl-clusters [data-jl-search]');
+    (field ?? open)?.focus();
+    if (!field) {
+      open?.click();
     }
   }
 
-  /** Besides what is always open at first: the section that *Do next* speaks of, once a notebook. */
-  private openFirst(notebook: string, report: Report): void {
-    const asked = report.verdict.next?.section.toLowerCase();
-    if (asked === undefined || !this.actions || this.opened.has(notebook)) {
+  private compare(run: number): void {
+    this.jump('Compare');
+    this.parts.find(({ section }) => section.title === 'Compare')?.view.compareWith?.(run);
+  }
+
+  /** The sections of the setting; what a person opens or closes afterwards is theirs. */
+  private openAtFirst(): void {
+    if (!this.actions || this.options.main || this.kept.has(this.state?.notebook ?? '')) {
       return;
     }
-    this.opened.add(notebook);
-    const section = this.sections.find(({ title }) => title.toLowerCase() === asked);
-    if (section) {
-      section.open = true;
+    const wanted = (this.actions.settings ?? DEFAULTS).openSections;
+    this.asItWas(() => {
+      for (const section of this.sections) {
+        section.open = wanted.includes(section.title);
+      }
+    });
+  }
+
+  /** The section that *Do next* speaks of opens too, unless the person has chosen. */
+  private openFor(report: Report): void {
+    const asked = report.verdict.next?.section.toLowerCase();
+    const notebook = this.state?.notebook ?? '';
+    if (this.options.main) {
+      this.asItWas(() => {
+        this.sections
+          .filter(({ open }) => !open && !this.kept.has(notebook))
+          .forEach(section => {
+            section.open = true;
+          });
+      });
+      this.kept.set(notebook, []);
+    } else if (asked !== undefined && this.actions && !this.kept.has(notebook)) {
+      const section = this.sections.find(({ title }) => title.toLowerCase() === asked);
+      if (section && !section.open) {
+        this.asItWas(() => {
+          section.open = true;
+        });
+      }
+    }
+  }
+
+  /** Opens or closes without its being a person's choice. */
+  private asItWas(change: () => void): void {
+    this.choosing = false;
+    change();
+    this.choosing = true;
+  }
+
+  private keepOpen(): void {
+    const notebook = this.state?.notebook;
+    if (this.choosing && notebook !== undefined && !this.options.main) {
+      const open = this.sections.filter(section => section.open).map(({ title }) => title);
+      this.kept.set(notebook, open);
+      this.actions?.keep?.(notebook, open);
     }
   }
 
   /** What was open is kept per notebook. */
-  private keepSections(notebook: string): void {
-    if (this.state) {
-      this.kept.set(
-        this.state.notebook,
-        this.sections.map(section => section.open)
-      );
+  private recall(notebook: string): void {
+    const open = this.kept.get(notebook) ?? this.actions?.keep?.(notebook, null);
+    if (this.options.main) {
+      return;
     }
-    this.kept.get(notebook)?.forEach((open, index) => {
-      const section = this.sections[index];
-      if (section && section.open !== open) {
-        section.open = open;
+    if (!open) {
+      this.openAtFirst();
+      return;
+    }
+    this.kept.set(notebook, open);
+    this.asItWas(() => {
+      for (const section of this.sections) {
+        if (section.open !== open.includes(section.title)) {
+          section.open = !section.open;
+        }
       }
     });
   }
@@ -380,61 +471,30 @@ export class PanelView {
     'aria-label': 'The cell is running',
     hidden: true
   });
-  private readonly head = h('header', { class: 'jl-head' });
-  private readonly notice = h('div', { class: 'jl-notice', role: 'note', hidden: true });
-  private readonly message = h('div', { class: 'jl-message', hidden: true });
   private readonly live = h('div', { class: 'jl-hidden', 'aria-live': 'polite' });
-  private readonly selection = new Selection();
+  private readonly selection: Selection;
+  private readonly head: Head | null;
+  private readonly notice: Notice;
+  private readonly message: Message;
+  private readonly work: Work;
+  private readonly help: KeyHelp;
+  private readonly layout: MainLayout | null;
   private readonly verdict: VerdictView;
   private readonly parts: { section: Section; view: SectionView }[];
   private readonly sections: Section[];
   private readonly observer: ResizeObserver;
   private readonly ends: (() => void)[];
-  private readonly opened = new Set<string>();
-  private readonly kept = new Map<string, boolean[]>();
+  private readonly kept = new Map<string, readonly string[]>();
   private state: PanelState | null = null;
   private shown: PanelState | null = null;
   private width = 0;
   private linked = false;
+  private forced = false;
   private pressed = false;
+  private choosing = true;
   private frame = 0;
-  private headShown = '';
-  private messageShown = '';
 }
 
-/** Lines of the source now that are not what was compiled. */
-export function editedLines(compiled: readonly string[], now: readonly string[]): number[] {
-  const count = Math.max(filled(compiled), filled(now));
-  return Array.from({ length: count }, (_, index) => index + 1).filter(
-    line => (compiled[line - 1] ?? '').trimEnd() !== (now[line - 1] ?? '').trimEnd()
-  );
-}
-
-/** Lines up to the last that is not blank. */
-function filled(source: readonly string[]): number {
-  return source.findLastIndex(line => line.trim() !== '') + 1;
-}
-
-function differ(edited: readonly number[]): string {
-  return edited.length === 1 ? `line ${edited[0]} differs` : `lines ${lineRanges(edited)} differ`;
-}
-
-/** jitlab's errors say what, where, why and what to try, each on a line of its own. */
-function errorElements(error: string): HTMLElement[] {
-  if (/^\w+$/.test(error)) {
-    return [h('b', { class: 'jl-error' }, icon('no'), `The cell raised ${error}`)];
-  }
-  const [what = '', ...rest] = error.split('\n');
-  const elements: HTMLElement[] = [h('b', { class: 'jl-error' }, icon('no'), what)];
-  for (const line of rest) {
-    const [, name, text = ''] = /^\s*(where|why|try):\s*(.*)$/.exec(line) ?? [];
-    if (name === 'try') {
-      elements.push(copyLine(text));
-    } else if (name === 'where') {
-      elements.push(h('code', {}, text));
-    } else {
-      elements.push(h('div', {}, name === 'why' ? text : line));
-    }
-  }
-  return elements;
+function isTyping(target: EventTarget | null): boolean {
+  return target instanceof Element && target.matches('input:not([type=checkbox], [type=radio]), textarea, select');
 }

@@ -15,6 +15,8 @@ export interface SectionContext {
   readonly goToLine: (file: string, line: number) => void;
   /** Whether a measurement first says what it will run and waits for a yes; a setting. */
   readonly confirms?: boolean;
+  /** Rows that a table shows at most; a setting. */
+  readonly tableRows?: number;
 }
 
 /** One view of the report. It is shown again when the report, a job of the cell, the width or the theme changes. */
@@ -23,6 +25,8 @@ export interface SectionView {
   /** Only what is pointed at has changed. */
   render?(): void;
   dispose?(): void;
+  /** Of the comparison: with this run of the cell. */
+  compareWith?(run: number): void;
 }
 
 /** A line of `SECTIONS`: all that adds a section to the panel. */
@@ -42,7 +46,7 @@ export class Section {
 
   constructor(
     readonly title: string,
-    options: { open: boolean; table: boolean }
+    options: { open: boolean; table: boolean; main?: { label: string; open: () => void } | null }
   ) {
     this.opened = options.open;
     this.heading = h('button', { type: 'button', class: 'jl-fold' });
@@ -74,6 +78,10 @@ export class Section {
           }
         }
       });
+    }
+    const { main } = options;
+    if (main) {
+      this.tools.append(iconButton('main', `${title}: ${main.label.toLowerCase()} (O)`, main.open));
     }
     this.update();
   }

@@ -10,11 +10,8 @@ import { WhatIfView } from './whatif/view';
 export const SECTIONS: readonly SectionKind[] = [
   { title: 'Clusters', table: true, make: (section, context) => new ClustersView(section, context) },
   { title: 'Code', table: false, make: (section, context) => new CodeView(section, context) },
-  { title: 'Retraces', table: false, make: section => new RetracesView(section) },
-  { title: 'Timeline', table: true, make: (section, { selection }) => new TimelineView(section, selection) },
+  { title: 'Retraces', table: false, make: (section, context) => new RetracesView(section, context) },
+  { title: 'Timeline', table: true, make: (section, context) => new TimelineView(section, context) },
   { title: 'What-if', table: true, make: (section, context) => new WhatIfView(section, context) },
   { title: 'Compare', table: true, make: (section, context) => new CompareView(section, context) }
 ];
-
-/** Alt+1 to Alt+7 go to these, whether or not a report has something for each. */
-export const TITLES = ['Verdict', 'Clusters', 'Code', 'Retraces', 'Timeline', 'What-if', 'Compare'] as const;

@@ -2,19 +2,29 @@ import { CanvasView } from '../canvas';
 import { flowOf } from '../clusters/flow';
 import { copyLine, h, icon, on, refill, type IconName } from '../dom';
 import { bytes, duration, percent, ratio, sentence, some } from '../format';
+import type { KernelAccess } from '../kernel';
 import type { Plan, Report } from '../report';
 import { layoutBars, layoutStrip } from './layout';
 import { pythonRows } from './python';
+
+const OPEN: ReadonlySet<string> = new Set(['queued', 'running']);
 
 /** The first thing a person reads: what compiled, how much faster, and what to do next. */
 export class VerdictView {
   readonly element = h('section', { class: 'jl-verdict', 'aria-label': 'Verdict' });
 
-  /** `jump` opens the section that a fact speaks of. */
-  constructor(private readonly jump: (section: string) => void) {}
+  /** `jump` opens the section that a fact speaks of; `kernel` is the one that can measure, while there is one. */
+  constructor(
+    private readonly jump: (section: string) => void,
+    private readonly kernel: () => KernelAccess | null
+  ) {}
 
   show(report: Report, width: number): void {
     const { verdict } = report;
+    if (report !== this.report) {
+      this.report = report;
+      this.refused = '';
+    }
     const flow = flowOf(report);
     const speed =
       verdict.seconds !== null && verdict.numpySeconds !== null ? ratio(verdict.numpySeconds, verdict.seconds) : '';
@@ -32,7 +42,7 @@ export class VerdictView {
       strip.element,
       ...(verdict.seconds === null ? [] : [bars.element]),
       ...ofPython(report),
-      ...notMeasured(report),
+      ...this.notMeasured(report),
       ...this.next(report)
     );
     const room = width - 24;
@@ -46,6 +56,43 @@ export class VerdictView {
     if (measureBars && verdict.seconds !== null) {
       bars.paint(layoutBars(flow, verdict.seconds, verdict.numpySeconds, room, measureBars));
     }
+  }
+
+  /** Nothing is measured unasked: a button says what it will run. */
+  private notMeasured(report: Report): HTMLElement[] {
+    const { seconds, numpySeconds, compiled } = report.verdict;
+    if (seconds === null || numpySeconds !== null || compiled === 0 || report.cell.running) {
+      return [];
+    }
+    const kernel = this.kernel();
+    if (!kernel) {
+      return report.cell.source[0]?.startsWith('%%jit') === true
+        ? [
+            h(
+              'p',
+              { class: 'jl-note jl-muted' },
+              'NumPy is not measured. ',
+              h('code', {}, '%%jit --compare'),
+              ' runs it once on copies.'
+            )
+          ]
+        : [];
+    }
+    const said = h(
+      'span',
+      { class: 'jl-grow', role: 'status' },
+      this.refused || 'NumPy is not measured. It needs one run of the cell’s operations, on copies of its inputs.'
+    );
+    const measure = on(h('button', { type: 'button', class: 'jl-button' }, 'Measure'), {
+      click: () => {
+        kernel.request({ want: 'measure', cell: report.cell.id }).catch((refusal: unknown) => {
+          this.refused = refusal instanceof Error ? refusal.message : String(refusal);
+          said.textContent = this.refused;
+        });
+      }
+    });
+    measure.disabled = kernel.jobs.of(report.cell.id).some(({ kind, state }) => kind === 'measure' && OPEN.has(state));
+    return [h('div', { class: 'jl-measure jl-note' }, said, measure)];
   }
 
   private facts(report: Report): HTMLElement {
@@ -132,6 +179,10 @@ export class VerdictView {
       )
     ];
   }
+
+  private report: Report | null = null;
+  /** Why the kernel would not measure. */
+  private refused = '';
 }
 
 /** Of alike plans one counts, as in the counts of the verdict. */
@@ -162,26 +213,6 @@ function ofPython(report: Report): HTMLElement[] {
       more && h('li', { class: 'jl-muted' }, more)
     )
   ];
-}
-
-/** Nothing is measured unasked, so the panel says how to ask. */
-function notMeasured(report: Report): HTMLElement[] {
-  const { seconds, numpySeconds, compiled } = report.verdict;
-  if (seconds === null || numpySeconds !== null || compiled === 0) {
-    return [];
-  }
-  const magic = report.cell.source[0]?.startsWith('%%jit') === true;
-  return magic
-    ? [
-        h(
-          'p',
-          { class: 'jl-note jl-muted' },
-          'NumPy is not measured. ',
-          h('code', {}, '%%jit --compare'),
-          ' runs it once on copies.'
-        )
-      ]
-    : [];
 }
 
 /** What the time is spent on when nothing is left to do. */

@@ -1,0 +1,85 @@
+import { h, on } from './dom';
+
+export interface MenuItem {
+  label: string;
+  /** What stands at the right: a time, a key. */
+  note?: string;
+  run: () => void;
+  disabled?: boolean;
+  checked?: boolean;
+}
+
+/** Opens a menu below a button: arrows move in it, Escape and Tab close it, and the button has the keyboard again. */
+export function openMenu(button: HTMLElement, label: string, items: readonly (MenuItem | string)[]): void {
+  const menu = h('div', { class: 'jl-menu', role: 'menu', 'aria-label': label });
+  const close = (refocus: boolean): void => {
+    document.removeEventListener('pointerdown', outside, true);
+    menu.remove();
+    button.setAttribute('aria-expanded', 'false');
+    if (refocus) {
+      button.focus();
+    }
+  };
+  const outside = (event: Event): void => {
+    if (!menu.contains(event.target as Node)) {
+      close(false);
+    }
+  };
+  for (const item of items) {
+    menu.append(
+      typeof item === 'string' ? h('div', { class: 'jl-menu-head', role: 'presentation' }, item) : entry(item, close)
+    );
+  }
+  const move = (by: number): void => {
+    const entries = [...menu.querySelectorAll<HTMLElement>('[role^=menuitem]:not([aria-disabled])')];
+    const at = entries.findIndex(candidate => candidate === document.activeElement);
+    entries[(at + by + entries.length) % entries.length]?.focus();
+  };
+  on(menu, {
+    keydown: event => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (step !== undefined) {
+        move(step);
+      } else if (event.key === 'Escape' || event.key === 'Tab') {
+        close(true);
+      } else if (event.key !== 'Enter' && event.key !== ' ') {
+        return;
+      }
+      event.stopPropagation();
+      if (event.key !== 'Enter' && event.key !== ' ') {
+        event.preventDefault();
+      }
+    }
+  });
+  button.setAttribute('aria-haspopup', 'menu');
+  button.setAttribute('aria-expanded', 'true');
+  button.after(menu);
+  document.addEventListener('pointerdown', outside, true);
+  move(1);
+}
+
+function entry(item: MenuItem, close: (refocus: boolean) => void): HTMLElement {
+  const radio = item.checked !== undefined;
+  return on(
+    h(
+      'button',
+      {
+        type: 'button',
+        role: radio ? 'menuitemradio' : 'menuitem',
+        tabindex: '-1',
+        'aria-checked': radio ? String(item.checked) : null,
+        'aria-disabled': item.disabled ? 'true' : null
+      },
+      h('span', { class: 'jl-grow' }, item.label),
+      item.note !== undefined && h('span', { class: 'jl-muted' }, item.note)
+    ),
+    {
+      click: () => {
+        if (!item.disabled) {
+          close(true);
+          item.run();
+        }
+      }
+    }
+  );
+}
