@@ -13,7 +13,8 @@ processor goes through modes and drifts, and neighbours in time resemble each ot
    "Rigorous benchmarking in reasonable time", ISMM), and more where blocks still resemble the one before (a drift);
 4. a run that was over in one mode of the clock has not seen the others. Windows of T seconds of one program differed by
    `MODES` · sqrt(`DWELL` / (T + `DWELL`)) on the virtual machines of which tests/statistics has recordings (T = 0.01 to 0.3):
-   each side's error is at least that;
+   each side's error is at least that. So it is with other programs: where they kept all processors busy, such windows differed
+   by `DISTURBED`;
 5. pairs, taken in turn, are compared pair by pair, so drift and bursts cancel. Both sides go by the fastest of up to
    `ROUNDS` rounds that lie together, as in Python's timeit: a disturbance of one round is no property of the program;
 6. a change is reported where it is certain to 99 % (a fifth of what the interval of 95 % leaves out), and not below
@@ -48,6 +49,8 @@ BLOCKS, OF_A_BLOCK = 8, 4
 MOST_ALIKE = 0.8
 #: How much the modes of a processor's clock differ (a standard deviation), and for how many seconds one lasts.
 MODES, DWELL = 0.08, 0.01
+#: How much windows of 0.3 s differ (a standard deviation) while other programs take all processors.
+DISTURBED = 0.16
 #: Rounds of a pair that are taken together at most, and how many such groups there shall be at least.
 ROUNDS, GROUPS = 4, 8
 
@@ -79,12 +82,13 @@ class _Centre:
 
 def difference(
     before: Sequence[float], after: Sequence[float], *, paired: bool = False, level: float = 0.95,
-    spans: tuple[float, float] | None = None,
+    spans: tuple[float, float] | None = None, disturbed: tuple[float, float] = (0.0, 0.0),
 ) -> Change:  # fmt: skip
     """How durations changed: seconds of two sides, each in the order of time.
 
     `paired`: `before[i]` and `after[i]` were taken next to each other, in turns. `level`: of the interval. `spans`: the
-    seconds that were measured on each side, where the samples are some of many (else they are added up).
+    seconds that were measured on each side, where the samples are some of many (else they are added up). `disturbed`: the
+    share of the processors that other programs took on each side.
     ValueError: fewer than `FEWEST` samples on a side, a sample that is not positive and finite, pairs of unequal number.
     """
     x, y = _logarithms(before, "before"), _logarithms(after, "after")
@@ -94,7 +98,8 @@ def difference(
         found, least = _centre(_fastest(y) - _fastest(x), PAIR_TRIM, PAIR_TRIM), LEAST_OF_PAIRS
     else:
         seconds = spans or (float(np.exp(x).sum()), float(np.exp(y).sum()))
-        old, new = (_centre(side, FAST_TRIM, SLOW_TRIM, span) for side, span in zip((x, y), seconds, strict=True))
+        sides = zip((x, y), seconds, disturbed, strict=True)
+        old, new = (_centre(side, FAST_TRIM, SLOW_TRIM, span, others) for side, span, others in sides)
         found, least = _subtracted(new, old), LEAST
     error = math.sqrt(found.variance)
     margin = error * _t_quantile((1 + level) / 2, found.freedom)
@@ -133,7 +138,7 @@ def _fastest(values: Floats) -> Floats:
     return np.minimum.reduceat(values, np.arange(parts) * values.size // parts)
 
 
-def _centre(values: Floats, fast: float, slow: float, seconds: float = math.inf) -> _Centre:
+def _centre(values: Floats, fast: float, slow: float, seconds: float = math.inf, others: float = 0.0) -> _Centre:
     n = values.size
     ordered = np.sort(values)
     kept = ordered[int(fast * n) : n - int(slow * n)]
@@ -148,9 +153,9 @@ def _centre(values: Floats, fast: float, slow: float, seconds: float = math.inf)
         of_blocks = float(means.var(ddof=1)) / (share * share * blocks) * (1 + alike) / (1 - alike)
         if of_blocks > variance:
             variance, freedom = of_blocks, blocks - 1.0
-    of_modes = MODES**2 * DWELL / (seconds + DWELL)
-    if of_modes > variance:
-        variance, freedom = of_modes, max(freedom, 30.0)
+    of_machine = MODES**2 * DWELL / (seconds + DWELL) + (DISTURBED * others) ** 2
+    if of_machine > variance:
+        variance, freedom = of_machine, max(freedom, 30.0)
     return _Centre(float(kept.mean()), variance, freedom)
 
 

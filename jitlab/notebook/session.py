@@ -177,6 +177,8 @@ class Session:
         while run in self._stack:
             self._stack.pop()
         run.running = False
+        if run.recording is not None:
+            run.recording.ended()
         run.error = type(error).__name__ if error is not None else None
         run.finish()
         if run.recording is not None and self.link is not None and self.link.attached:

@@ -108,6 +108,7 @@ def _facts(value: Any, where: str) -> Json:
     made |= {key: int(_number(value.get(key), f"{where}.{key}")) for key in COUNTS}
     made["error"] = _text(value["error"], f"{where}.error") if value.get("error") is not None else None
     made["seconds"] = _number(value["seconds"], f"{where}.seconds") if value.get("seconds") is not None else None
+    made["others"] = min(1.0, _number(value["others"], f"{where}.others")) if value.get("others") is not None else None
     made["span"] = _number(value.get("span"), f"{where}.span")
     made["samples"] = _samples(value.get("samples"), f"{where}.samples")
     made["runs"] = [int(_number(run, f"{where}.runs")) for run in _list(value.get("runs", []), f"{where}.runs")]

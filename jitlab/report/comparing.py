@@ -20,6 +20,7 @@ Pair = tuple[Json | None, Json | None]  # a part before and after
 WIDTH = 100
 ALIKE = 0.3  # of two clusters' operations and lines: less is another cluster
 MOST_MOVED = 4  # operations named in one sentence
+BUSY = 0.15  # of the processors: other programs are worth a word from here on
 WHOLE = "whole cell"
 
 
@@ -64,7 +65,8 @@ class RunComparison:
 def comparison(before: Json, after: Json, against: Json, run: int | None = None) -> Json:
     """The `comparison` of docs/report-format.md: the facts of two runs (`runs.run_facts`); `against` says what `before` is."""
     pairs = aligned(before["parts"], after["parts"])
-    rows = [_whole_row(before, after), *(_row(*pair) for pair in pairs)]
+    others = before["others"] or 0.0, after["others"] or 0.0
+    rows = [_whole_row(before, after, others), *(_row(*pair, others) for pair in pairs)]
     return {
         "run": run, "against": dict(against), "rows": rows, "plan_changes": _plan_changes(pairs),
         "retraces": {"before": before["retraces"], "after": after["retraces"]},
@@ -106,7 +108,7 @@ def _likeness(a: Json, b: Json) -> float:
     return (0.7 * kinds + 0.3 * shared) if a["function"] == b["function"] else 0.7 * kinds
 
 
-def _row(before: Json | None, after: Json | None) -> Json:
+def _row(before: Json | None, after: Json | None, others: tuple[float, float]) -> Json:
     part = after or before
     assert part is not None
     state = "added" if before is None else "removed" if after is None else "same" if _same(before, after) else "changed"
@@ -114,7 +116,7 @@ def _row(before: Json | None, after: Json | None) -> Json:
     return {
         "name": part["name"], "fingerprint": part["fingerprint"], "color": part["color"], "kind": part["kind"], "state": state,
         "before": _seconds(before), "after": _seconds(after), "lines": part["lines"],
-        "change": _change(before["samples"], after["samples"], spans) if before and after else None,
+        "change": _change(before["samples"], after["samples"], spans, others) if before and after else None,
     }  # fmt: skip
 
 
@@ -122,12 +124,12 @@ def _same(before: Json, after: Json) -> bool:
     return bool(before["fingerprint"] == after["fingerprint"])
 
 
-def _whole_row(before: Json, after: Json) -> Json:
+def _whole_row(before: Json, after: Json, others: tuple[float, float]) -> Json:
     return {
         "name": WHOLE, "fingerprint": after["fingerprint"], "color": None, "kind": "cell",
         "state": "same" if _same(before, after) else "changed", "lines": [],
         "before": _seconds(before), "after": _seconds(after),
-        "change": _change(before["samples"], after["samples"], (before["span"], after["span"])),
+        "change": _change(before["samples"], after["samples"], (before["span"], after["span"]), others),
     }  # fmt: skip
 
 
@@ -140,10 +142,12 @@ def _seconds(part: Json | None) -> float | None:
     return part["seconds"] / part["calls"] if part.get("calls") and part["seconds"] else None
 
 
-def _change(before: Sequence[float], after: Sequence[float], spans: tuple[float, float]) -> Json | None:
+def _change(
+    before: Sequence[float], after: Sequence[float], spans: tuple[float, float], others: tuple[float, float]
+) -> Json | None:
     if min(len(before), len(after)) < FEWEST:
         return None
-    change: Change = difference(before, after, spans=spans if min(spans) > 0 else None)
+    change: Change = difference(before, after, spans=spans if min(spans) > 0 else None, disturbed=others)
     return change.to_json()
 
 
@@ -156,6 +160,9 @@ def _notes(before: Json, after: Json) -> list[str]:
             notes.append(f"The run {which} ended with {facts['error']}.")
         if len(facts["runs"]) > 1:
             notes.append(f"Runs {facts['runs'][0]} to {facts['runs'][-1]} ran the same plan and are taken together.")
+    busy = max(before["others"] or 0.0, after["others"] or 0.0)
+    if busy >= BUSY:
+        notes.append(f"Other programs took {wording.percent(busy)} of the processors meanwhile; times are known less well.")
     few = min(len(before["samples"]), len(after["samples"]))
     if few < FEWEST:
         timed = "No call was" if not few else "Only 1 call was" if few == 1 else f"Only {few} calls were"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from jitlab import events
 from jitlab.ir import ClusterCode, Plan
 
+from .load import Load
 from .samples import Samples
 
 if TYPE_CHECKING:
@@ -95,6 +96,8 @@ class Recording:
         self.file_name = file_name  # what the report calls a source file
         self.cell_of = cell_of  # the notebook's id of the cell that a file is, and its source
         self.start_ns = time.perf_counter_ns()
+        self.others: float | None = None  # the share of the processors that other programs took, when it has ended
+        self._load = Load()
         self.plans: list[events.PlanMade] = []
         self.traces: deque[events.Traced] = deque(maxlen=TRACES)
         self.traced = 0  # all of them, kept or not
@@ -176,6 +179,10 @@ class Recording:
             self._fingerprints[key] = of(plan, *names)
         return self._fingerprints[key]
 
+    def ended(self) -> None:
+        """What is measured from now on is something else."""
+        self.others = self._load.others()
+
     def report(self) -> Report:
         """The report of what was recorded so far."""
         from .build import report_json
@@ -186,7 +193,7 @@ class Recording:
             texts, codes = dict(self.texts), dict(self.codes)
             ran = {**self.clusters, **self.host}
             samples = {key: tally.samples.copy() for key, tally in ran.items()}
-        return Report(data, texts, codes, self.file_name, samples)
+        return Report(data, texts, codes, self.file_name, samples, self.others)
 
     def _traced(self, event: events.Traced) -> None:
         self.traced += 1
@@ -296,6 +303,7 @@ def record() -> Iterator[Recording]:
     recording = Recording()
     with events.listen(recording.listen):
         yield recording
+    recording.ended()
 
 
 def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report:

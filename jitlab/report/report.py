@@ -284,12 +284,13 @@ class Report:
     def __init__(
         self, data: Mapping[str, Any], texts: Mapping[str, Mapping[tuple[str, str], str]] | None = None,
         codes: Mapping[str, ClusterCode] | None = None, file_name: Callable[[str], str] | None = None,
-        samples: Mapping[tuple[str, int, str], Samples] | None = None,
+        samples: Mapping[tuple[str, int, str], Samples] | None = None, others: float | None = None,
     ) -> None:  # fmt: skip
         self.data = data  # shared, never changed; `to_json()` is a copy
         self.saved: Mapping[str, Any] | None = None  # what is shown in its stead, where that is settled (settled.py)
         self._stages = texts or {}  # of each cluster, where the recording heard of its plan
         self._codes, self._file_name = codes or {}, file_name
+        self._others = others  # the share of the processors that other programs took
         self._samples = samples  # of each (function, trace, cluster or host operation); they are not in `data`
 
     @cached_property
@@ -368,7 +369,7 @@ class Report:
             return run_facts(self.data)
         title = {(plan["function"], plan["trace"]): plan["name"] for plan in self.data["plans"]}
         named = {(title.get(key[:2], ""), key[2]): samples.seconds for key, samples in self._samples.items()}
-        return run_facts(self.data, named)
+        return run_facts(self.data, named, self._others)
 
     def compare(self, other: Report) -> RunComparison:
         """This report before, `other` after: time with an interval and a word for the whole and for each cluster and host

@@ -20,8 +20,9 @@ MOST_PARTS = 400  # of a run; the rest takes less time than these
 MOST_OPS = 2000  # of a part
 
 
-def run_facts(data: Mapping[str, Any], samples: Samples | None = None) -> Json:
-    """The facts of a report. Without samples (a report that was saved) the launches of its timeline take their place."""
+def run_facts(data: Mapping[str, Any], samples: Samples | None = None, others: float | None = None) -> Json:
+    """The facts of a report; `others`: the share of the processors that other programs took meanwhile. Without samples (of a
+    report that was saved) the launches of its timeline take their place."""
     known = samples if samples is not None else span_samples(data)
     like = {plan["name"]: plan.get("like", plan["name"]) for plan in data["plans"]}
     function = {plan["name"]: plan["function"] for plan in data["plans"]}
@@ -48,7 +49,7 @@ def run_facts(data: Mapping[str, Any], samples: Samples | None = None) -> Json:
         "operations": verdict["operations"], "compiled": verdict["compiled"], "clusters": verdict["clusters"],
         "kernels": verdict["kernels"], "host": verdict["host"], "statements": len(data.get("statements", ())),
         "bytes": sum(k["bytes_read"] + k["bytes_written"] for k in data["kernels"] if k["plan"] in shown),
-        "calls": max((part["calls"] for part in ordered), default=0), "parts": ordered, "runs": [],
+        "calls": max((part["calls"] for part in ordered), default=0), "parts": ordered, "runs": [], "others": others,
         **_whole(ordered),
     }  # fmt: skip
 
@@ -152,6 +153,7 @@ def pooled(runs: Sequence[Json], enough: int) -> Json:
     return {
         **last, "parts": parts, "runs": [run["run"] for run in taken], "span": sum(run["span"] for run in taken),
         "samples": thinned([value for run in taken for value in run["samples"]]),
+        "others": max((run["others"] for run in taken if run["others"] is not None), default=None),
     }  # fmt: skip
 
 
