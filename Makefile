@@ -65,7 +65,7 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q docs site
 
 clean:
-	rm -rf $(VENV) node_modules tests/browser/node_modules extension/lib jitlab/labextension
+	rm -rf $(VENV) node_modules tests/browser/node_modules extension/lib jitlab/labextension jitlab/static
 
 # ---- what the targets above stand on ----
 

@@ -13,6 +13,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 BUNDLE = "jitlab/labextension/package.json"
+STATIC = ("anywidget.js", "loader.js", "html.js", "widget.css")  # in jitlab/static
 STAMP = "extension/lib/.sources"
 SOURCES = ("extension/src", "extension/style", "extension/schema", "package.json", "yarn.lock")
 
@@ -40,15 +41,17 @@ class ExtensionHook(BuildHookInterface):
         yarn = Path(jupyter_builder.__file__).parent / "yarn.js"
         for step in (("install", "--immutable"), ("build:prod",)):
             subprocess.run([node, yarn, *step], cwd=root, env=env, check=True)
-        if not (root / BUNDLE).is_file():
-            raise RuntimeError(f"The extension was built but left no {BUNDLE}; run `jlpm build:prod` to see why.")
+        missing = [path for path in (BUNDLE, *(f"jitlab/static/{name}" for name in STATIC)) if not (root / path).is_file()]
+        if missing:
+            raise RuntimeError(f"The extension was built but left no {', '.join(missing)}; run `jlpm build:prod` to see why.")
         stamp = root / STAMP
         stamp.parent.mkdir(parents=True, exist_ok=True)
         stamp.write_text(fingerprint(root))
 
 
 def is_built(root: Path) -> bool:
-    if os.environ.get("JITLAB_REBUILD") or not (root / BUNDLE).is_file():
+    outputs = [root / BUNDLE, *(root / "jitlab/static" / name for name in STATIC)]
+    if os.environ.get("JITLAB_REBUILD") or not all(path.is_file() for path in outputs):
         return False
     if (root / "PKG-INFO").is_file():  # an sdist carries its bundle
         return True

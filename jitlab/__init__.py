@@ -33,6 +33,7 @@ from .graph import (
     placeholder,
 )
 from .report import Report, expect, explain, record
+from .notebook.explorer import explorer
 from .runtime import trim
 from .specs import TensorShape, TensorSpec
 from .variable import Variable
@@ -58,6 +59,7 @@ __all__ = [
     "errors",
     "expect",
     "explain",
+    "explorer",
     "function",
     "functions_run_eagerly",
     "global_variables_initializer",

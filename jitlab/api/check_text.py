@@ -33,7 +33,7 @@ def output_text(output: OutputCheck) -> str:
     """One output: what it is, how far it is off, what D14 allows, who is guilty."""
     lines = [f"{'■' if output.ok else '✗'} {_head(output)}", f"    {_error(output)}"]
     if output.numpy_ulp is not None and (output.max_ulp or output.numpy_ulp):
-        lines.append(f"    NumPy is {_ulps(output.numpy_ulp)} from {output.reference}, against which the bound is checked")
+        lines.append(f"    the bound is checked against {output.reference}; NumPy itself is off by {_ulps(output.numpy_ulp)}")
     if output.differing and output.worst is not None and not output.ok:
         index, theirs, ours = output.worst
         place = f"[{', '.join(map(str, index))}]" if index else ""

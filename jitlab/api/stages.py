@@ -27,6 +27,7 @@ class Options:
     exec_order: str = ""  # "bfs" or "dfs"; "": program order
     replays: bool = False  # a call that fails is begun anew as Python: until then nothing of the caller's may have changed
     clustering: ClusteringOptions | None = None  # None: as jl.config and the flags have it now
+    scopes: bool = True  # False: as if the program had no jit_scope
 
 
 def compile_trace(
@@ -52,6 +53,8 @@ def compile_trace(
             graph = order_operations(graph, options.exec_order)
         if prepared is not None:
             graph = prepared(graph)
+        if not options.scopes:
+            graph = without_scopes(graph)
         return cluster(graph, wanted, jit_compile=options.jit_compile, function=function, names=names)
 
     function, number, writes = trace.name, trace.number, trace.writes
@@ -82,6 +85,15 @@ def compile_trace(
 def _all_or_nothing(executable: Executable) -> Callable[[Sequence[Any]], list[Any]]:
     """Arguments are changed in place where nothing can fail, else when everything has been computed."""
     return lambda inputs: executable.run(inputs) if executable.may_fail(inputs) else executable.run_in_place(inputs)
+
+
+def without_scopes(graph: Graph) -> Graph:
+    """The same graph with nothing marked: the clusterer decides alone."""
+    plain = graph.rewrite(lambda node: None)
+    plain.marked_only = False
+    for node in plain.nodes:
+        node.attrs = {name: value for name, value in node.attrs.items() if not name.startswith("_Xla")}
+    return plain
 
 
 __all__ = ["ClusteringOptions", "Options", "compile_trace"]

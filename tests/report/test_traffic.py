@@ -1,4 +1,4 @@
-"""What is moved, what fusion saves and what still reaches memory: exact where it can be worked out, equal to the allocator's."""
+"""What is moved, what fusion saves and what still reaches memory: exact where it can be worked out, and as allocated."""
 
 import numpy as np
 import pytest

@@ -1,0 +1,116 @@
+import { SmallClustersView } from './clusters/small';
+import { h } from './dom';
+import { readReport, type Report } from './report';
+import { RetracesView } from './retraces/view';
+import { Section } from './section';
+import { Selection } from './selection';
+import { VerdictView } from './verdict/view';
+
+interface Part {
+  section: Section;
+  show(report: Report, width: number): void;
+  render?(): void;
+}
+
+/** A report in a host that has little room for scripts: verdict, clusters and retraces, each the view that the panel has. */
+export class ReportView {
+  readonly element: HTMLElement;
+
+  constructor(host: HTMLElement) {
+    const clusters = new Section('Clusters', { open: true, table: false });
+    const retraces = new Section('Retraces', { open: true, table: false });
+    const graph = new SmallClustersView(clusters, this.selection);
+    const ledger = new RetracesView(retraces);
+    this.parts = [
+      {
+        section: clusters,
+        show: (report, width) => {
+          graph.show(report, width);
+        },
+        render: () => {
+          graph.render();
+        }
+      },
+      {
+        section: retraces,
+        show: report => {
+          ledger.show(report);
+        }
+      }
+    ];
+    this.verdict = new VerdictView(title => {
+      const part = this.parts.find(({ section }) => section.title.toLowerCase() === title.toLowerCase());
+      if (part) {
+        part.section.open = true;
+        part.section.element.scrollIntoView({ block: 'nearest' });
+      }
+    });
+    this.element = h(
+      'div',
+      { class: 'jl jl-output', role: 'region', 'aria-label': 'jitlab' },
+      this.message,
+      this.verdict.element,
+      this.parts.map(({ section }) => section.element)
+    );
+    host.append(this.element);
+    for (const { section } of this.parts) {
+      section.changed = () => {
+        this.render();
+      };
+    }
+    this.end = this.selection.changed.connect(() => {
+      for (const part of this.parts) {
+        part.render?.();
+      }
+    });
+    this.observer = new ResizeObserver(() => {
+      if (this.element.clientWidth !== this.width) {
+        this.render();
+      }
+    });
+    this.observer.observe(this.element);
+  }
+
+  /** Any JSON that came: what is no report is told in a sentence. */
+  show(value: unknown): void {
+    const read = readReport(value);
+    this.report = typeof read === 'string' ? null : read;
+    this.refusal = typeof read === 'string' ? read : '';
+    this.render();
+  }
+
+  /** Draws again: another width, another theme. */
+  render(): void {
+    const { report } = this;
+    this.width = this.element.clientWidth;
+    this.message.textContent = this.refusal;
+    this.message.hidden = this.refusal === '';
+    this.verdict.element.hidden = report === null;
+    for (const { section } of this.parts) {
+      section.element.hidden = report === null;
+    }
+    if (report && this.width > 0) {
+      this.selection.show(report);
+      this.verdict.show(report, this.width);
+      for (const part of this.parts) {
+        part.show(report, this.width);
+      }
+    }
+  }
+
+  dispose(): void {
+    this.observer.disconnect();
+    this.end();
+    this.element.remove();
+  }
+
+  private readonly selection = new Selection();
+  private readonly parts: Part[];
+  private readonly verdict: VerdictView;
+  private readonly message = h('p', { class: 'jl-note', role: 'status' });
+  private readonly observer: ResizeObserver;
+  private readonly end: () => void;
+  private report: Report | null = null;
+  private refusal = '';
+  private width = 0;
+}

@@ -1,0 +1,18 @@
+"""`jl.explorer(f, *args)`: one function with its arguments, level and scopes as controls, and what they make of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+def explorer(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """An ipywidget in which a function is run with other arguments, another level, with and without its scopes.
+
+    `function`: a jl.function, a jl.jit or a Python function (which is then compiled as by jl.jit). Numbers get a slider or a
+    field; arrays keep their values and get sizes and a dtype that can be changed. Nothing runs before *Run* is pressed; each
+    run works on copies. The result is an ipywidgets.VBox: `.arguments`, `.level`, `.scopes`, `.run()`, `.check()`, `.report`.
+    """
+    from .exploring import Explorer
+
+    return Explorer(function, args, kwargs)
