@@ -12,10 +12,12 @@ import zlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jitlab
+import jitlab.report as report_package
 from jitlab.config import config
 from jitlab.report import MIME, Report
 from jitlab.report.settled import Entry, key_of, neutral, times_of
@@ -45,7 +47,7 @@ class SavedOutputs:
         if not config.stable_outputs:
             report.saved = fresh._repr_mimebundle_()
             return report
-        key, times = key_of(data, jitlab.__version__, str(config.saved_bytes)), times_of(data)
+        key, times = key_of(data, drawn_by(), str(config.saved_bytes)), times_of(data)
         entry = self._known.get(key) or self._read(key)
         if entry is None:
             entry = Entry.of(fresh._repr_mimebundle_(), times)
@@ -102,3 +104,10 @@ class SavedOutputs:
             files.sort(key=lambda path: path.stat().st_mtime)
             for path in files[: len(files) - MOST_FILES]:
                 path.unlink(missing_ok=True)
+
+
+@cache
+def drawn_by() -> str:
+    """The version of what makes reports: another one may say or draw them otherwise."""
+    files = Path(report_package.__file__).parent.glob("*.py")
+    return f"{jitlab.__version__} {max(path.stat().st_mtime_ns for path in files)}"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from jitlab.config import config
 
 from .report import MIME
-from .summary import slowest
+from .summary import heavier, slowest, summarised
+from .svg import MOST_BYTES, report_svg
 
 if TYPE_CHECKING:
     from .report import Report
@@ -19,44 +20,62 @@ LISTS = (
     "kernels", "clusters", "activity",
 )  # fmt: skip
 
+SUMMARY_OPS = 2000  # from so many operations on there is a summary
+MOST_EDGES = 200
+DEPTH = 7  # of a report's keys in a notebook file
+
 
 def bundle(report: Report) -> dict[str, Any]:
-    """All forms of a report that a notebook keeps, together at most `config.saved_bytes`."""
-    svg, text = report.to_svg(), str(report)
-    room = config.saved_bytes - len(svg.encode()) - len(text.encode()) - 1000
+    """All forms of a report that a notebook keeps, together at most `config.saved_bytes` of its file."""
+    svg, text = report_svg(report.data, min(MOST_BYTES, config.saved_bytes // 3)), str(report)
+    room = config.saved_bytes - _weight(svg) - _weight(text) - 1500
     return {MIME: fitted(report.data, room), "text/html": svg, "text/plain": text}
 
 
 def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
-    """The report with as much detail as `room` bytes of JSON hold; `omitted` counts what was left out."""
-    fitting = dict(data)
+    """The report with as much detail as `room` bytes of JSON hold. What takes most is halved first, the slowest and heaviest
+    stay; `omitted` counts what was left out, `summary` how much there is of everything."""
+    lists = {key: list(data[key]) for key in LISTS if key in data}
+    lanes = [dict(lane) for lane in data["timeline"]["lanes"]]
+    kept = dict(data)
     weights = {key: _weight(value) for key, value in data.items()}
-    omitted: dict[str, int] = {}
-
-    def put(key: str, value: Any) -> None:
-        fitting[key], weights[key] = value, _weight(value)
-
-    lists = [key for key in LISTS if key in data]
-    for keep in (1000, 300, 100, 30, 10, 0):
-        for key in lists:
-            if sum(weights.values()) > room and len(fitting[key]) > keep:
-                omitted[key] = len(data[key]) - keep
-                put(key, slowest(data[key], keep))
-            if sum(weights.values()) > room and any(len(lane["spans"]) > keep for lane in fitting["timeline"]["lanes"]):
-                put("timeline", {"lanes": [_last_spans(lane, keep) for lane in data["timeline"]["lanes"]]})
-    if sum(weights.values()) > room:
-        kept = {cluster["plan"] for cluster in fitting["clusters"]}
-        put("plans", [plan for plan in data["plans"] if plan["name"] in kept][-30:])
-        put("cell", {**data["cell"], "source": []})
-    if omitted:
-        fitting["omitted"] = omitted
-    return fitting
+    if sum(weights.values()) <= room:
+        return kept
+    counts = summarised(data, 0)["summary"] if len(lists["ops"]) > SUMMARY_OPS else None
+    if counts is not None:
+        kept["summary"] = {**counts, "edges": counts["edges"][:MOST_EDGES]}
+        weights["summary"] = _weight(kept["summary"])
+    while sum(weights.values()) > room:
+        heaviest = max([key for key in lists if lists[key]], key=lambda key: weights[key], default="")
+        spans = max((len(lane["spans"]) for lane in lanes), default=0)
+        if spans and (not heaviest or weights["timeline"] >= weights[heaviest]):
+            lanes = [_longest_spans(lane, spans // 2) for lane in lanes]
+            kept["timeline"] = {**data["timeline"], "lanes": lanes}
+            weights["timeline"] = _weight(kept["timeline"])
+        elif heaviest:
+            half = len(lists[heaviest]) // 2
+            chosen = (
+                heavier(lists[heaviest], half) if heaviest in ("boundaries", "temporaries") else slowest(lists[heaviest], half)
+            )
+            kept[heaviest] = lists[heaviest] = chosen
+            weights[heaviest] = _weight(chosen)
+        else:
+            break
+    for key, least in (("sources", []), ("plans", data["plans"][-30:]), ("cell", {**data["cell"], "source": []})):
+        if sum(weights.values()) > room and key in data:
+            kept[key], weights[key] = least, _weight(least)
+    omitted = {key: len(data[key]) - len(lists[key]) for key in lists if len(lists[key]) < len(data[key])}
+    return {**kept, "omitted": omitted} if omitted else kept
 
 
 def _weight(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()) + 32
+    """The bytes in the notebook file, which has a line for each item, indented."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    return len(text.encode("utf-8", "backslashreplace")) + DEPTH * text.count("\n") + 32
 
 
-def _last_spans(lane: Mapping[str, Any], keep: int) -> dict[str, Any]:
-    spans = lane["spans"][-keep:]
-    return {**lane, "spans": spans, "dropped": lane.get("dropped", 0) + len(lane["spans"]) - len(spans)}
+def _longest_spans(lane: Mapping[str, Any], keep: int) -> dict[str, Any]:
+    spans = lane["spans"]
+    order = sorted(range(len(spans)), key=lambda i: (-spans[i]["duration"], i))
+    chosen = [spans[i] for i in sorted(order[:keep])]
+    return {**lane, "spans": chosen, "dropped": lane.get("dropped", 0) + len(spans) - len(chosen)}

@@ -17,48 +17,53 @@ from jitlab.statistics import FEWEST, difference
 
 Json = dict[str, Any]
 
-#: Keys of what is measured, or depends on measurements or on what was compiled before.
-MEASURED = frozenset(
-    "seconds numpy_seconds statements statement_seconds largest_error of_peak bound start duration offset dropped next then"
-    " proof spent compiles compiled omitted history samples traces running execution_count id allocated_bytes timeline".split()
-)  # fmt: skip
+#: What a report says of the program and of what was decided, list by list. All else is measured, or hangs on caches.
+TOLD = {
+    "plans": "name function fingerprint",
+    "ops": "name plan op cluster kernel reason lines shape dtype inputs scope would_compile_if parent loop",
+    "clusters": "name plan ops kernels reason flops bytes_read bytes_written bytes_saved fingerprint",
+    "kernels": "name plan cluster ops kind lines flops bytes_read bytes_written bytes_saved nests",
+    "boundaries": "producer consumer plan reason bytes would_fuse_if",
+    "retraces": "function cause causes argument before after lines fix changes",
+    "variants": "function cluster cause argument before after lines",
+    "statements": "text lines reason",
+    "frozen": "function what lines",
+    "loops": "function text lines iterations reason",
+    "copies": "plan cluster node lines bytes reason",
+    "temporaries": "plan cluster name producer consumers bytes lines reason",
+    "numerics": "plan cluster output lines ok guilty",
+    "sources": "first lines",
+}
+VERDICT = ("lead", "operations", "compiled", "clusters", "kernels", "host", "bytes_moved", "bytes_saved")
 #: Why a kernel got another form for a reason that is no program's: where memory happened to lie, which machine it is.
 BY_CHANCE = ("alignment", "target")
 DURATION = re.compile(r"\d[\d.,]*\s?(?:ns|µs|μs|ms|s|min)\b|\d[\d.,]*\s?%")
 NUMBERED = re.compile(r"cluster_\d+|In ?\[\d+\]|<cell \d+>|0x[0-9a-f]{4,}")
 
-#: A single run shows no more than this much: another process, a cold cache or another tier of code make as much.
-FACTOR, FLOOR_SECONDS = 3.0, 1e-3
-#: Runs that are kept of each side; as many later ones as `CONFIRMED` have to agree on a smaller change.
-KEPT, CONFIRMED = 8, 5
+#: A single run shows no less than this: another process, a cold cache or another tier of code make as much.
+FACTOR, FLOOR_SECONDS = 3.0, 0.010
+#: A smaller change shows when so many later runs agree on it. The first runs that are as near as `NEAR` are one with the first.
+CONFIRMED, NEAR, LEAST_SECONDS = 5, 1.5, 10e-6
+KEPT = 8
 
 
 def essence(data: Mapping[str, Any]) -> str:
     """What a report says of the program and the plan, as canonical text; equal for reports that are alike."""
-    told = dict(data)
-    cell = data["cell"]
-    told["cell"] = {"source": cell["source"], "error": cell["error"]}
-    verdict = data["verdict"]
-    told["verdict"] = [verdict.get(key) for key in ("lead", "operations", "compiled", "clusters", "kernels", "host")]
-    told["compared"] = verdict.get("numpy_seconds") is not None
-    told["retraces"] = [entry for entry in data["retraces"] if not entry["first"]]
-    told["variants"] = [entry for entry in data.get("variants", ()) if entry["cause"] not in BY_CHANCE]
-    told["sources"] = [{"first": s.get("first"), "lines": s.get("lines")} for s in data.get("sources", ())]
-    told["statements"] = [{**entry, "calls": 0} for entry in data.get("statements", ())]
-    told.pop("activity", None)
-    told.pop("summary", None)
-    statements = [_bare(entry) for entry in told.pop("statements")]
-    text = json.dumps([_bare(told), statements], sort_keys=True, ensure_ascii=False)
+    told: list[Any] = [
+        data["cell"]["source"], data["cell"]["error"], [data["verdict"].get(key) for key in VERDICT],
+        data["verdict"].get("numpy_seconds") is not None,
+    ]  # fmt: skip
+    for name, keys in TOLD.items():
+        entries = (entry for entry in data.get(name, ()) if not _is_by_chance(name, entry))
+        told.append([[entry.get(key) for key in keys.split()] for entry in entries])
     names: dict[str, str] = {}
+    text = DURATION.sub("T", json.dumps(told, sort_keys=True, ensure_ascii=False))
     return NUMBERED.sub(lambda found: names.setdefault(found[0], f"#{len(names)}"), text)
 
 
-def _bare(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _bare(item) for key, item in value.items() if key not in MEASURED}
-    if isinstance(value, (list, tuple)):
-        return [_bare(item) for item in value]
-    return DURATION.sub("T", value) if isinstance(value, str) else value
+def _is_by_chance(name: str, entry: Mapping[str, Any]) -> bool:
+    """Warm-up is gone when the cell runs again; memory lies elsewhere."""
+    return (name == "retraces" and bool(entry["first"])) or (name == "variants" and entry["cause"] in BY_CHANCE)
 
 
 def key_of(data: Mapping[str, Any], *more: str) -> str:
@@ -78,12 +83,18 @@ def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:
     if not before or not after:
         return bool(before) != bool(after)
     newest, known = after[-1], sorted(before)[len(before) // 2]
-    if abs(newest - known) > FLOOR_SECONDS and not 1 / FACTOR < newest / known < FACTOR:
+    if abs(newest - known) > FLOOR_SECONDS and not is_near(newest, known, FACTOR):
         return True
     late = after[-CONFIRMED:]
-    if len(before) < FEWEST or len(late) < CONFIRMED:
+    if len(late) < CONFIRMED or abs(sorted(late)[CONFIRMED // 2] - known) < LEAST_SECONDS:
         return False
-    return difference(before, late).significant and abs(sorted(late)[CONFIRMED // 2] - known) > FLOOR_SECONDS / 10
+    if len(before) < FEWEST:
+        return max(late) < known / NEAR or min(late) > known * NEAR
+    return difference(before, late).significant
+
+
+def is_near(value: float, known: float, factor: float = NEAR) -> bool:
+    return known / factor < value < known * factor
 
 
 class Entry:
@@ -101,10 +112,10 @@ class Entry:
         if set(times) != set(self.before):
             return False
         for key, value in times.items():
-            if len(self.before[key]) < CONFIRMED and not has_changed(self.before[key], [value]):
-                self.before[key].append(value)
+            before, after = self.before[key], self.after.setdefault(key, [])
+            if len(before) < CONFIRMED and not after and is_near(value, before[0]):
+                before.append(value)
                 continue
-            after = self.after.setdefault(key, [])
             after.append(value)
             del after[:-KEPT]
             if has_changed(self.before[key], after):

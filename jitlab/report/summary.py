@@ -108,6 +108,12 @@ def slowest(entries: Sequence[Mapping[str, Any]], keep: int) -> list[Any]:
     return [entries[i] for i in sorted(order[:keep])]
 
 
+def heavier(entries: Sequence[Mapping[str, Any]], keep: int) -> list[Any]:
+    """Those of the most bytes, in their order."""
+    order = sorted(range(len(entries)), key=lambda i: (-(entries[i].get("bytes") or 0), i))
+    return [entries[i] for i in sorted(order[:keep])]
+
+
 def estimated_size(value: Any, sample: int = 24) -> int:
     """About the bytes of plain data as JSON with spaces; of long lists a sample is measured."""
     if isinstance(value, dict):
@@ -136,9 +142,8 @@ def _first(entries: Sequence[Any], room: int) -> list[Any]:
 
 
 def _heaviest(boundaries: Sequence[Mapping[str, Any]], room: int) -> list[Any]:
-    order = sorted(range(len(boundaries)), key=lambda i: (-boundaries[i]["bytes"], i))
-    kept = len(_first([boundaries[i] for i in order[:MOST_WHOLE]], room))
-    return [boundaries[i] for i in sorted(order[:kept])]
+    entries = heavier(boundaries, MOST_WHOLE)
+    return heavier(entries, len(_first(entries, room)))
 
 
 def _lane(lane: Mapping[str, Any], room: int, total: int) -> Json:

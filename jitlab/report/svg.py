@@ -18,6 +18,7 @@ WIDTH = 760
 MARGIN = 16
 MIDDLE = 452  # the left column ends 16 before, the right one begins 8 after
 MOST_BYTES = 40_000
+MOST_NESTS = 4  # shown of a loop
 
 GROUND, TEXT, MUTED, LINE = "#ffffff", "#1f1f1f", "#5a5a5a", "#767676"
 CLUSTERS = ("#0067a5", "#007a5a", "#8a6500", "#5a50b0", "#4b6a7c", "#7a5230")
@@ -41,11 +42,11 @@ _WIDTHS = [
 ]
 
 
-def report_svg(data: Mapping[str, Any]) -> str:
+def report_svg(data: Mapping[str, Any], most_bytes: int = MOST_BYTES) -> str:
     """The picture of a report, at most 40 kB: of very large ones the slowest boxes and the longest spans."""
     for boxes, retraces, bars in ((12, 6, 110), (12, 4, 50), (8, 3, 30), (4, 2, 10), (1, 1, 1)):
         svg = _picture(outline(data, boxes, retraces), data, bars)
-        if len(svg.encode()) <= MOST_BYTES:
+        if len(svg.encode()) <= most_bytes:
             break
     return svg
 
@@ -99,6 +100,9 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
         if len(kernel.cuts) > 2:
             rows.append(("more", f"and {wording.counted(len(kernel.cuts) - 2, 'more edge')} not fused"))
         rows.append(("kernel", kernel))
+        rows += [("nest", nest) for nest in kernel.inside[:MOST_NESTS]]
+        if len(kernel.inside) > MOST_NESTS:
+            rows.append(("more", f"and {wording.counted(len(kernel.inside) - MOST_NESTS, 'more nest')} inside"))
     height = 26 + sum(17 if kind == "kernel" else 15 for kind, _ in rows) + (3 if rows else 0)
     draw.rect(16.5, y + 0.5, MIDDLE - 32, height, stroke=color)
     draw.selvage(17, y + 1, 6, height - 1, box.color if box.kind == "cluster" else -1, color)
@@ -118,6 +122,12 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
             draw.text(32, yy, row, size=11, room=right - 32)
         elif kind == "more":
             draw.text(56, yy, row, size=11, fill=MUTED)
+        elif kind == "nest":
+            where = f"({row.lines})" if row.lines else ""
+            room = right - 56 - width(where, 11) - 8
+            names = chain(row.ops, room)
+            draw.text(56, yy, names, size=11)
+            draw.text(56 + width(names, 11) * 1.06 + 8, yy, where, size=11, fill=MUTED)
         elif kind == "cut":
             draw.path(f"M38 {yy - 2}l8 -4M38 {yy + 1}l8 -4", TEXT, 1.3)
             draw.text(56, yy, row.head, size=11, room=right - 56)

@@ -107,7 +107,7 @@ def test_a_jit_cell_runs_in_the_namespace_and_shows_its_report(shell, cells):
     report = bundle[MIME]
     assert report["verdict"]["lead"] == "1 of 1 operation compiled"
     assert report["cell"]["source"] == ["%%jit", "x = 2", "y = x * 21"] and report["cell"]["running"] is False
-    assert report["retraces"][0]["lines"] == [["<cell 1>", 2, 0, 2, 5]]  # not the process's temporary name
+    assert report["retraces"][0]["lines"] == [["In [ ]", 2, 0, 2, 5]]  # neither the process's temporary name nor a number
     assert cells[0]["strict"] is False and cells[0]["title"] == "In [1]"
 
 

@@ -229,6 +229,13 @@ def test_bundle_has_three_forms_and_fits(report):
     assert len(json.dumps(bundle, ensure_ascii=False).encode()) <= config.saved_bytes
 
 
+def bytes_in_a_file(bundle):
+    """What a cell's output adds to a notebook file, which is JSON with a line for each item; of a text, for each line."""
+    lines = {key: value.splitlines(keepends=True) if isinstance(value, str) else value for key, value in bundle.items()}
+    book = {"cells": [{"outputs": [{"data": lines}]}]}
+    return len(json.dumps(book, ensure_ascii=False, indent=1).encode())
+
+
 def test_a_huge_report_is_cut_to_size_and_says_so():
     nodes = [samples.node(f"sin_{i}", "Sin", line=i % 90 + 1) for i in range(20_000)]
     stays = {n: samples.Reason(samples.Stays.NO_LOOP_BODY, "jitlab has no loop for it, so NumPy runs it") for n in nodes}
@@ -241,6 +248,7 @@ def test_a_huge_report_is_cut_to_size_and_says_so():
     bundle = rec.report()._repr_mimebundle_()
     assert len(json.dumps(bundle, ensure_ascii=False).encode()) <= config.saved_bytes
     assert bundle[MIME]["omitted"]["ops"] > 19_000
+    assert 100_000 < bytes_in_a_file(bundle) <= config.saved_bytes
     assert bundle[MIME]["verdict"]["operations"] == 20_000
 
 

@@ -75,11 +75,18 @@ def test_a_change_of_plan_that_only_renames_two_clusters_apart_is_new(data):
 
 
 def test_one_run_shows_a_change_only_when_it_is_large():
-    assert not has_changed([0.010], [0.025])
-    assert has_changed([0.010], [0.031])
-    assert has_changed([0.010], [0.0031])
-    assert not has_changed([20e-6], [200e-6])  # of so little a cold cache makes as much
+    assert not has_changed([0.10], [0.25])
+    assert has_changed([0.10], [0.31])
+    assert has_changed([0.10], [0.031])
+    assert not has_changed([200e-6], [4e-3])  # of so little a cold cache makes as much
     assert has_changed([0.010], []) and has_changed([], [0.01])
+
+
+def test_a_first_run_that_was_slow_for_being_the_first_does_not_stay():
+    entry = Entry.of({}, {"seconds": 4e-3})
+    assert [entry.takes({"seconds": t}) for t in (67e-6, 66e-6, 70e-6, 66e-6, 68e-6)] == [True] * 4 + [False]
+    entry = entry.renewed({}, {"seconds": 68e-6})
+    assert all(entry.takes({"seconds": t}) for t in (67e-6, 66e-6, 70e-6, 66e-6, 68e-6) * 4)
 
 
 def test_a_smaller_change_shows_when_later_runs_agree():
