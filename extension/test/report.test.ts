@@ -10,7 +10,7 @@ test('a report is read as it stands in docs/report-format.md', () => {
   assert.equal(read.ops.length, 22);
   assert.deepEqual(
     read.lanes.map(lane => lane.name),
-    ['op by op', 'compiled', 'first call']
+    ['op by op', 'compiled', 'kernels', 'host', 'capture', 'passes', 'codegen quick', 'codegen good']
   );
   assert.equal(read.boundaries[0]?.wouldFuseIf, 'Would fuse with np.take_along_axis(p, y[:, None], 1)');
 });

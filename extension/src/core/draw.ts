@@ -3,8 +3,9 @@ import type { Theme } from './theme';
 
 /** Paints shapes; knows nothing of reports. One painter for every picture, so that one mark means one thing. */
 export function draw(context: CanvasRenderingContext2D, shapes: readonly Shape[], theme: Theme): void {
+  // Each leaves the context as it found it; saving and restoring all of it is what a moving picture has no time for.
+  context.setLineDash([]);
   for (const shape of shapes) {
-    context.save();
     switch (shape.shape) {
       case 'box':
         drawBox(context, shape, theme);
@@ -19,13 +20,16 @@ export function draw(context: CanvasRenderingContext2D, shapes: readonly Shape[]
         drawStroke(context, shape, theme);
         break;
     }
-    context.restore();
   }
 }
 
 function drawBox(context: CanvasRenderingContext2D, box: Box, theme: Theme): void {
   context.beginPath();
-  context.roundRect(box.x, box.y, box.width, box.height, box.radius ?? 0);
+  if (box.radius) {
+    context.roundRect(box.x, box.y, box.width, box.height, box.radius);
+  } else {
+    context.rect(box.x, box.y, box.width, box.height);
+  }
   if (box.fill) {
     context.globalAlpha = box.opacity ?? 1;
     context.fillStyle = theme.inks[box.fill];
@@ -44,8 +48,19 @@ function drawBox(context: CanvasRenderingContext2D, box: Box, theme: Theme): voi
   if (box.stroke) {
     context.strokeStyle = theme.inks[box.stroke];
     context.lineWidth = box.thickness ?? 1;
-    context.setLineDash([...(box.dash ?? [])]);
-    context.stroke();
+    dashed(context, box.dash, () => {
+      context.stroke();
+    });
+  }
+}
+
+function dashed(context: CanvasRenderingContext2D, dash: readonly number[] | undefined, stroke: () => void): void {
+  if (dash) {
+    context.setLineDash([...dash]);
+  }
+  stroke();
+  if (dash) {
+    context.setLineDash([]);
   }
 }
 
@@ -68,25 +83,31 @@ function drawWords(context: CanvasRenderingContext2D, words: Words, theme: Theme
   context.fillStyle = theme.inks[words.ink];
   context.textAlign = words.align ?? 'left';
   context.textBaseline = 'alphabetic';
-  context.translate(words.x, words.y);
-  if (words.upright) {
-    context.rotate(-Math.PI / 2);
+  if (!words.upright) {
+    context.fillText(words.text, words.x, words.y);
+    return;
   }
+  context.save();
+  context.translate(words.x, words.y);
+  context.rotate(-Math.PI / 2);
   context.fillText(words.text, 0, 0);
+  context.restore();
 }
 
 function drawStroke(context: CanvasRenderingContext2D, stroke: Stroke, theme: Theme): void {
   context.strokeStyle = theme.inks[stroke.ink];
   context.lineWidth = stroke.thickness ?? 1;
-  context.setLineDash([...(stroke.dash ?? [])]);
-  context.stroke(new Path2D(stroke.path));
+  dashed(context, stroke.dash, () => {
+    context.stroke(new Path2D(stroke.path));
+  });
   if (stroke.arrow) {
     const { x, y, to } = stroke.arrow;
-    context.setLineDash([]);
+    context.save();
     context.lineWidth = 1.2;
     context.translate(x, y);
     context.rotate({ right: 0, down: Math.PI / 2, left: Math.PI }[to]);
     context.stroke(new Path2D('M-5 -3 0 0 -5 3'));
+    context.restore();
   }
 }
 
@@ -102,7 +123,7 @@ function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme
     context.fillStyle = grey;
     context.fill();
   } else {
-    context.fillStyle = mark === 'op' || mark === 'statement' ? theme.inks.sunk : theme.inks.bg;
+    context.fillStyle = mark === 'op' || mark === 'statement' || mark === 'copy' ? theme.inks.sunk : theme.inks.bg;
     context.fill();
   }
   if (mark === 'quick') {
@@ -112,8 +133,9 @@ function fillMark(context: CanvasRenderingContext2D, box: Box, mark: Mark, theme
   if (!CLUSTERS[mark] && mark !== 'codegen' && !box.stroke && box.width > 2) {
     context.strokeStyle = mark === 'host' ? theme.inks.host : mark === 'op' ? theme.inks.line2 : grey;
     context.lineWidth = 1;
-    context.setLineDash(mark === 'statement' || mark === 'load' ? [2, 2] : []);
-    context.strokeRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1);
+    dashed(context, mark === 'statement' || mark === 'load' ? [2, 2] : undefined, () => {
+      context.strokeRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1);
+    });
   } else if (!CLUSTERS[mark] && box.width <= 2) {
     context.fillStyle = mark === 'host' ? theme.inks.host : mark === 'op' ? theme.inks.line2 : grey;
     context.fill();

@@ -215,6 +215,8 @@ export interface Lane {
   group: string;
   /** Spans that were not kept. */
   dropped: number;
+  /** Spans that there are; more than `spans` where they were too many to be sent at once. */
+  total: number;
   spans: Span[];
 }
 
@@ -227,6 +229,10 @@ export interface Span {
   duration: number;
   cluster: string | null;
   plan: string;
+  /** Of a copy; 0 where it is none. */
+  bytes: number;
+  /** Of a statement; of all else, its operation or kernel has them. */
+  lines: number[];
 }
 
 /** A report, or the one sentence that says why it can't be shown. What is missing or of another type becomes empty, never an error. */
@@ -289,6 +295,7 @@ export function readReport(value: unknown): Report | string {
       name: text(lane.name),
       group: text(lane.group) || text(lane.name),
       dropped: number(lane.dropped) ?? 0,
+      total: Math.max(number(lane.total) ?? 0, list(lane.spans).length),
       spans: records(lane.spans).map(readSpan)
     })),
     summary: readSummary(value.summary),
@@ -332,6 +339,11 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
 /** Items of a part of a report that was asked for: operations or boundaries. */
 export function readOperations(items: unknown): Operation[] {
   return records(items).map(readOperation);
+}
+
+/** Spans of a part, each with the lane that it is of. */
+export function readSpans(items: unknown): { lane: string; span: Span }[] {
+  return records(items).map(item => ({ lane: text(item.lane), span: readSpan(item) }));
 }
 
 export function readBoundaries(items: unknown): Boundary[] {
@@ -452,7 +464,9 @@ function readSpan(span: Record<string, unknown>): Span {
     start: number(span.start) ?? 0,
     duration: Math.max(0, number(span.duration) ?? 0),
     cluster: text(span.cluster) || null,
-    plan: text(span.plan)
+    plan: text(span.plan),
+    bytes: number(span.bytes) ?? 0,
+    lines: numbers(span.lines)
   };
 }
 

@@ -17,6 +17,7 @@ export type Mark =
   | 'host'
   | 'op'
   | 'statement'
+  | 'copy'
   | 'capture'
   | 'passes'
   | 'quick'

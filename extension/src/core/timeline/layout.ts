@@ -1,20 +1,15 @@
 import { duration } from '../format';
-import type { Linked } from '../links';
-import type { Cluster, Lane, Span } from '../report';
-import { clusterMark, clip, type Mark, type Measure, type Picture, type Shape } from '../shapes';
-
-/** A stretch of the axis, in microseconds. */
-export interface TimeWindow {
-  start: number;
-  end: number;
-}
+import type { Span } from '../report';
+import { clip, type Box, type Mark, type Measure, type Picture, type Shape } from '../shapes';
+import { firstEndingAfter, type PreparedLane, type TimeWindow } from './prepare';
 
 export interface TimelineOptions {
   width: number;
   measure: Measure;
   window: TimeWindow;
   selected: TimeWindow | null;
-  linked: Linked | null;
+  /** Whether a span is what is pointed at or pinned; null: nothing is. */
+  lit: ((span: Span) => boolean) | null;
   /** Lane and span under the keyboard's cursor. */
   cursor: SpanPlace | null;
 }
@@ -24,105 +19,28 @@ export interface SpanPlace {
   span: number;
 }
 
-/** A lane whose spans are sorted, and stacked where one lies within another. */
-export interface PreparedLane {
-  name: string;
-  dropped: number;
-  spans: Span[];
-  depths: number[];
-  depth: number;
-  /** Microseconds in which something ran; of a lane whose first spans were not kept, all that it took. */
-  busy: number;
-  end: number;
-  marks: Mark[];
-}
-
 export const BAR = 14;
 const TOP = 22;
 const PAD = 6;
 const NAMES = 13;
 const TOTALS = 58;
-const MOST_DEPTH = 4;
-/** Three steps of a lesson's training loop. */
-const MOST_AT_FIRST = 54;
-/** Microseconds that a span may seem to begin before the end of the one before it. */
-const ROUNDING = 0.05;
-
-/** Done once a report; `layoutTimeline` is done at every move. */
-export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[]): PreparedLane[] {
-  const colors = new Map(clusters.map(cluster => [cluster.name, cluster.color]));
-  return lanes.map(lane => {
-    const spans = [...lane.spans].sort((a, b) => a.start - b.start || b.duration - a.duration);
-    const open: number[] = [];
-    let busy = 0;
-    let reached = -Infinity;
-    const depths = spans.map(span => {
-      const end = span.start + span.duration;
-      while (open.length && (open.at(-1) ?? 0) <= span.start + ROUNDING) {
-        open.pop();
-      }
-      const depth = Math.min(open.length, MOST_DEPTH - 1);
-      open.push(end);
-      busy += Math.max(0, end - Math.max(span.start, reached));
-      reached = Math.max(reached, end);
-      return depth;
-    });
-    return {
-      name: lane.name,
-      dropped: lane.dropped,
-      spans,
-      depths,
-      depth: Math.max(0, ...depths.slice(0, 100_000)) + 1,
-      busy: lane.dropped > 0 ? reached : busy,
-      end: reached,
-      marks: spans.map(span => markOf(span, colors))
-    };
-  });
-}
-
-export function wholeWindow(lanes: readonly PreparedLane[]): TimeWindow {
-  let start = Infinity;
-  let end = -Infinity;
-  for (const lane of lanes) {
-    start = Math.min(start, lane.spans[0]?.start ?? Infinity);
-    for (const span of lane.spans) {
-      end = Math.max(end, span.start + span.duration);
-    }
-  }
-  return end > start ? { start: Math.min(0, start), end } : { start: 0, end: 1 };
-}
-
-/**
- * What the axis shows at first: the lanes that are to be compared, also where a first call took a hundred times as long.
- * Of very many spans it is a stretch in which each can be seen.
- */
-export function homeWindow(lanes: readonly PreparedLane[]): TimeWindow {
-  const whole = wholeWindow(lanes);
-  const compared = lanes.filter(lane => lane.name !== 'first call');
-  const home = wholeWindow(compared);
-  if (compared.length > 1 && compared.some(lane => lane.spans.length > MOST_AT_FIRST)) {
-    const start = Math.max(0, ...compared.filter(lane => lane.dropped > 0).map(lane => lane.spans[0]?.start ?? 0));
-    const ends = compared.map(({ spans }) => {
-      const first = Math.max(0, lastStartingBefore(spans, start));
-      const last = spans[Math.min(spans.length, first + MOST_AT_FIRST) - 1];
-      return last ? last.start + last.duration : start;
-    });
-    const end = Math.min(...ends.filter(time => time > start));
-    const shown = compared.every(({ spans }) =>
-      spans.some(span => span.start < end && span.start + span.duration > start)
-    );
-    return shown ? { start, end } : home;
-  }
-  return compared.length && home.end < whole.end / 2 ? { start: home.start, end: home.end * 1.02 } : whole;
-}
-
 export function labelWidth(width: number): number {
-  return width < 300 ? 0 : 72;
+  return width < 300 ? 0 : 76;
+}
+
+/** Lanes whose bars have names of their own beneath; of the others the lane's name says enough. */
+function namesHeight({ name, head }: PreparedLane): number {
+  return head || name === 'kernels' || name === 'host' ? NAMES : 0;
+}
+
+/** `codegen quick` is what people know as the quick tier. */
+export function laneTitle(name: string): string {
+  return name.startsWith('codegen ') ? `${name.slice('codegen '.length)} tier` : name;
 }
 
 export function laneTop(lanes: readonly PreparedLane[], index: number, width: number): number {
   const names = labelWidth(width) ? 0 : 14;
-  return lanes.slice(0, index).reduce((y, lane) => y + lane.depth * BAR + NAMES + PAD + names, TOP + names);
+  return lanes.slice(0, index).reduce((y, lane) => y + lane.depth * BAR + namesHeight(lane) + PAD + names, TOP + names);
 }
 
 /** Where a time lies, and the time that lies there. */
@@ -137,7 +55,8 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
   const { width, window, measure, selected } = options;
   const left = labelWidth(width);
   const right = width - TOTALS;
-  const { x } = axis(window, width);
+  const scale = axis(window, width);
+  const { x } = scale;
   const height = laneTop(lanes, lanes.length, width) + 2;
   const shapes: Shape[] = ticks(window, width, height, measure);
   if (selected) {
@@ -162,23 +81,26 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
   }
   lanes.forEach((lane, index) => {
     const top = laneTop(lanes, index, width);
-    const name = clip(lane.name, left ? left - 6 : width - TOTALS, 'name', measure);
-    shapes.push({ shape: 'words', x: 0, y: left ? top + 11 : top - 4, text: name, type: 'name', ink: 'text' });
-    shapes.push({
-      shape: 'words',
-      x: width,
-      y: top + 11,
-      text: (lane.end > window.end * 1.0001 ? '→ ' : '') + duration(lane.busy / 1e6),
-      type: 'name',
-      ink: 'text',
-      align: 'right'
-    });
+    const type = lane.head ? 'name' : 'note';
+    const ink = lane.head ? 'text' : 'muted';
+    const room = left ? left - 6 : width - TOTALS;
+    const title = laneTitle(lane.name);
+    const head = clip(lane.head ? lane.group : title, room, type, measure);
+    const x0 = lane.head || left === 0 ? 0 : 8;
+    shapes.push({ shape: 'words', x: x0, y: left ? top + 11 : top - 4, text: head, type, ink });
+    if (lane.head && lane.name !== lane.group && left) {
+      const text = clip(title, room - 8, 'note', measure);
+      shapes.push({ shape: 'words', x: 8, y: top + 24, text, type: 'note', ink: 'muted' });
+    }
+    const goesOn = lane.end > window.end * 1.0001 ? '→ ' : '';
+    const time = goesOn + duration(lane.busy / 1e6);
+    shapes.push({ shape: 'words', x: width, y: top + 11, text: time, type, ink, align: 'right' });
     const [first] = lane.spans;
     if (first && lane.dropped > 0 && first.start > window.start) {
       const [from, to] = [Math.max(left, x(0)), Math.min(right, x(first.start))];
       shapes.push({ shape: 'stroke', path: `M${from} ${top + BAR / 2}H${to}`, ink: 'line2', dash: [3, 2.5] });
     }
-    shapes.push(...laneBars(lane, index, top, left, right, x, options));
+    shapes.push(...laneBars(lane, index, top, left, right, scale, options));
   });
   return { width, height, shapes, items: [] };
 }
@@ -192,47 +114,21 @@ export function spanAt(
   py: number
 ): SpanPlace | null {
   const { time, x } = axis(window, width);
-  for (let lane = 0; lane < lanes.length; lane++) {
-    const top = laneTop(lanes, lane, width);
-    const { spans = [], depths = [], depth = 0 } = lanes[lane] ?? {};
-    if (py < top || py > top + depth * BAR + NAMES || px < labelWidth(width)) {
+  for (let index = 0; index < lanes.length; index++) {
+    const lane = lanes[index];
+    const top = laneTop(lanes, index, width);
+    if (!lane || py < top || py > top + lane.depth * BAR + namesHeight(lane) || px < labelWidth(width)) {
       continue;
     }
-    const level = Math.min(depth - 1, Math.floor((py - top) / BAR));
-    const at = time(px);
-    for (let index = lastStartingBefore(spans, time(px + 1)); index >= 0; index--) {
-      const span = spans[index];
-      if (
-        span &&
-        (depths[index] ?? 0) <= level &&
-        Math.max(x(span.start + span.duration), x(span.start) + 1) >= px - 1
-      ) {
-        return { lane, span: index };
-      }
-      if (span && depths[index] === 0 && at - span.start > 0 && depth === 1) {
-        break;
+    for (let depth = Math.min(lane.depth - 1, Math.floor((py - top) / BAR)); depth >= 0; depth--) {
+      const row = lane.rows[depth] ?? new Int32Array();
+      const at = row[firstEndingAfter(lane, row, time(px - 1))] ?? -1;
+      if (at >= 0 && x(lane.starts[at] ?? 0) <= px + 1) {
+        return { lane: index, span: at };
       }
     }
   }
   return null;
-}
-
-/** What ended within a stretch, one sentence a lane. */
-export function totals(lanes: readonly PreparedLane[], window: TimeWindow): { lane: string; text: string }[] {
-  return lanes.map(lane => {
-    let count = 0;
-    let busy = 0;
-    let reached = -Infinity;
-    for (const span of lane.spans) {
-      const [from, to] = [Math.max(window.start, span.start), Math.min(window.end, span.start + span.duration)];
-      if (to > from) {
-        count += span.start + span.duration <= window.end ? 1 : 0;
-        busy += Math.max(0, to - Math.max(from, reached));
-        reached = Math.max(reached, to);
-      }
-    }
-    return { lane: lane.name, text: `${count} of ${lane.spans.length} spans end here, ${duration(busy / 1e6)} busy` };
-  });
 }
 
 function laneBars(
@@ -241,54 +137,94 @@ function laneBars(
   top: number,
   left: number,
   right: number,
-  x: (time: number) => number,
-  { window, measure, linked, cursor }: TimelineOptions
+  { x, time }: ReturnType<typeof axis>,
+  { window, measure, lit, cursor }: TimelineOptions
 ): Shape[] {
   const bars: Shape[] = [];
-  const lit: Shape[] = [];
+  const above: Shape[] = [];
   const names: { x: number; room: number; text: string }[] = [];
-  const filled = new Array<number>(lane.depth).fill(-Infinity);
-  for (let at = 0; at < lane.spans.length; at++) {
-    const span = lane.spans[at];
-    const depth = lane.depths[at] ?? 0;
-    if (!span || span.start > window.end) {
-      break;
-    }
-    if (span.start + span.duration < window.start) {
-      continue;
-    }
-    const from = Math.max(left, x(span.start));
-    const to = Math.min(right, Math.max(x(span.start + span.duration), x(span.start) + 1));
-    const isCursor = cursor?.lane === index && cursor.span === at;
-    const isLinked = linked !== null && isLit(linked, span);
-    if (to <= (filled[depth] ?? 0) + 0.9 && !isCursor) {
-      continue;
-    }
-    const start = Math.max(from, filled[depth] ?? 0);
-    const wide = Math.max(0.75, to - start - (to - start > 3 ? 0.75 : 0));
-    filled[depth] = to;
+  lane.rows.forEach((row, depth) => {
     const y = top + depth * BAR;
-    bars.push({ shape: 'box', x: start, y: y + 1, width: wide, height: BAR - 2, mark: lane.marks[at] ?? 'op' });
-    if (isLinked || isCursor) {
-      lit.push({
+    let filled = -Infinity;
+    let last: Box | null = null;
+    for (let place = firstEndingAfter(lane, row, window.start); place < row.length; place++) {
+      const at = row[place] ?? 0;
+      const span = lane.spans[at];
+      const began = lane.starts[at] ?? 0;
+      if (!span || began > window.end) {
+        break;
+      }
+      const from = Math.max(left, x(began));
+      const to = Math.min(right, Math.max(x(lane.ends[at] ?? 0), x(began) + 1));
+      if (to <= filled + 0.9) {
+        // All that ends before the next pixel would be drawn over this one.
+        place = Math.max(place, firstEndingAfter(lane, row, time(filled + 0.9), place) - 1);
+        continue;
+      }
+      const mark = lane.marks[at] ?? 'op';
+      const start = Math.max(from, filled);
+      const wide = Math.max(0.75, to - start - (to - start > 3 ? 0.75 : 0));
+      filled = to;
+      if (last && last.mark === mark && wide < 2 && start - (last.x + last.width) < 0.8 && !last.radius) {
+        last.width = start + wide - last.x; // bars too narrow to be told apart are one
+      } else {
+        last = { shape: 'box', x: start, y: y + 1, width: wide, height: BAR - 2, mark };
+        bars.push(last);
+        if (wide >= 2) {
+          last = null;
+        }
+      }
+      if (lit?.(span)) {
+        above.push({
+          shape: 'box',
+          x: start - 1,
+          y: y - 1,
+          width: wide + 2,
+          height: BAR + 2,
+          stroke: 'link',
+          thickness: 2
+        });
+      }
+      if (wide < 3) {
+        continue;
+      }
+      const text = nameOf(span);
+      if (INSIDE.has(mark) && measure(text, 'note') + 6 < wide) {
+        bars.push({ shape: 'words', x: start + 3, y: y + 11, text, type: 'note', ink: 'text' });
+      } else if (depth === 0 && text !== lane.name) {
+        names.push({ x: start, room: wide, text });
+      }
+    }
+  });
+  if (cursor?.lane === index) {
+    const [from, to] = [x(lane.starts[cursor.span] ?? 0), x(lane.ends[cursor.span] ?? 0)];
+    if (to >= left && from <= right) {
+      const start = Math.max(left, from);
+      const wide = Math.max(1, Math.min(right, to) - start);
+      const y = top + (lane.depths[cursor.span] ?? 0) * BAR;
+      above.push({
         shape: 'box',
         x: start - 1,
         y: y - 1,
         width: wide + 2,
         height: BAR + 2,
-        stroke: isCursor ? 'focus' : 'link',
+        stroke: 'focus',
         thickness: 2
       });
     }
-    const text = span.label || span.name;
-    const inside = lane.marks[at] === 'op' && measure(text, 'note') + 6 < wide;
-    if (inside) {
-      bars.push({ shape: 'words', x: start + 3, y: y + 11, text, type: 'note', ink: 'text' });
-    } else if (depth === 0 && wide >= 3) {
-      names.push({ x: start, room: wide, text });
-    }
   }
-  return [...bars, ...lit, ...namesBelow(names, top + lane.depth * BAR + 10, right, measure)];
+  const below = namesHeight(lane) ? namesBelow(names, top + lane.depth * BAR + 10, right, measure) : [];
+  return [...bars, ...above, ...below];
+}
+
+/** Of these the ground is plain, so that a name may stand on it. */
+const INSIDE: ReadonlySet<Mark> = new Set<Mark>(['op', 'capture', 'statement', 'load', 'copy']);
+
+/** What a span is called: what ran by its own name, an operation by its type. */
+export function nameOf(span: Span): string {
+  return span.kind === 'launch' || span.kind === 'codegen' || span.kind === 'load'
+    ? span.name
+    : span.label || span.name;
 }
 
 /** Names that do not fit inside stand below, the widest bars first, and never on one another. */
@@ -344,48 +280,4 @@ function niceStep(rough: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1e-3)));
   const factor = [1, 2, 5, 10].find(candidate => candidate * power >= rough) ?? 10;
   return factor * power;
-}
-
-function lastStartingBefore(spans: readonly Span[], time: number): number {
-  let low = 0;
-  let high = spans.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((spans[middle]?.start ?? Infinity) <= time) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low - 1;
-}
-
-const KINDS: Record<string, Mark> = {
-  op: 'op',
-  host: 'host',
-  statement: 'statement',
-  capture: 'capture',
-  passes: 'passes',
-  codegen: 'codegen',
-  load: 'load'
-};
-
-/** What ran has its cluster's mark; what made it run has the grey of compile time. */
-function markOf(span: Span, colors: ReadonlyMap<string, number>): Mark {
-  const color = span.cluster === null ? undefined : colors.get(span.cluster);
-  const ran = span.kind === 'launch' || span.kind === 'kernel';
-  if (ran && color !== undefined) {
-    return clusterMark(color);
-  }
-  return span.kind === 'codegen' && span.label.includes('quick') ? 'quick' : (KINDS[span.kind] ?? 'op');
-}
-
-/** Its operation, its kernel, its cluster; all kernels of a cluster only when the cluster itself is meant. */
-function isLit({ kind, ops, kernels, clusters }: Linked, span: Span): boolean {
-  return (
-    ops.has(span.name) ||
-    kernels.has(span.name) ||
-    clusters.has(span.name) ||
-    (kind === 'cluster' && span.cluster !== null && clusters.has(span.cluster))
-  );
 }

@@ -1,30 +1,46 @@
 import { CanvasView } from '../canvas';
-import { h, on } from '../dom';
-import { duration } from '../format';
+import { h, icon, on } from '../dom';
+import { bytes, duration, lines, some } from '../format';
 import { swatch } from '../marks';
-import type { Report } from '../report';
-import type { Section } from '../section';
-import type { Selection } from '../selection';
+import type { Lane, Report, Span } from '../report';
+import type { Section, SectionContext } from '../section';
+import { chromeTrace } from './chrome';
+import { axis, laneTitle, layoutTimeline, nameOf, spanAt, type SpanPlace } from './layout';
 import {
-  axis,
   homeWindow,
-  layoutTimeline,
+  lastStartingBefore,
   prepareLanes,
-  spanAt,
-  totals,
   wholeWindow,
   type PreparedLane,
-  type SpanPlace,
   type TimeWindow
-} from './layout';
-import { timelineTable } from './table';
+} from './prepare';
+import { fetchSpans } from './spans';
+import { TimelineTable } from './table';
+import { moved, totals, trafficOf, type Traffic } from './totals';
 
 /** All lanes on one axis: op by op against compiled, and what the first call spent. */
 export class TimelineView {
   constructor(
     private readonly section: Section,
-    private readonly selection: Selection
+    private readonly context: Pick<SectionContext, 'selection' | 'kernel'>
   ) {
+    this.table = new TimelineTable({
+      point: (lane, span) => {
+        this.hover(this.spanOf({ lane, span }));
+      },
+      pin: (lane, span) => {
+        this.cursor = { lane, span };
+        this.pin(this.spanOf(this.cursor));
+      }
+    });
+    this.exporting = h('button', { type: 'button', class: 'jl-button' }, icon('save'), 'Export Chrome trace');
+    on(this.exporting, {
+      click: () => {
+        void this.save();
+      }
+    });
+    this.notice = h('div', { class: 'jl-note', role: 'status', hidden: true });
+    this.showKeys();
     on(this.canvas.element, {
       keydown: event => {
         this.onKey(event);
@@ -33,6 +49,10 @@ export class TimelineView {
         if (event.ctrlKey || event.metaKey) {
           event.preventDefault();
           this.zoom(Math.exp(event.deltaY * 0.01), this.axis().time(event.offsetX));
+        } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+          event.preventDefault();
+          const size = this.window.end - this.window.start;
+          this.pan(((event.deltaX || event.deltaY) / Math.max(200, this.width)) * size);
         }
       },
       pointerdown: event => {
@@ -47,7 +67,7 @@ export class TimelineView {
       },
       pointerleave: () => {
         this.canvas.element.title = '';
-        this.selection.hover(null);
+        this.hover(undefined);
       }
     });
   }
@@ -56,7 +76,10 @@ export class TimelineView {
     if (report !== this.report) {
       const other = report.cell.id !== this.report?.cell.id;
       this.report = report;
-      this.lanes = prepareLanes(report.lanes, report.clusters).filter(lane => lane.spans.length > 0);
+      this.whole = null;
+      this.notice.hidden = true;
+      this.traffic = trafficOf(report);
+      this.take(report.lanes);
       if (other || !this.touched) {
         this.fit();
       }
@@ -66,12 +89,14 @@ export class TimelineView {
       }
     }
     this.width = width - 24;
-    const names = this.lanes.map(lane => `${lane.name} ${duration(lane.busy / 1e6)}`);
+    const heads = this.lanes.filter(({ name, group }) => name === group);
+    const names = (heads.length ? heads : this.lanes).map(lane => `${lane.name} ${duration(lane.busy / 1e6)}`);
     this.section.summary = names.slice(0, 2).join(' · ') || 'nothing was timed';
     this.render();
   }
 
-  render(): void {
+  /** Draws again. `again`: only the window, the cursor or the selection has moved. */
+  render(again = false): void {
     if (!this.report || !this.section.open) {
       return;
     }
@@ -81,30 +106,159 @@ export class TimelineView {
       return;
     }
     if (this.section.asTable) {
-      body.replaceChildren(h('div', { class: 'jl-scroll' }, timelineTable(this.lanes)));
+      if (this.table.element.parentElement !== body) {
+        body.replaceChildren(this.table.element);
+        this.tabled = null;
+      }
+      if (this.tabled !== this.lanes) {
+        this.tabled = this.lanes;
+        this.table.show(this.lanes, this.selected);
+      }
       return;
     }
     if (this.canvas.element.parentElement !== body) {
-      body.replaceChildren(this.canvas.element, this.legend, this.drawer, keysLine());
+      body.replaceChildren(this.canvas.element, this.legend, this.notice, this.drawer, this.keys, this.exporting);
     }
-    const measure = this.canvas.prepare();
+    const measure = this.canvas.prepare(again);
     if (!measure) {
       return;
     }
     const { width, window, selected, cursor } = this;
-    const picture = layoutTimeline(this.lanes, {
-      width,
-      measure,
-      window,
-      selected,
-      cursor,
-      linked: this.selection.lit
-    });
-    this.canvas.paint(picture);
-    const lanes = this.lanes.map(lane => `${lane.name}: ${lane.spans.length} spans, ${duration(lane.busy / 1e6)}`);
-    this.canvas.element.setAttribute('aria-label', `Timeline. ${lanes.join('; ')}. Press T for the table.`);
-    this.showLegend();
+    this.canvas.paint(layoutTimeline(this.lanes, { width, measure, window, selected, cursor, lit: this.lit() }));
+    if (!again) {
+      const said = this.lanes.map(
+        lane => `${laneTitle(lane.name)}: ${lane.spans.length} spans, ${duration(lane.busy / 1e6)}`
+      );
+      this.canvas.element.setAttribute('aria-label', `Timeline. ${said.join('; ')}. Press T for the table.`);
+      this.showLegend();
+    }
     this.showDrawer();
+  }
+
+  /** For whoever measures, and for tests. */
+  get state(): { window: TimeWindow; whole: TimeWindow; spans: number; selected: TimeWindow | null } {
+    const spans = this.lanes.reduce((sum, lane) => sum + lane.spans.length, 0);
+    return { window: { ...this.window }, whole: wholeWindow(this.lanes), spans, selected: this.selected };
+  }
+
+  dispose(): void {
+    cancelAnimationFrame(this.frame);
+  }
+
+  private take(lanes: readonly Lane[]): void {
+    this.lanes = prepareLanes(
+      lanes.filter(lane => lane.spans.length > 0),
+      this.report?.clusters ?? []
+    );
+    this.showMissing();
+  }
+
+  /** Of a report that was too big to be sent whole only the last spans are here. */
+  private showMissing(): void {
+    const lanes = this.report?.lanes ?? [];
+    const [here, all] = [
+      lanes.reduce((n, lane) => n + lane.spans.length, 0),
+      lanes.reduce((n, lane) => n + lane.total, 0)
+    ];
+    if (this.whole || here >= all) {
+      return;
+    }
+    const button = h('button', { type: 'button', class: 'jl-link' }, 'Show all');
+    on(button, {
+      click: () => {
+        void this.fetch();
+      }
+    });
+    const text = `${here.toLocaleString('en-US')} of ${some(all, 'span')} are here. `;
+    this.notice.replaceChildren(text, ...(this.context.kernel ? [button] : []));
+    this.notice.hidden = false;
+  }
+
+  private async fetch(): Promise<void> {
+    const { report, context } = this;
+    if (!report || !context.kernel || this.whole) {
+      return;
+    }
+    try {
+      this.notice.textContent = 'Fetching…';
+      const lanes = await fetchSpans(context.kernel, report);
+      if (report === this.report) {
+        this.whole = lanes;
+        this.notice.hidden = true;
+        this.take(lanes);
+        this.render();
+      }
+    } catch (error) {
+      this.notice.textContent = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /** The file holds every span; those that are not here are fetched first. */
+  private async save(): Promise<void> {
+    await this.fetch();
+    const { report } = this;
+    if (!report) {
+      return;
+    }
+    const text = JSON.stringify(chromeTrace(report, this.whole ?? report.lanes));
+    const link = h('a', {
+      href: URL.createObjectURL(new Blob([text], { type: 'application/json' })),
+      download: `${report.cell.title.replace(/[^\w]+/g, '-').replace(/^-|-$/g, '') || 'timeline'}.trace.json`
+    });
+    link.click();
+    setTimeout(() => {
+      URL.revokeObjectURL(link.href);
+    }, 10_000);
+  }
+
+  private schedule(): void {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.render(true);
+    });
+  }
+
+  /** Which spans are what is pointed at: an operation, a kernel, a cluster; kernels of a cluster only where it is meant itself. */
+  private lit(): ((span: Span) => boolean) | null {
+    const { lit, links } = this.context.selection;
+    if (!lit || !links) {
+      return null;
+    }
+    const known = new Map<string, boolean>();
+    return span => {
+      const key = `${span.plan}\n${span.name}`;
+      let is = known.get(key);
+      if (is === undefined) {
+        const id = links.idOf(span.name, span.plan);
+        is =
+          lit.ops.has(id) ||
+          (span.kind === 'kernel' ? lit.kernels.has(id) : lit.clusters.has(id)) ||
+          (lit.kind === 'cluster' && span.cluster !== null && lit.clusters.has(links.idOf(span.cluster, span.plan)));
+        known.set(key, is);
+      }
+      return is;
+    };
+  }
+
+  private hover(span: Span | undefined): void {
+    this.context.selection.hover(span ? this.idOf(span) : null);
+  }
+
+  private pin(span: Span | undefined): void {
+    const id = span && this.idOf(span);
+    if (id && this.context.selection.pin !== id) {
+      this.context.selection.togglePin(id);
+    }
+  }
+
+  /** The id by which all views know what a span is of; null for what is no part of the graph. */
+  private idOf(span: Span): string | null {
+    const { links } = this.context.selection;
+    const id = links?.idOf(span.name, span.plan) ?? span.name;
+    if (links && links.of(id).kind !== 'none') {
+      return id;
+    }
+    return span.cluster === null ? null : (links?.idOf(span.cluster, span.plan) ?? span.cluster);
   }
 
   private onKey(event: KeyboardEvent): void {
@@ -140,8 +294,22 @@ export class TimelineView {
       case 'f':
       case 'F':
       case ' ':
-        this.fit(!this.fitted || isWhole(this.window, this.lanes));
-        this.render();
+        this.centre();
+        break;
+      case '?':
+        this.allKeys = !this.allKeys;
+        this.showKeys();
+        break;
+      case 'e':
+      case 'E':
+        void this.save();
+        break;
+      case 'ArrowUp':
+      case 'ArrowDown':
+        this.changeLane(event.key === 'ArrowDown' ? 1 : -1);
+        break;
+      case 'Enter':
+        this.pin(this.spanOf(this.cursor));
         break;
       case 'r':
       case 'R':
@@ -172,12 +340,15 @@ export class TimelineView {
     if (this.dragFrom !== null && event.buttons) {
       const time = this.axis().time(event.offsetX);
       this.selected = { start: Math.min(this.dragFrom, time), end: Math.max(this.dragFrom, time) };
-      this.render();
+      this.schedule();
       return;
     }
     const span = this.spanOf(spanAt(this.lanes, this.window, this.width, event.offsetX, event.offsetY));
-    this.canvas.element.title = span ? `${span.label || span.name}  ${duration(span.duration / 1e6)}` : '';
-    this.selection.hover(span ? (span.cluster ?? span.name) : null);
+    const title = span ? `${nameOf(span)}  ${duration(span.duration / 1e6)}` : '';
+    if (this.canvas.element.title !== title) {
+      this.canvas.element.title = title;
+    }
+    this.hover(span);
   }
 
   private onUp(event: PointerEvent): void {
@@ -188,7 +359,8 @@ export class TimelineView {
     if (!dragged) {
       this.selected = null;
       this.cursor = spanAt(this.lanes, this.window, this.width, event.offsetX, event.offsetY);
-      this.render();
+      this.pin(this.spanOf(this.cursor));
+      this.render(true);
     }
   }
 
@@ -211,60 +383,112 @@ export class TimelineView {
     const from = Math.max(whole.start, Math.min(start, whole.end - size));
     this.window = { start: from, end: from + size };
     this.touched = true;
-    this.fitted = false;
-    this.render();
+    this.schedule();
   }
 
   /** First what is to be compared, then everything. */
   private fit(home = true): void {
     this.window = home ? homeWindow(this.lanes) : wholeWindow(this.lanes);
-    this.fitted = true;
     this.touched = !home;
+  }
+
+  /** The span under the cursor, or the selection, with room beside it; again, and without either, what there is at first, then all. */
+  private centre(): void {
+    const span = this.spanOf(this.cursor);
+    const aim = this.selected ?? (span ? { start: span.start, end: span.start + span.duration } : null);
+    if (
+      aim &&
+      !(
+        this.window.start < aim.start &&
+        this.window.end > aim.end &&
+        this.window.end - this.window.start < (aim.end - aim.start) * 3
+      )
+    ) {
+      const size = Math.max(aim.end - aim.start, 1e-3) * 2;
+      this.moveTo((aim.start + aim.end) / 2 - size / 2, size);
+      return;
+    }
+    const home = homeWindow(this.lanes);
+    this.fit(this.window.start !== home.start || this.window.end !== home.end);
+    this.render(true);
   }
 
   private step(by: number): void {
     const lane = this.cursor?.lane ?? 0;
-    const spans = this.lanes[lane]?.spans.length ?? 0;
-    const next = this.cursor === null ? 0 : this.cursor.span + by;
-    if (next >= 0 && next < spans) {
-      this.cursor = { lane, span: next };
+    const { spans } = this.lanes[lane] ?? { spans: [] };
+    const first = this.cursor ? this.cursor.span + by : Math.max(0, this.firstShown(lane));
+    if (first >= 0 && first < spans.length) {
+      this.goTo({ lane, span: first });
     } else if (this.lanes[lane + by]) {
-      this.cursor = { lane: lane + by, span: by > 0 ? 0 : (this.lanes[lane + by]?.spans.length ?? 1) - 1 };
+      this.goTo({ lane: lane + by, span: by > 0 ? 0 : (this.lanes[lane + by]?.spans.length ?? 1) - 1 });
     }
-    const span = this.spanOf(this.cursor);
+  }
+
+  private changeLane(by: number): void {
+    const lane = this.cursor ? this.cursor.lane + by : 0;
+    const next = this.lanes[lane];
+    if (next) {
+      const time = this.spanOf(this.cursor)?.start ?? this.window.start;
+      this.goTo({ lane, span: Math.max(0, lastStartingBefore(next, time)) });
+    }
+  }
+
+  private firstShown(lane: number): number {
+    const prepared = this.lanes[lane];
+    return prepared ? lastStartingBefore(prepared, this.window.start) : 0;
+  }
+
+  private goTo(place: SpanPlace): void {
+    this.cursor = place;
+    const span = this.spanOf(place);
+    const size = this.window.end - this.window.start;
     if (span && (span.start < this.window.start || span.start + span.duration > this.window.end)) {
-      this.moveTo(span.start - (this.window.end - this.window.start) / 3, this.window.end - this.window.start);
+      this.moveTo(span.start - size / 3, size);
     }
-    this.render();
+    this.hover(span);
+    this.render(true);
   }
 
   private selectCursor(): void {
     const span = this.spanOf(this.cursor);
     if (span) {
       this.selected = { start: span.start, end: span.start + span.duration };
-      this.render();
+      this.render(true);
     }
   }
 
   private extend(by: number): void {
-    const { start, end } = this.selected ?? { start: this.window.start, end: this.window.start };
+    const from = this.spanOf(this.cursor)?.start ?? this.window.start;
+    const { start, end } = this.selected ?? { start: from, end: from };
     this.selected = { start, end: Math.max(start, Math.min(this.window.end, end + by)) };
-    this.render();
+    this.render(true);
   }
 
   /** Totals stand below the picture, never on top of it. */
   private showDrawer(): void {
     const span = this.spanOf(this.cursor);
-    const rows: [string, string][] = [];
+    const rows: [string, string, string][] = [];
     let title = '';
     if (this.selected) {
       title = `Selected ${duration(this.selected.start / 1e6)} to ${duration(this.selected.end / 1e6)}`;
-      rows.push(...totals(this.lanes, this.selected).map(({ lane, text }): [string, string] => [lane, text]));
-    } else if (span) {
-      title = `${span.label || span.name}, ${duration(span.duration / 1e6)}`;
       rows.push(
-        ['starts at', duration(span.start / 1e6)],
-        ['is', [span.name, span.cluster].filter(Boolean).join(', ')]
+        ...totals(this.lanes, this.selected, this.traffic).map(({ lane, text, names }): [string, string, string] => [
+          laneTitle(lane),
+          text,
+          names
+        ])
+      );
+    } else if (span) {
+      const traffic = moved(this.traffic, span);
+      const where = this.linesOf(span);
+      title = `${nameOf(span)}, ${duration(span.duration / 1e6)}`;
+      rows.push(
+        ['starts at', duration(span.start / 1e6), ''],
+        [
+          'is',
+          [span.kind, span.name, span.cluster, where].filter(Boolean).join(', '),
+          traffic ? `moves ${bytes(traffic)}` : ''
+        ]
       );
     }
     const signature = title + rows.join();
@@ -275,11 +499,36 @@ export class TimelineView {
         h(
           'table',
           {},
-          rows.map(([name, text]) => h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, text)))
+          rows.map(([name, text, more]) =>
+            h(
+              'tr',
+              {},
+              h('th', { scope: 'row' }, name),
+              h('td', {}, text, more ? h('div', { class: 'jl-muted jl-note' }, more) : null)
+            )
+          )
         )
       );
     }
     this.drawer.hidden = title === '';
+  }
+
+  private linesOf(span: Span): string {
+    const id = this.idOf(span);
+    const { links } = this.context.selection;
+    const found =
+      id === null
+        ? undefined
+        : (links?.op(id)?.lines.map(({ line }) => line) ?? links?.kernel(id)?.lines ?? links?.cluster(id)?.lines);
+    return lines(found ?? span.lines);
+  }
+
+  private showKeys(): void {
+    const keys: [string, string][] = this.allKeys ? ALL_KEYS : ALL_KEYS.slice(0, FIRST_KEYS);
+    this.keys.replaceChildren(
+      ...keys.map(([key, text]) => h('span', {}, ...key.split(' ').map(name => h('kbd', {}, name)), ` ${text}`)),
+      h('span', {}, h('kbd', {}, '?'), this.allKeys ? ' fewer keys' : ' all keys')
+    );
   }
 
   private showLegend(): void {
@@ -292,14 +541,15 @@ export class TimelineView {
       rest.length ? `${first} and ${rest.length} more` : first
     ]);
     const used = new Set(this.lanes.flatMap(lane => lane.marks.slice(0, 10_000)));
-    const kinds = (['host', 'statement', 'capture', 'passes', 'quick', 'codegen', 'load'] as const).filter(kind =>
-      used.has(kind)
+    const kinds = (['host', 'statement', 'copy', 'capture', 'passes', 'quick', 'codegen', 'load'] as const).filter(
+      kind => used.has(kind)
     );
     const names: Record<string, string> = {
       quick: 'quick tier',
       codegen: 'good tier',
       load: 'from the disk cache',
-      statement: 'Python'
+      statement: 'Python',
+      copy: 'copy'
     };
     this.legend.replaceChildren(
       ...[...clusters, ...kinds.map((kind): [string, string] => [kind, names[kind] ?? kind])].map(([mark, name]) =>
@@ -308,45 +558,52 @@ export class TimelineView {
     );
   }
 
-  private spanOf(place: SpanPlace | null) {
+  private spanOf(place: SpanPlace | null): Span | undefined {
     return place === null ? undefined : this.lanes[place.lane]?.spans[place.span];
   }
 
-  private axis() {
+  private axis(): ReturnType<typeof axis> {
     return axis(this.window, this.width);
   }
 
   private readonly canvas = new CanvasView({ tabindex: '0', role: 'application', 'aria-roledescription': 'timeline' });
   private readonly legend = h('div', { class: 'jl-keys' });
   private readonly drawer = h('div', { class: 'jl-drawer', role: 'status', hidden: true });
+  private readonly keys = h('div', { class: 'jl-keys' });
+  private readonly table: TimelineTable;
+  private readonly exporting: HTMLButtonElement;
+  private readonly notice: HTMLElement;
   private report: Report | null = null;
+  /** All lanes, when they have been fetched. */
+  private whole: Lane[] | null = null;
   private lanes: PreparedLane[] = [];
+  private tabled: PreparedLane[] | null = null;
+  private traffic: Traffic = new Map();
   private window: TimeWindow = { start: 0, end: 1 };
   /** Whether the person has moved the window; until then it follows what is recorded. */
   private touched = false;
-  private fitted = false;
   private selected: TimeWindow | null = null;
   private cursor: SpanPlace | null = null;
   private dragFrom: number | null = null;
   private width = 0;
+  private frame = 0;
   private drawn = '';
+  private allKeys = false;
 }
 
-function isWhole(window: TimeWindow, lanes: readonly PreparedLane[]): boolean {
-  const whole = wholeWindow(lanes);
-  return window.start === whole.start && window.end === whole.end;
-}
-
-function keysLine(): HTMLElement {
-  const keys: [string, string][] = [
-    ['W S', 'zoom'],
-    ['A D', 'pan'],
-    [', .', 'previous, next'],
-    ['F', 'fit, again all']
-  ];
-  return h(
-    'div',
-    { class: 'jl-keys' },
-    keys.map(([key, text]) => h('span', {}, h('kbd', {}, key), ` ${text}`))
-  );
-}
+const FIRST_KEYS = 5;
+const ALL_KEYS: [string, string][] = [
+  ['W S', 'zoom'],
+  ['A D', 'pan'],
+  [', .', 'previous, next'],
+  ['F', 'fit'],
+  ['Esc', 'clear'],
+  ['↑ ↓', 'lane'],
+  ['⇧← ⇧→', 'select, or drag'],
+  ['R', 'select the span'],
+  ['⏎', 'pin'],
+  ['Ctrl+wheel', 'zoom'],
+  ['⇧+wheel', 'pan'],
+  ['E', 'export'],
+  ['T', 'table']
+];
