@@ -4,23 +4,126 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jitlab.report import Report
 
 TOUR = "01-softmax-regression.ipynb"
 
+GOOD, WORSE, NOT_CHECKED = 0, 1, 2  # exit statuses of `jitlab check`
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    given, rest = (given[: given.index("--")], given[given.index("--") + 1 :]) if "--" in given else (given, [])
     parser = argparse.ArgumentParser(prog="jitlab", description="Compile NumPy, and see in JupyterLab what happened.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("lab", help="open JupyterLab on the tour; hands on what follows to it", add_help=False)
-    chosen, rest = parser.parse_known_args(arguments)
-    assert chosen.command == "lab"
-    return open_lab(rest)
+    report = commands.add_parser("report", help="run a script and report what jitlab did", usage=REPORT_USAGE)
+    report.add_argument("script", help="is run as `python script.py` runs it, recorded; what follows -- is handed on to it")
+    report.add_argument("-o", "--output", metavar="PATH", help=f"a file ({', '.join(WRITERS)}); without it the text is printed")
+    check = commands.add_parser("check", help="run a notebook or script: is it compiled as well as it was?", usage=CHECK_USAGE)
+    check.add_argument("program", help="a notebook, executed in a new kernel, or a script; what follows -- is handed on to it")
+    check.add_argument("--baseline", required=True, metavar="PATH", help="how it was: retraces, kernels, ... as JSON")
+    check.add_argument("--update", action="store_true", help="write the baseline anew")
+    check.add_argument("--times", action="store_true", help="slow-downs count, too, where the baseline is of this machine")
+    check.add_argument("--timeout", type=int, default=600, metavar="SECONDS", help="that a cell may take (600)")
+    chosen, unknown = parser.parse_known_args(given)
+    if chosen.command == "lab":
+        return open_lab([*unknown, *(["--", *rest] if rest else [])])
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return report_script(chosen, rest) if chosen.command == "report" else check_program(chosen, rest)
+
+
+REPORT_USAGE = "jitlab report SCRIPT [-o PATH] [-- ARGUMENTS OF THE SCRIPT]"
+CHECK_USAGE = "jitlab check NOTEBOOK_OR_SCRIPT --baseline PATH [--update] [--times] [-- ARGUMENTS OF THE SCRIPT]"
+
+#: What a report is written as, by the ending of its path.
+WRITERS: dict[str, Callable[[Report], str]] = {
+    ".html": lambda report: report.to_html(),
+    ".svg": lambda report: report.to_svg(),
+    ".txt": lambda report: f"{report}\n",
+    ".ctf.json": lambda report: json.dumps(report.timeline.to_chrome(), separators=(",", ":")),
+    ".json": lambda report: json.dumps(report.to_json(), indent=1),
+}
+
+
+def report_script(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
+    """Returns the script's exit status; the report is also written of a script that failed."""
+    from jitlab.report.scripts import run_script
+
+    ending = next((ending for ending in WRITERS if chosen.output and chosen.output.endswith(ending)), None)
+    if chosen.output and ending is None:
+        return _complain(f"jitlab report: {chosen.output} ends with none of {', '.join(WRITERS)}.")
+    if not Path(chosen.script).is_file():
+        return _complain(f"jitlab report: there is no script {chosen.script}.")
+    report, status = run_script(chosen.script, arguments)
+    if ending is None:
+        print(report)
+        return status
+    try:
+        Path(chosen.output).write_text(WRITERS[ending](report), encoding="utf-8")
+    except OSError as error:
+        return _complain(f"jitlab report: {chosen.output} can't be written: {error.strerror}.")
+    print(f"Written: {chosen.output} ({_lead(report)})", file=sys.stderr)
+    return status
+
+
+def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
+    """0: as before, or changed and no worse. 1: worse. 2: it could not be checked."""
+    from jitlab.errors import OptionError
+    from jitlab.notebook.checking import CellFailed, notebook_facts
+    from jitlab.report.baselines import Baseline, read_baseline, write_baseline
+    from jitlab.report.checks import checked
+    from jitlab.report.scripts import run_script
+
+    program, path = Path(chosen.program), Path(chosen.baseline)
+    if not program.is_file():
+        return _complain(f"jitlab check: there is no program {program}.")
+    if not path.exists() and not chosen.update:
+        return _complain(f"jitlab check: there is no baseline {path}.\n  try: --update, which writes it")
+    try:
+        baseline = read_baseline(path) if path.exists() else Baseline(program.name, ())
+        if program.suffix == ".ipynb":
+            cells = notebook_facts(program, chosen.timeout)
+        else:
+            report, status = run_script(program, arguments)
+            if status:
+                return _complain(f"jitlab check: {program} ended with status {status}; nothing was checked.")
+            cells = [report.facts] if report.facts["operations"] or report.facts["statements"] else []
+    except CellFailed as failed:
+        print(failed.traceback, file=sys.stderr)
+        return _complain(f"jitlab check: {failed.title} of {program} failed; nothing was checked.")
+    except OptionError as error:
+        return _complain(f"jitlab check: {error}")
+    found = checked(baseline, cells, chosen.times)
+    if path.exists():
+        print(f"{program} against {path}\n{found}")
+    if chosen.update:
+        write_baseline(path, program.name, cells)
+        print(f"Written: {path}, {len(cells)} {'cell' if len(cells) == 1 else 'cells'}.")
+        return GOOD
+    if found.is_changed:
+        print(f"If this is meant: jitlab check {program} --baseline {path} --update")
+    return WORSE if found.is_worse else GOOD
+
+
+def _complain(text: str) -> int:
+    print(text, file=sys.stderr)
+    return NOT_CHECKED
+
+
+def _lead(report: Report) -> str:
+    return str(report.verdict["lead"])
 
 
 def open_lab(arguments: Sequence[str]) -> int:

@@ -107,6 +107,7 @@ def _facts(value: Any, where: str) -> Json:
     made: Json = {key: _text(value.get(key), f"{where}.{key}") for key in TEXTS}
     made |= {key: int(_number(value.get(key), f"{where}.{key}")) for key in COUNTS}
     made["error"] = _text(value["error"], f"{where}.error") if value.get("error") is not None else None
+    made["causes"] = [_text(cause, f"{where}.causes") for cause in _list(value.get("causes", []), f"{where}.causes", 100)]
     made["seconds"] = _number(value["seconds"], f"{where}.seconds") if value.get("seconds") is not None else None
     made["others"] = min(1.0, _number(value["others"], f"{where}.others")) if value.get("others") is not None else None
     made["span"] = _number(value.get("span"), f"{where}.span")

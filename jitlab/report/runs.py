@@ -17,6 +17,7 @@ Json = dict[str, Any]
 Samples = Mapping[tuple[str, str], Sequence[float]]  # of (plan, cluster or host operation), in seconds
 
 MOST_PARTS = 400  # of a run; the rest takes less time than these
+MOST_CAUSES = 5  # of retraces
 MOST_OPS = 2000  # of a part
 
 
@@ -49,6 +50,7 @@ def run_facts(data: Mapping[str, Any], samples: Samples | None = None, others: f
         "operations": verdict["operations"], "compiled": verdict["compiled"], "clusters": verdict["clusters"],
         "kernels": verdict["kernels"], "host": verdict["host"], "statements": len(data.get("statements", ())),
         "bytes": sum(k["bytes_read"] + k["bytes_written"] for k in data["kernels"] if k["plan"] in shown),
+        "causes": [trace["text"] for trace in data["retraces"] if not trace["first"]][:MOST_CAUSES],
         "calls": max((part["calls"] for part in ordered), default=0), "parts": ordered, "runs": [], "others": others,
         **_whole(ordered),
     }  # fmt: skip
