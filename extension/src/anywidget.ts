@@ -40,7 +40,10 @@ export function mount(host: HTMLElement): { show(report: unknown): void; dispose
     view.render();
   };
   const observer = new MutationObserver(follow);
-  const watched = { attributes: true, attributeFilter: ['class', 'theme', 'data-jp-theme-name', 'data-vscode-theme-kind'] };
+  const watched = {
+    attributes: true,
+    attributeFilter: ['class', 'theme', 'data-jp-theme-name', 'data-vscode-theme-kind']
+  };
   observer.observe(document.body, watched);
   observer.observe(document.documentElement, watched);
   dark.addEventListener('change', follow);

@@ -32,4 +32,12 @@ if (data && host) {
   dark.addEventListener('change', show);
   show();
   document.documentElement.classList.add('jl-scripted');
+  for (const details of document.querySelectorAll('details')) {
+    details.open = false; // what the views show is in the tables once more, for whoever looks for it
+  }
+  requestAnimationFrame(() => {
+    for (const name of ['clusters', 'retraces', 'timeline']) {
+      frame.querySelector<HTMLElement>(`.jl-${name} .jl-fold[aria-expanded="false"]`)?.click();
+    }
+  });
 }

@@ -18,7 +18,9 @@ async function render(context: { model: Model; el: HTMLElement }): Promise<() =>
   const { model, el } = context;
   const named = model.get('renderer');
   const shared =
-    typeof named === 'string' ? await model.widget_manager.get_model(named.replace('IPY_MODEL_', '')) : (named as Shared);
+    typeof named === 'string'
+      ? await model.widget_manager.get_model(named.replace('IPY_MODEL_', ''))
+      : (named as Shared);
   const code = String(shared.get('code'));
   let renderer = loaded.get(code);
   if (!renderer) {

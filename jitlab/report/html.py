@@ -1,10 +1,16 @@
-"""The report as one HTML file that needs nothing else. No script runs in it; the data is in it for programs that read it."""
+"""The report as one HTML file that needs nothing else: the panel's own views, drawn by the panel's own script from the data in
+the file. Where scripts are blocked, the picture and the tables stand. No other script can run in it: the page allows this one
+by its hash, so a name that holds markup stays a name."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from . import wording
@@ -14,15 +20,19 @@ from .text import report_text
 STYLE = """
 :root{color-scheme:light dark;--text:#1f1f1f;--muted:#5a5a5a;--ground:#fff;--line:#d0d0d0;--sunk:#f5f5f5}
 @media (prefers-color-scheme:dark){:root{--text:#f1f1f1;--muted:#b8b8b8;--ground:#181818;--line:#444;--sunk:#242424}}
-body{margin:24px auto;max-width:1100px;padding:0 16px;font:13px/1.45 system-ui,sans-serif}
+html{overflow-y:scroll}body{margin:24px auto;max-width:1100px;padding:0 16px;font:13px/1.45 system-ui,sans-serif}
 body{color:var(--text);background:var(--ground)}
 svg{max-width:100%;height:auto}h1{font-size:18px}summary{cursor:pointer;font-weight:600;padding:4px 0;margin-top:12px}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{text-align:left;padding:3px 10px 3px 0;border-bottom:1px solid var(--line);vertical-align:top}
 th{color:var(--muted);font-weight:600}td.n,th.n{text-align:right}
 pre{background:var(--sunk);padding:10px;overflow-x:auto;font:12px/1.5 ui-monospace,Menlo,Consolas,monospace}
-.wide{overflow-x:auto}
+.wide{overflow-x:auto}.jl-scripted .jl-still{display:none}#jl-live{margin-bottom:16px}
+#jl-live .jl-output{max-width:none}#jl-live .jl-what-if,#jl-live .jl-compare{display:none}
 """
+#: A text that is longer is folded at first.
+LONG = 5000
+STATIC = Path(__file__).parent.parent / "static"
 
 
 def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -> str:
@@ -31,9 +41,9 @@ def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -
     parts = [
         "<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-        f"<title>{title}: {_e(data['verdict']['lead'])}</title><style>{STYLE}</style></head><body>",
-        f"<h1>{title}</h1>", f'<div class="wide">{report_svg(data)}</div>',
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy()}">',
+        f"<title>{title}: {_e(data['verdict']['lead'])}</title><style>{STYLE}{_style()}</style></head><body>",
+        f"<h1>{title}</h1>", '<div id="jl-live"></div>', f'<div class="wide jl-still">{report_svg(data)}</div>',
     ]  # fmt: skip
     source = data["cell"].get("source")
     if source:
@@ -44,12 +54,43 @@ def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -
         _ops(data),
     )  # fmt: skip
     parts += [_section(heading, body) for heading, body in tables if body]
+    names: dict[tuple[str, str], list[str]] = {}  # the same code is shown once, whatever clusters it is of
     for (name, stage), text in texts.items():
+        names.setdefault((stage, text), []).append(name)
+    for (stage, text), clusters in names.items():
         shown = "\n".join(wording.clean(line) for line in text.split("\n"))
-        parts.append(_section(f"{name}: {stage}", f"<pre>{escape(shown)}</pre>"))
+        heading = f"{', '.join(clusters)}: {stage}"
+        parts.append(_section(heading, f"<pre>{escape(shown)}</pre>", is_open=len(text) <= LONG))
     parts.append(_section("As text", f"<pre>{escape(report_text(data))}</pre>"))
-    parts.append(f'<script type="application/vnd.jitlab.report+json">{embedded(data)}</script></body></html>')
+    parts.append(f'<script type="application/vnd.jitlab.report+json">{embedded(data)}</script>')
+    if script():
+        parts.append(f"<script>{script()}</script>")
+    parts.append("</body></html>")
     return "\n".join(parts)
+
+
+@cache
+def script() -> str:
+    """The renderer as it was built with the package; "" in a checkout in which it was not."""
+    return _built("html.js")
+
+
+def _style() -> str:
+    return _built("widget.css") if script() else ""
+
+
+def _policy() -> str:
+    """Nothing is loaded and nothing runs but the renderer, which may start its layout in a worker of its own."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    if script():
+        digest = base64.b64encode(hashlib.sha256(script().encode()).digest()).decode()
+        policy += f"; script-src 'sha256-{digest}'; worker-src blob:"
+    return policy
+
+
+def _built(name: str) -> str:
+    path = STATIC / name
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
 
 def embedded(data: Mapping[str, Any]) -> str:
@@ -58,8 +99,8 @@ def embedded(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _section(heading: str, body: str) -> str:
-    return f"<details open><summary>{_e(heading)}</summary>{body}</details>"
+def _section(heading: str, body: str, is_open: bool = True) -> str:
+    return f"<details{' open' if is_open else ''}><summary>{_e(heading)}</summary>{body}</details>"
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

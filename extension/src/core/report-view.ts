@@ -33,8 +33,8 @@ export class ReportView {
       },
       {
         section: retraces,
-        show: report => {
-          ledger.show(report);
+        show: (report, width) => {
+          ledger.show(report, width);
         }
       }
     ];
