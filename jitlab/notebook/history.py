@@ -53,12 +53,21 @@ class History:
             entries = self._cells.setdefault(self._key(run), deque())
             self._cells.move_to_end(self._key(run))
             entries.append(Entry(entries[-1].number + 1 if entries else 1, run))
-            for entry in list(entries)[:-UNSETTLED]:
-                self._settle(entry)
             while len(entries) > config.history_runs:
                 entries.popleft()
             while len(self._cells) > MOST_CELLS:
                 self._cells.popitem(last=False)
+
+    def settle_one(self) -> bool:
+        """Make the facts of one run that has ended, and let its recording go; False when there is none. No cell waits for it:
+        the session calls this while nothing runs."""
+        with self._lock:
+            for entries in self._cells.values():
+                for entry in list(entries)[:-UNSETTLED]:
+                    if entry.run is not None and not entry.run.running:
+                        self._settle(entry)
+                        return True
+        return False
 
     def clear(self) -> None:
         """Forget the runs. Baselines stay: they were asked for."""

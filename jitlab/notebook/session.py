@@ -30,6 +30,7 @@ from .saved import SavedOutputs
 KEPT_SOURCES = 2000
 KEPT_CELLS = 64
 LIVE_SECONDS = 0.25  # between two reports of a cell that still runs
+IDLE_SECONDS = 0.5  # without an event, until facts of past runs are made
 LIVE_SHARE = 0.05  # of the time at most, goes into reports of a cell that still runs
 
 logger = logging.getLogger(__name__)
@@ -84,6 +85,7 @@ class Session:
         self.jobs = Jobs(self._tell_job)
         self._hooked: list[Any] = []  # what IPython told of the cells that run
         self._now = threading.Event()
+        self._unsettled = False  # runs whose recordings are still whole
         self._numbers = numbers(1)
         self.history = History(self.report_of)
         self.saved = SavedOutputs.of_user()
@@ -209,6 +211,7 @@ class Session:
                 return
             if run.recording is None:
                 self._record(run)
+                self._keep_live()
             assert run.recording is not None
             run.recording.listen(event)
             if self.link is not None:
@@ -306,6 +309,7 @@ class Session:
                 self.cells[run.id] = run
                 self.cells.move_to_end(run.id)
                 self.history.began(run)
+                self._unsettled = True
                 while len(self.cells) > KEPT_CELLS:
                     self.cells.popitem(last=False)
 
@@ -332,7 +336,10 @@ class Session:
     def _push_live(self) -> None:
         wait = LIVE_SECONDS
         while True:
-            self._wake.wait()
+            if not self._wake.wait(IDLE_SECONDS if self._unsettled else None):
+                with Undisturbed("could not keep the facts of a run"):
+                    self._unsettled = self.running is not None or self.history.settle_one()
+                continue
             self._now.wait(wait)  # a cell that has ended does not wait
             if self._stopped:
                 return
