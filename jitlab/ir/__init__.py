@@ -1,6 +1,7 @@
 """Graph (operations on arrays), Program (scalars in loops) and what they are made of: plain data, printed and checked."""
 
 from . import program
+from .bodies import Nest, every_node, inner_nodes
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
@@ -24,8 +25,6 @@ from .plan import (
     Stays,
     Stored,
     Temporary,
-    every_node,
-    inner_nodes,
     is_operation,
     line_numbers,
 )
@@ -73,6 +72,7 @@ __all__ = [
     "line_numbers",
     "Moving",
     "NOWHERE",
+    "Nest",
     "UNKNOWN",
     "NotRolled",
     "Origin",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from .bodies import Nest, body_sources, inner_nodes
 from .extents import plain
 from .graph import Graph, Node
 from .overrides import NO_OVERRIDES, Overrides
@@ -236,6 +237,7 @@ class KernelInfo:
     bytes_written: int
     flops: int
     bytes_op_by_op: int | None = None  # what NumPy would move for its operations; None: nobody knows beforehand
+    nests: tuple[Nest, ...] = ()  # those in its loops and branches
 
 
 @dataclass(frozen=True)
@@ -262,7 +264,7 @@ class Plan:
     boundaries: list[Edge] = field(default_factory=list)
     copies: list[Copy] = field(default_factory=list)
     temporaries: list[Temporary] = field(default_factory=list)
-    scratch: dict[str, int] = field(default_factory=dict)  # bytes of memory for one call of each cluster, rows and gaps included
+    scratch: dict[str, int] = field(default_factory=dict)  # bytes that a call of each cluster takes, rows and gaps included
     texts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, stage) -> text, for report.ir
     codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
     sources: list[dict[str, Any]] = field(default_factory=list)  # the text that was captured (texts.py)
@@ -280,6 +282,7 @@ class Plan:
             for node in kernel.nodes:
                 kernel_of.setdefault(node, kernel)
         ops = []
+        sources = self._sources()
         for node in clustering.graph.nodes:
             if not is_operation(node):
                 continue
@@ -287,29 +290,22 @@ class Plan:
             reason = clustering.stays.get(node)
             kernel_info = kernel_of.get(node)
             flip = clustering.flip(node) if reason else None
-            ops.append(
-                {
-                    "name": node.name, "plan": self.title, "op": node.op.name,
-                    "cluster": cluster.name if cluster else None, "kernel": kernel_info.name if kernel_info else None,
-                    "reason": reason.to_json() if reason else None, "lines": spans(node.sources),
-                    "shape": list(plain(node.shape)), "dtype": str(node.dtype),
-                    "inputs": [source.name for source in node.inputs if is_operation(source) or source.op.is_parameter],
-                    "scope": _text(node.attrs.get("_XlaScope")), "seconds": None,
-                }
-            )  # fmt: skip
+            ops.append(self._op(node, cluster, kernel_info, reason, sources))
             if flip is not None:
                 ops[-1]["would_compile_if"] = flip.text
-            if node.attrs.get("device"):
-                ops[-1]["device"] = str(node.attrs["device"])
+            for inner, name, parent in inner_nodes(node):
+                if is_operation(inner):
+                    made = self._op(inner, cluster, kernel_info, reason, sources)
+                    ops.append({**made, "name": name, "parent": parent})
         clusters = []
         for c in clustering.clusters:
             mine = [k for k in self.kernels if k.cluster == c.name]
             clusters.append(
                 {
-                    "name": c.name, "plan": self.title, "ops": [n.name for n in c.members if is_operation(n)],
+                    "name": c.name, "plan": self.title, "ops": _names(c.members),
                     "kernels": [k.name for k in mine], "reason": c.reason.to_json(), "calls": 0, "seconds": None,
                     "flops": sum(k.flops for k in mine), "bytes_read": sum(k.bytes_read for k in mine),
-                    "bytes_written": sum(k.bytes_written for k in mine), "lines": line_numbers(c.nodes),
+                    "bytes_written": sum(k.bytes_written for k in mine), "lines": line_numbers(_inside(c.nodes)),
                     "bytes_saved": _total(_saved(k) for k in mine),
                     "temporary_bytes": sum(t.bytes for t in self.temporaries if t.cluster == c.name),
                     "scratch_bytes": self.scratch.get(c.name, 0),
@@ -317,25 +313,31 @@ class Plan:
             )  # fmt: skip
             if c.device:
                 clusters[-1]["device"] = c.device
-        kernels = [
+        kernels: list[dict[str, Any]] = [
             {
-                "name": k.name, "cluster": k.cluster, "ops": [n.name for n in k.nodes if is_operation(n)], "kind": k.kind,
-                "lines": line_numbers(k.nodes), "calls": 0, "seconds": None, "bytes_read": k.bytes_read,
-                "bytes_written": k.bytes_written, "flops": k.flops, "bound": None, "of_peak": None, "bytes_saved": _saved(k),
+                "name": k.name, "cluster": k.cluster, "ops": _names(k.nodes), "kind": k.kind,
+                "lines": line_numbers(_inside(k.nodes)), "calls": 0, "seconds": None, "bytes_read": k.bytes_read,
+                "bytes_written": k.bytes_written, "flops": k.flops, "bound": None, "of_peak": None,
+                "bytes_saved": _saved(k),
             }
             for k in self.kernels
         ]  # fmt: skip
+        for kernel, entry in zip(self.kernels, kernels, strict=True):
+            if kernel.nests:
+                entry["nests"] = list(_nests(kernel))
         boundaries = [
             {
-                "producer": edge.producer.name, "consumer": edge.consumer.name, "reason": edge.reason.to_json(),
+                "producer": sources.get(edge.producer, edge.producer.name),
+                "consumer": sources.get(edge.consumer, edge.consumer.name), "reason": edge.reason.to_json(),
                 "bytes": edge.bytes, "would_fuse_if": _would_fuse(edge, clustering),
             }
             for edge in (*self.boundaries, *clustering.apart)
         ]  # fmt: skip
+        inside = {inner: name for node in clustering.graph.nodes for inner, name, _ in inner_nodes(node)}
         copies = [
             {
-                "node": c.node.name, "cluster": _home(c.node, clustering.clusters), "reason": c.reason.to_json(),
-                "bytes": c.bytes, "lines": spans(c.node.sources),
+                "node": inside.get(c.node, c.node.name), "cluster": _home(c.node, clustering.clusters),
+                "reason": c.reason.to_json(), "bytes": c.bytes, "lines": spans(c.node.sources),
             }
             for c in self.copies
         ]  # fmt: skip
@@ -345,13 +347,39 @@ class Plan:
             "temporaries": self._temporaries(), "activity": self.activity(), "sources": self.sources,
         }  # fmt: skip
 
+    def _sources(self) -> dict[Node, str]:
+        """What is read where a node is read, as reports call it: a result of a loop is the loop's."""
+        sources: dict[Node, str] = {}
+        for node in self.clustering.graph.nodes:
+            sources[node] = node.name
+            if node.op.name == "Item" and is_operation(node.inputs[0]):
+                sources[node] = node.inputs[0].name
+            body_sources(node, node.name, sources)
+        return sources
+
+    def _op(
+        self, node: Node, cluster: Cluster | None, kernel: KernelInfo | None, reason: Reason | None, sources: dict[Node, str]
+    ) -> dict[str, Any]:
+        read = [source for source in node.inputs if is_operation(source) or source.op.is_parameter or source.op.name == "Item"]
+        made = {
+            "name": node.name, "plan": self.title, "op": node.op.name, "cluster": cluster.name if cluster else None,
+            "kernel": kernel.name if kernel else None, "reason": reason.to_json() if reason else None,
+            "lines": spans(node.sources), "shape": list(plain(node.shape)), "dtype": str(node.dtype),
+            "inputs": list(dict.fromkeys(sources.get(source, source.name) for source in read)),
+            "scope": _text(node.attrs.get("_XlaScope")), "seconds": None,
+        }  # fmt: skip
+        if node.attrs.get("device"):
+            made["device"] = str(node.attrs["device"])
+        return made
+
     def _temporaries(self) -> list[dict[str, Any]]:
         """What reaches memory inside clusters, then what goes from one cluster to another or to NumPy."""
         clusters = self.clustering.clusters
         inner = {node: name for c in clusters for n in c.nodes for node, name, _ in inner_nodes(n)}
         inside = [
             {
-                "plan": self.title, "cluster": t.cluster, "name": inner.get(t.producer, t.producer.name) + t.name.removeprefix(t.producer.name),
+                "plan": self.title, "cluster": t.cluster,
+                "name": inner.get(t.producer, t.producer.name) + t.name.removeprefix(t.producer.name),
                 "producer": inner.get(t.producer, t.producer.name),
                 "consumers": [inner.get(node, node.name) for node in t.consumers], "bytes": t.bytes, "place": "scratch",
                 "lines": spans(t.producer.sources), "consumer_lines": line_numbers(t.consumers), "reason": t.reason.to_json(),
@@ -383,6 +411,30 @@ class Plan:
             ],
             "unclustered_op_histogram": _histogram(outside),
         }
+
+
+def _inside(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes and those in their bodies."""
+    return [each for node in nodes for each in (node, *(inner for inner, _, _ in inner_nodes(node)))]
+
+
+def _names(nodes: Iterable[Node]) -> list[str]:
+    """The operations among the nodes and in their bodies, as reports call them."""
+    names: list[str] = []
+    for node in nodes:
+        if is_operation(node):
+            names.append(node.name)
+            names += [name for inner, name, _ in inner_nodes(node) if is_operation(inner)]
+    return names
+
+
+def _nests(kernel: KernelInfo) -> Iterator[dict[str, Any]]:
+    """The nests inside the loops and branches of a kernel, each with its operations."""
+    inside = [(inner, name) for node in kernel.nodes for inner, name, _ in inner_nodes(node) if is_operation(inner)]
+    for nest in kernel.nests:
+        mine = [(inner, name) for inner, name in inside if inner.origins <= nest.origins]
+        if mine:
+            yield {"kind": nest.kind, "ops": [name for _, name in mine], "lines": line_numbers([inner for inner, _ in mine])}
 
 
 def _saved(kernel: KernelInfo) -> int | None:
@@ -433,36 +485,13 @@ def _histogram(nodes: Iterable[Node]) -> list[dict[str, Any]]:
 
 def _home(node: Node, clusters: Sequence[Cluster]) -> str | None:
     """The cluster that computes a node, itself or in the body of a loop or a branch."""
-    return next((c.name for c in clusters if _contains(c.nodes, node)), None)
+    sources = [source for n in node.inputs for source in (n, *n.inputs)]
+    wanted = (node, *sources)  # lowering makes copies of its own: they are where what they copy is
+    return next((c.name for n in wanted for c in clusters if _contains(c.nodes, n)), None)
 
 
 def _contains(nodes: Sequence[Node], node: Node) -> bool:
     return node in nodes or any(_contains(graph.nodes, node) for n in nodes for graph in getattr(n.op, "graphs", ()))
-
-
-def every_node(graph: Graph) -> Iterator[Node]:
-    """Its nodes, each followed by those of the bodies in it."""
-    for node in graph.nodes:
-        yield node
-        for body in getattr(node.op, "graphs", ()):
-            yield from every_node(body)
-
-
-def inner_nodes(node: Node) -> Iterator[tuple[Node, str, Node]]:
-    """(node, name, the loop or branch it is in) of everything in the bodies of a loop or branch, named as reports name it."""
-    for prefix, graph in _bodies(node):
-        for inner in graph.nodes:
-            yield inner, prefix + inner.name, node
-            for deeper, name, parent in inner_nodes(inner):
-                yield deeper, prefix + name, parent
-
-
-def _bodies(node: Node) -> Iterator[tuple[str, Graph]]:
-    op = node.op
-    graphs = getattr(op, "graphs", ())
-    kinds = ("then", "else") if hasattr(op, "orelse") else ("test", "") if len(graphs) == 2 else ("",)
-    for kind, graph in zip(kinds, graphs, strict=False):
-        yield f"{node.name}/{kind}/" if kind else f"{node.name}/", graph
 
 
 def is_operation(node: Node) -> bool:

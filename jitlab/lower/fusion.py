@@ -29,6 +29,7 @@ from jitlab.ops.views import Reshape, Update, View
 
 from .block import Block, binds, is_control
 from .cuts import NO_CUTS, Cuts
+from .names import called
 from .reading import DEAR, Position, Reader, Ref, Unreadable
 from .sizes import Sizes
 
@@ -487,7 +488,7 @@ def _why_not_fused(
     producer: Node, made: Group, stage: Stage, group: Group, level: str
 ) -> tuple[Reason, str | None]:
     size = bytes_text(producer.type.nbytes)
-    name = producer.name
+    name = called(producer)
     lines = ", ".join(str(n) for n in sorted({s.line for s in producer.sources})) or "?"
     if level == "O0":
         text = f"Not fused: level O0 gives each operation its own kernel; {name} is {size}"

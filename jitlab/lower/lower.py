@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from jitlab.ir import NO_OVERRIDES, Cluster, Copy, Edge, KernelInfo, Node, Overrides, Temporary, is_operation
@@ -15,6 +15,7 @@ from jitlab.ops.views import Update, View
 from .block import Block, with_items
 from .cuts import Cuts
 from .fusion import Group, boundaries, cut_between
+from .inside import inner_edges, inner_nests
 from .joining import without_unread
 from .reading import Unreadable
 from .rows import in_blocks
@@ -129,11 +130,13 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
         shared.calls,
     )
     sizes = shared.sizes
+    infos = [replace(info, nests=inner_nests(kernel)) for info, kernel in zip(infos, kernels, strict=True)]
     edges = boundaries(groups, shared.level, shared.cuts)
+    inside = inner_edges(cluster, shared, [nest for info in infos for nest in info.nests])
     scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))
     return Lowered(
         cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
-        infos, edges, kept=_still(shared, temps), in_place=in_place,
+        infos, edges + inside, kept=_still(shared, temps), in_place=in_place,
         temporaries=temporaries(cluster, kernels, temps, shared, edges), scratch_bytes=scratch,
     )  # fmt: skip
 

@@ -19,6 +19,7 @@ from jitlab.ops.views import Update, View
 from .block import Block, covers, is_control, overwritten
 from .cuts import NO_CUTS, Cuts
 from .fusion import Group, Stage, bytes_text, groups_of, is_lazy, must_be_stored, stages_of
+from .names import called
 from .sizes import Sizes
 
 
@@ -182,12 +183,13 @@ def copied(node: Node, code: Copied, nbytes: int | None = None) -> Copy:
     nbytes = node.type.nbytes if nbytes is None else nbytes
     size = bytes_text(nbytes)
     lines = ", ".join(str(n) for n in sorted({s.line for s in node.sources})) or "?"
+    name = called(node)
     text = {
-        Copied.INPUT_KEPT: f"Copied: {node.name} is a new version of an argument, which stays as it is; {size} (line {lines})",
-        Copied.OLD_VERSION_READ: f"Copied: the version before {node.name} is read later; {size} (line {lines})",
-        Copied.SOURCE_CHANGES: f"Stored: {node.name} is wanted after its source changes; {size} (line {lines})",
-        Copied.MADE_ELSEWHERE: f"Copied: {node.name} is made elsewhere than the loop keeps it; {size} (line {lines})",
-        Copied.SNAPSHOT: f"Stored: a part that {node.name} overwrites while it is still read; {size} (line {lines})",
-        Copied.OVERLAP: f"Stored: the right side of {node.name} reads what it overwrites; {size} (line {lines})",
+        Copied.INPUT_KEPT: f"Copied: {name} changes, and who called keeps it as it was; {size} (line {lines})",
+        Copied.OLD_VERSION_READ: f"Copied: {name} as it was is read after it has changed; {size} (line {lines})",
+        Copied.SOURCE_CHANGES: f"Stored: {name} is wanted after what it is made of changes; {size} (line {lines})",
+        Copied.MADE_ELSEWHERE: f"Copied: the next {name} is made elsewhere than the loop keeps it; {size} (line {lines})",
+        Copied.SNAPSHOT: f"Stored: a part of {name} that is overwritten while it is still read; {size} (line {lines})",
+        Copied.OVERLAP: f"Stored: the right side reads the part of {name} that it overwrites; {size} (line {lines})",
     }
     return Copy(node, Reason(code, text[code]), nbytes)

@@ -45,6 +45,7 @@ class Shared:
         self.errors: list[Sources] = []
         self.calls: list[Any] = []
         self.copies: list[Copy] = []
+        self.bodies: list[list[Any]] = []  # the groups of each body
         self.places: dict[Node, Buffer] = {}  # of values with memory of their own, in any block
         self.captured: dict[Node, Node] = {}  # input of any body -> the value around it that it stands for
         self._checks: dict[Node, int] = {}

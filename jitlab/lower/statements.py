@@ -73,7 +73,10 @@ class BlockWriter:
         done: list[Statement] = []
         mine: list[Statement] = []
         before: list[Group] = []
+        every: list[Group] = []
+        self.shared.bodies.append(every)
         for group, written, _ in self.groups():
+            every.append(group)
             if cut_between(before, group, self.shared.cuts):
                 done, mine, before = [*done, *joined(mine, self.shared)], [], []
             mine += written

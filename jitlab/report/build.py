@@ -353,7 +353,7 @@ def _fallbacks(data: Json, recording: Recording, plans: list[_Plan]) -> list[Jso
     of_title = {plan.title: plan for plan in plans}
     result = []
     for op in data["ops"]:
-        if op["cluster"] is None:
+        if op["cluster"] is None and "parent" not in op:
             plan = of_title[op["plan"]]
             tally = recording.host.get((plan.function, plan.trace, op["name"]), Tally())
             result.append(

@@ -139,7 +139,8 @@ class _Values:
                         reads += [source] if source not in reads else []
         for cluster in data["clusters"]:
             plan = cluster["plan"]
-            outer = [n for n in cluster["ops"] if (plan, n) in read_outside or (plan, n) not in read]
+            top = [n for n in cluster["ops"] if "parent" not in self.ops.get((plan, n), {})]
+            outer = [n for n in top if (plan, n) in read_outside or (plan, n) not in read]
             self.results[plan, cluster["name"]] = outer
 
     def device(self, lane: Mapping[str, Any], span: Mapping[str, Any]) -> str:

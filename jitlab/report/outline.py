@@ -22,12 +22,22 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Nest:
+    """What is fused in the body of a loop or branch."""
+
+    ops: tuple[str, ...]
+    lines: str
+    cuts: tuple[Cut, ...] = ()  # between this nest and those before it
+
+
+@dataclass(frozen=True)
 class KernelRow:
     name: str
     ops: tuple[str, ...]
     seconds: float | None
     note: str
     cuts: tuple[Cut, ...] = ()  # between this kernel and those before it
+    inside: tuple[Nest, ...] = ()  # of a loop or branch
 
 
 @dataclass(frozen=True)
@@ -135,7 +145,7 @@ def _plan_boxes(data: Json, plan: Json) -> list[Box]:
     ops = {op["name"]: op for op in data["ops"] if op["plan"] == title}
     by_plan = {name: [c for c in data["clusters"] if c["plan"] == name] for name in alike}
     host_seconds = _host_totals(data, set(alike))
-    home = {name: op["cluster"] or name for name, op in ops.items()}
+    home = {name: op["cluster"] or _outermost(name, ops) for name, op in ops.items()}
     place: dict[str, int] = {}
     for i, name in enumerate(ops):
         place.setdefault(home[name], i)
@@ -174,6 +184,13 @@ def _plan_boxes(data: Json, plan: Json) -> list[Box]:
     return result
 
 
+def _outermost(name: str, ops: Mapping[str, Json]) -> str:
+    """The loop or branch that an operation is in, at the top."""
+    while ops[name].get("parent") in ops:
+        name = ops[name]["parent"]
+    return name
+
+
 def _heading(data: Json, plan: Json, alike: Sequence[str]) -> str:
     if len(alike) == 1:
         return wording.clean(plan["name"])
@@ -201,9 +218,10 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
                 cut = _cut(edge)
                 cuts.setdefault(cut.head, cut)
         before |= mine
-        kinds = tuple(_kind(ops[name]) for name in kernel["ops"] if name in ops and not _picks(ops[name], ops))
+        kinds = tuple(_kind(ops[name]) for name in kernel["ops"] if name in ops and not _is_inside(ops[name], ops))
         note = ", ".join(filter(None, (wording.bound_text(kernel), "library call" if kernel["kind"] == "library" else "")))
-        rows.append(KernelRow(wording.clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values())))
+        nests = _nests(data, kernel, ops)
+        rows.append(KernelRow(wording.clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values()), nests))
     scopes = dict.fromkeys(ops[name]["scope"] for name in cluster["ops"] if name in ops and ops[name]["scope"])
     return Box(
         kind="cluster", name=wording.clean(cluster["name"]), lines=wording.line_text(cluster["lines"]),
@@ -229,9 +247,26 @@ def _kind(op: Json) -> str:
     return f"{_short(head, 24)} ({wording.line_text(wording.numbers_of(op['lines']))})"
 
 
-def _picks(op: Json, ops: Mapping[str, Json]) -> bool:
-    """It picks one of the results of an operation that is shown itself, and computes nothing."""
-    return op["op"] == "Item" and len(op["inputs"]) == 1 and op["inputs"][0] in ops
+def _is_inside(op: Json, ops: Mapping[str, Json]) -> bool:
+    """It is in the body of a loop or branch that is shown itself."""
+    return op.get("parent") in ops
+
+
+def _nests(data: Json, kernel: Json, ops: Mapping[str, Json]) -> tuple[Nest, ...]:
+    """What is fused inside the loops and branches of a kernel; scalar work and the nests it stands between."""
+    rows: list[Nest] = []
+    before: set[str] = set()
+    for nest in kernel.get("nests", ()):
+        mine = [name for name in nest["ops"] if name in ops]
+        cuts = [
+            _cut(edge)
+            for edge in data["boundaries"]
+            if edge["plan"] == kernel["plan"] and edge["consumer"] in mine and edge["producer"] in before.difference(mine)
+        ]
+        found = {cut.head: cut for cut in cuts}
+        rows.append(Nest(tuple(_kind(ops[name]) for name in mine), wording.line_text(nest["lines"]), tuple(found.values())))
+        before.update(mine)
+    return tuple(rows)
 
 
 def _host(op: Json, total: tuple[float | None, int] | None) -> Box:

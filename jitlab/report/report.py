@@ -60,6 +60,7 @@ class Op:
     scope: str | None
     seconds: float | None
     would_compile_if: str | None = None  # the smallest change found that would put it into a cluster
+    parent: str | None = None  # the loop or branch in whose body it is
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class Kernel:
     flops: int
     bound: str | None
     of_peak: float | None
+    nests: tuple[Any, ...] = ()  # what is fused in the loops and branches of it, as JSON has it
     bytes_saved: int | None = None
 
 
@@ -384,7 +386,7 @@ class Report:
         names = f"{first.name} and {second.name}"
         if first.cluster is None or second.cluster is None or first.cluster != second.cluster:
             return self.why_not(a, b)
-        if first.kernel is not None and first.kernel == second.kernel:
+        if first.kernel is not None and first.kernel == second.kernel and self._share_nest(first, second):
             return Answer(f"{names} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
         answer = self.why_not(a, b)
         cluster = next(c for c in self.clusters if c.name == first.cluster)
@@ -394,7 +396,8 @@ class Report:
     def why_not(self, a: str, b: str) -> Answer:
         """Why `a` and `b` are not one kernel: the reason, and what would change it."""
         first, second = self._pair(a, b)
-        if first.kernel is not None and (first.cluster, first.kernel) == (second.cluster, second.kernel):
+        one = first.kernel is not None and (first.cluster, first.kernel) == (second.cluster, second.kernel)
+        if one and self._share_nest(first, second):
             return Answer(f"{first.name} and {second.name} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
         for op in (first, second):
             if op.cluster is None:
@@ -519,6 +522,13 @@ class Report:
         return found
 
     def _edges(self, first: Op, second: Op) -> Iterable[Boundary]:
+    def _share_nest(self, first: Op, second: Op) -> bool:
+        """Of one kernel: are they in one nest, where the kernel is a loop or branch with nests inside?"""
+        kernel = next(k for k in self.data["kernels"] if (k["plan"], k["name"]) == (first.plan, first.kernel))
+        nests = [nest["ops"] for nest in kernel.get("nests", ())]
+        apart = [op for op in (first, second) if any(op.name in nest for nest in nests)]
+        return len(apart) < 2 or any(first.name in nest and second.name in nest for nest in nests)
+
         """The cut edges on a way from one to the other, nearest first."""
         ops = {op.name: op for op in self.ops if op.plan == first.plan}
         cut = {(edge.producer, edge.consumer): edge for edge in self.boundaries if edge.plan == first.plan}
@@ -575,7 +585,7 @@ def _made(cls: Any, entry: Mapping[str, Any]) -> Any:
 
 #: Reports that were saved before have none.
 _LATER = (
-    "proof", "changes", "site", "would_compile_if", "bytes_saved", "temporary_bytes", "allocated_bytes",
+    "proof", "changes", "site", "would_compile_if", "bytes_saved", "temporary_bytes", "allocated_bytes", "parent", "nests",
 )  # fmt: skip
 
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from . import wording
 from .accounting import in_words
-from .outline import Box, Outline, outline
+from .outline import Box, KernelRow, Outline, outline
 
 WIDTH = 100
 MOST_COPIES = 6  # told of a cluster
 MOST_OPS = 40  # named of a kernel
+MOST_NESTS = 12  # told of a loop
 TIME_AT = 55  # the column where times end
 
 
@@ -81,6 +82,7 @@ def _box(box: Box) -> list[str]:
             more = [f"+{len(kernel.ops) - MOST_OPS}"] if len(kernel.ops) > MOST_OPS else []
             shown = " ".join([kernel.name, *kernel.ops[:MOST_OPS], *more])
             lines += _timed(f"  {shown}", kernel.seconds, kernel.note)
+            lines += _inside(kernel)
         for copy in box.copies[:MOST_COPIES]:
             lines += _folded("  // ", copy, indent="     ")
         if len(box.copies) > MOST_COPIES:
@@ -92,6 +94,20 @@ def _box(box: Box) -> list[str]:
         *_timed(f"◇ {many}{box.name}, {where}", box.seconds, wording.calls_text(box.calls, box.seconds)),
         *_folded("  ", box.why),
     ]
+
+
+def _inside(kernel: KernelRow) -> list[str]:
+    """What is fused in the body of a loop, a line each."""
+    lines: list[str] = []
+    for nest in kernel.inside[:MOST_NESTS]:
+        for cut in nest.cuts:
+            lines += _folded("     // ", cut.head, indent="        ")
+        more = [f"+{len(nest.ops) - MOST_OPS}"] if len(nest.ops) > MOST_OPS else []
+        where = f" ({nest.lines})" if nest.lines else ""
+        lines += _folded("     ", " ".join([*nest.ops[:MOST_OPS], *more]) + where, indent="       ")
+    if len(kernel.inside) > MOST_NESTS:
+        lines.append(f"     and {len(kernel.inside) - MOST_NESTS} more nests")
+    return lines
 
 
 def _timed(text: str, seconds: float | None, note: str) -> list[str]:
