@@ -471,6 +471,9 @@ def _rename_files(data: Json, file_name: Callable[[str], str]) -> None:
                     names[file] = file_name(file)
                 spans.append([names[file], *place])
             entry["lines"] = spans
+    for retrace in data["retraces"]:
+        file, line = retrace["site"]
+        retrace["site"] = [names.get(file) or (file_name(file) if file else ""), line]
 
 
 def _plain_text(value: Any) -> Any:

@@ -14,6 +14,7 @@ import { DEFAULTS, type Settings } from './settings';
 import { Message, Notice, Work } from './states';
 import { watchTheme } from './theme';
 import { VerdictView } from './verdict/view';
+import { Card } from './whatif/card';
 
 /** All that the panel is told. */
 export interface PanelState {
@@ -155,6 +156,10 @@ export class PanelView {
     });
     this.observer.observe(this.element);
     this.listen();
+    const card = new Card(this.element, context, () => this.state?.cell?.report ?? null);
+    this.ends.push(() => {
+      card.dispose();
+    });
   }
 
   show(state: PanelState): void {

@@ -23,6 +23,7 @@ export interface Report {
   summary: Summary | null;
   /** Every file that the positions speak of. */
   sources: Source[];
+  temporaries: Temporary[];
   history: History | null;
 }
 
@@ -56,6 +57,10 @@ export interface Verdict {
   loops: number;
   seconds: number | null;
   numpySeconds: number | null;
+  /** By the cost model, in one run; null where the report does not say. */
+  bytesMoved: number | null;
+  /** That fusion keeps from being moved. */
+  bytesSaved: number | null;
   next: Next | null;
   /** What to do after that. */
   then: Next | null;
@@ -144,6 +149,16 @@ export interface Boundary {
   reason: Reason | null;
   bytes: number | null;
   wouldFuseIf: string | null;
+}
+
+/** A value inside a cluster that still reaches memory, and why. */
+export interface Temporary {
+  plan: string;
+  cluster: string;
+  name: string;
+  producer: string;
+  bytes: number | null;
+  reason: Reason | null;
 }
 
 export interface Retrace {
@@ -300,6 +315,14 @@ export function readReport(value: unknown): Report | string {
     })),
     summary: readSummary(value.summary),
     sources: readSources(value.sources),
+    temporaries: records(value.temporaries).map(temporary => ({
+      plan: text(temporary.plan),
+      cluster: text(temporary.cluster),
+      name: text(temporary.name),
+      producer: text(temporary.producer),
+      bytes: number(temporary.bytes),
+      reason: readReason(temporary.reason)
+    })),
     history: readHistory(value.history)
   };
 }
@@ -331,6 +354,8 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
     loops: number(verdict.loops) ?? 0,
     seconds: number(verdict.seconds),
     numpySeconds: number(verdict.numpy_seconds),
+    bytesMoved: number(verdict.bytes_moved),
+    bytesSaved: number(verdict.bytes_saved),
     next: readNext(verdict.next),
     then: readNext(verdict.then)
   };

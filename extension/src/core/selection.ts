@@ -8,8 +8,8 @@ export class Selection {
   readonly changed = new Signal<void>();
   /** The keyboard asks what can be done with a thing: opens its card, beside `anchor` and with the focus in it. */
   readonly menu = new Signal<{ id: string; anchor: Element }>();
-  /** A what-if was asked for, in whatever view; the section What-if takes it to the kernel. */
-  readonly question = new Signal<Ask>();
+  /** A what-if was asked for at `from`; the section What-if of that panel takes it to the kernel. */
+  readonly question = new Signal<{ ask: Ask; from: Element }>();
 
   /** The report whose things the ids name; a pin that the new one does not know is let go of. */
   show(report: Report): void {
@@ -36,6 +36,11 @@ export class Selection {
   /** All that belongs to it; null where nothing is pointed at. */
   get lit(): Linked | null {
     return this.linked === null ? null : (this.known?.of(this.linked) ?? null);
+  }
+
+  /** What is pointed at. */
+  get pointed(): string | null {
+    return this.hovered;
   }
 
   get pin(): string | null {

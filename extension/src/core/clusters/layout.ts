@@ -376,7 +376,7 @@ class Spine {
       at = this.addLines(flip, line + 14, at, width - 30, 'note', 'link');
       const label = [head, why, flip].filter(Boolean).map(sentence).join(' ');
       this.item(
-        `${boundary.producer}-${boundary.consumer}>${kernel}`,
+        `edge:${boundary.producer}→${boundary.consumer}>${kernel}`,
         'boundary',
         label,
         2,

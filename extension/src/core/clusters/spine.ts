@@ -225,5 +225,6 @@ function onArrow(item: HTMLElement, event: MouseEvent): boolean {
 
 /** The id by which all views know the thing an element stands for. */
 function linkedId(element: HTMLElement | null): string | null {
-  return element?.dataset.id?.replace(/^op:/, '') ?? null;
+  // A value is told once a reader's kernel, which stands behind it.
+  return element?.dataset.id?.replace(/^op:/, '').replace(/^(edge:.*)>[^>]*$/, '$1') ?? null;
 }

@@ -87,15 +87,23 @@ export function isLit(row: CodeRow, plan: string, linked: Linked, links: Links):
   return code.ops.length && linked.ops.size ? code.ops.some(op => linked.ops.has(links.idOf(op, plan))) : shares;
 }
 
+/** Pure: the clusters whose code can be read; traces that came to the same plan have it once. */
+export function clustersToRead({ clusters, plans }: Report): Cluster[] {
+  const alike = new Set(plans.filter(({ name, like }) => like !== '' && like !== name).map(({ name }) => name));
+  return clusters.filter(({ plan }) => !alike.has(plan));
+}
+
 /** Pure: the cluster whose code is read: of what is pinned, else the one that was read, else the slowest. */
 export function clusterToRead(report: Report, links: Links, pinned: Linked | null, read: string): Cluster | null {
-  const [first] = pinned?.clusters ?? [];
-  const known = report.clusters.filter(({ name, plan }) => {
-    const id = links.idOf(name, plan);
-    return pinned?.clusters.has(read) ? id === read : id === (first ?? read);
-  });
-  const slowest = [...report.clusters].sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0))[0];
-  return known[0] ?? slowest ?? null;
+  const all = clustersToRead(report);
+  const of = (wanted: (id: string) => boolean): Cluster | undefined =>
+    all.find(({ name, plan }) => wanted(links.idOf(name, plan)));
+  const pinnedThere = all.some(({ name, plan }) => pinned?.clusters.has(links.idOf(name, plan)));
+  const slowest = [...all].sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0))[0];
+  if (pinned && pinnedThere && !pinned.clusters.has(read)) {
+    return of(id => pinned.clusters.has(id)) ?? null;
+  }
+  return of(id => id === read) ?? slowest ?? null;
 }
 
 /** Pure: the file to show: of what is pinned, else the one with most of the marked lines. */

@@ -155,7 +155,7 @@ export function painted(
     for (const [piece, within] of cutAt(text, at, hit)) {
       for (const word of kind === '' && names.length ? piece.split(/\b/) : [piece]) {
         const baked = kind === '' && names.includes(word);
-        const style = [kind && `jl-${kind}`, within && 'jl-hit', baked && 'jl-baked'].filter(Boolean).join(' ');
+        const style = [kind && `jl-is-${kind}`, within && 'jl-hit', baked && 'jl-baked'].filter(Boolean).join(' ');
         parts.push(
           style
             ? h('span', { class: style, title: baked ? 'A change of it was the cause of a retrace' : null }, word)

@@ -1,5 +1,5 @@
 /** What a stretch of a line is: the theme has a colour for each. */
-export type TokenKind = '' | 'keyword' | 'comment' | 'string' | 'number' | 'name';
+export type TokenKind = '' | 'keyword' | 'comment' | 'string' | 'number';
 export type Token = [TokenKind, string];
 
 type Language = 'python' | 'program' | 'llvm' | 'asm';
@@ -32,14 +32,11 @@ const RULES: Record<Language, [TokenKind, RegExp][]> = {
       'keyword',
       /\b(?:define|declare|ret|br|switch|call|tail|load|store|getelementptr|phi|select|icmp|fcmp|fadd|fsub|fmul|fdiv|fneg|frem|add|sub|mul|sdiv|udiv|and|or|xor|shl|ashr|lshr|bitcast|sext|zext|trunc|sitofp|uitofp|fptosi|fptoui|fpext|fptrunc|alloca|inbounds|insertelement|extractelement|shufflevector)\b/
     ],
-    ['name', /[%@][\w.$-]+/],
-    ['number', NUMBER]
+    ['number', /(?<![\w%@.$])-?\d[\d.]*(?:e[+-]?\d+)?\b/]
   ],
   asm: [
     ['comment', /(?:#|;|\/\/).*/],
-    ['keyword', /^\s*[a-z][\w.]*(?=\s|$)/],
-    ['name', /%?\b(?:[xyz]mm\d+|[re]?[abcd]x|[re]?[sd]i|[re]?[sb]p|r\d+[bwd]?|k[0-7]|[vxwqds]\d+)\b/],
-    ['number', NUMBER]
+    ['number', /(?<![\w%.])\$?-?(?:0x[\da-f]+|\d+)\b/]
   ]
 };
 

@@ -7,7 +7,7 @@ import type { Cluster, Report } from '../report';
 import type { Section, SectionContext, SectionView } from '../section';
 import { CodePane } from './pane';
 import { STAGES } from './read';
-import { clusterToRead, codeRows, isLit } from './rows';
+import { clustersToRead, clusterToRead, codeRows, isLit } from './rows';
 import { SourcePane } from './source';
 import { CodeStore } from './store';
 
@@ -104,7 +104,8 @@ export class CodeView implements SectionView {
 
   /** Which cluster's code it is, where there are several. */
   private renderHead(cluster: Cluster | null, id: string, links: Links): void {
-    const ids = [...new Set(this.report?.clusters.map(({ name, plan }) => links.idOf(name, plan)))];
+    const all = this.report ? clustersToRead(this.report) : [];
+    const ids = [...new Set(all.map(({ name, plan }) => links.idOf(name, plan)))];
     this.head.hidden = ids.length < 2;
     const key = [id, ...ids].join('\n');
     if (this.head.hidden || key === this.headShown || !cluster) {

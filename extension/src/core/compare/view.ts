@@ -45,6 +45,11 @@ export class CompareView implements SectionView {
     }
   }
 
+  compareWith(run: number): void {
+    this.chosen = `run ${run}`;
+    this.compare();
+  }
+
   private renderAll(): void {
     const kernel = this.live ? this.context.kernel : null;
     const parts: (HTMLElement | string)[] = [];

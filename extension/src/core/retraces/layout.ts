@@ -1,17 +1,44 @@
 import { duration, fileName, lines, percent, some } from '../format';
-import type { Report, Retrace } from '../report';
+import type { Position, Report, Retrace } from '../report';
+import type { Mark, Picture, Shape } from '../shapes';
 
-/** What the panel says of one cause: all retraces of one function for one argument are one entry. */
+/** One changed leaf: what it was, and what it is. */
+export interface LeafChange {
+  argument: string;
+  before: string;
+  after: string;
+}
+
+/** Where time went while somebody waited. */
+export interface Spent {
+  step: string;
+  seconds: number;
+  mark: Mark;
+}
+
+/** What the panel says of one cause: all retraces of one function from one place for one argument are one entry. */
 export interface Entry {
   title: string;
   cause: string;
   where: string;
+  /** Where to go for it; null where the report has no line. */
+  at: Position | null;
+  /** "called from In [9], line 3" */
+  site: string;
   seconds: number | null;
   share: string;
   argument: string;
   before: string;
   after: string;
   more: number;
+  changes: LeafChange[];
+  same: { argument: string; text: string }[];
+  sameCount: number;
+  spent: Spent[];
+  /** "Captured again; nothing compiled." */
+  did: string;
+  /** "captured, never reused", or "". */
+  badge: string;
   text: string;
   fix: string | null;
   /** What the fix would have done to the recorded calls, "" when it was not replayed. */
@@ -22,7 +49,7 @@ export interface Entry {
 export interface Ledger {
   entries: Entry[];
   /** First traces: not retraces, but they cost time too. */
-  warmUp: { title: string; seconds: number | null; text: string }[];
+  warmUp: { title: string; seconds: number | null; text: string; spent: Spent[] }[];
   lostSeconds: number;
 }
 
@@ -41,11 +68,19 @@ const CAUSES: Record<string, string> = {
   cache_evicted: 'a trace that had made room'
 };
 
+const STEPS: readonly (readonly [string, string, Mark])[] = [
+  ['capture', 'capture', 'capture'],
+  ['passes', 'passes', 'passes'],
+  ['planning', 'planning', 'load'],
+  ['codegen', 'code', 'codegen']
+];
+
 /** Pure: retraces in, entries out, the most time lost first; first traces apart. */
 export function ledgerOf(report: Report): Ledger {
   const groups = new Map<string, Retrace[]>();
   for (const retrace of report.retraces.filter(({ first }) => !first)) {
-    const key = [retrace.function, retrace.cause, retrace.argument].join('\0');
+    const { site } = retrace;
+    const key = [retrace.function, site ? `${site.file}:${site.line}` : '', retrace.cause, retrace.argument].join('\0');
     groups.set(key, [...(groups.get(key) ?? []), retrace]);
   }
   const lostSeconds = sum(report.retraces.filter(({ first }) => !first)) ?? 0;
@@ -66,12 +101,35 @@ export function ledgerSummary({ entries, lostSeconds }: Ledger): string {
   return lostSeconds > 0 ? `${duration(lostSeconds)} lost` : some(count, 'retrace');
 }
 
+/** Pure: the parts of the time in a row. */
+export function layoutSpent(spent: readonly Spent[], width: number): Picture {
+  const whole = spent.reduce((total, { seconds }) => total + seconds, 0);
+  const shapes: Shape[] = [];
+  let x = 0;
+  for (const { seconds, mark } of spent) {
+    const wide = whole > 0 ? (seconds / whole) * width : 0;
+    shapes.push({ shape: 'box', x, y: 0.5, width: Math.max(1, wide - 1.5), height: 12, mark });
+    x += wide;
+  }
+  return { width, height: 14, shapes, items: [] };
+}
+
+/** "capture 4.5 ms, passes 2.0 ms" */
+export function spentText(spent: readonly Spent[]): string {
+  return spent.map(({ step, seconds }) => `${step} ${duration(seconds)}`).join(', ');
+}
+
+/** Whether a fix can be typed as it stands, or is a sentence. */
+export function isCode(fix: string): boolean {
+  return /^[@%]|[=([]/.test(fix) && !/[.;] [A-Z]/.test(fix) && !/^[A-Z][a-z]+ [a-z`]/.test(fix);
+}
+
 /** A cell has a first trace for each of its pieces: they are one first call. */
 function warmUpOf(first: readonly Retrace[]): Ledger['warmUp'] {
   return [...new Set(first.map(retrace => retrace.function))].map(title => {
     const same = first.filter(retrace => retrace.function === title);
     const pieces = same.length > 1 ? `captured in ${some(same.length, 'piece')}` : (same[0]?.text ?? '');
-    return { title, seconds: sum(same), text: pieces };
+    return { title, seconds: sum(same), text: pieces, spent: spentOf(same) };
   });
 }
 
@@ -88,21 +146,59 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
   const seconds = sum(group);
   const name = first.argument || first.function;
   const fixed = group.findLast(retrace => retrace.fix !== null);
+  const others = first.changes.filter(change => change.argument !== first.argument && change.argument !== '');
   return {
     title: `${name} changed ${group.length === 1 ? 'once' : group.length === 2 ? 'twice' : `${group.length} times`}`,
     cause: CAUSES[first.cause] ?? first.cause.replaceAll('_', ' '),
     where: whereOf(group, title),
+    at: first.lines.find(({ line }) => line > 0) ?? null,
+    site: siteOf(first.site),
     seconds,
     share: seconds !== null && whole > 0 ? `${percent(seconds / whole)} of the time` : '',
     argument: name,
     before: first.before,
     after: first.after,
     more: group.length - 1,
+    changes: [{ argument: name, before: first.before, after: first.after }, ...others],
+    same: first.same,
+    sameCount: Math.max(first.sameCount, first.same.length),
+    spent: spentOf(group),
+    did: didOf(group),
+    badge: badgeOf(group),
     text: first.text,
     fix: fixed?.fix ?? null,
     proof: fixed?.proof ?? '',
     count: group.length
   };
+}
+
+function siteOf(site: Position | null): string {
+  return site && site.line > 0 ? `called from ${fileName(site.file)}, line ${site.line}` : '';
+}
+
+/** What had to be done again. */
+function didOf(group: readonly Retrace[]): string {
+  if (group.every(({ spent }) => spent.length === 0)) {
+    return ''; // a report that does not say
+  }
+  const compiled = group.reduce((total, retrace) => total + retrace.compiled, 0);
+  return compiled > 0
+    ? `Captured again; ${some(compiled, 'cluster')} compiled again.`
+    : 'Captured again; nothing compiled.';
+}
+
+/** A trace that was called once has cost its capture for one call. */
+function badgeOf(group: readonly Retrace[]): string {
+  const once = group.filter(({ calls }) => calls === 1).length;
+  const did = group.some(({ compiled }) => compiled > 0) ? 'compiled' : 'captured';
+  return once === 0 ? '' : once === group.length ? `${did}, never reused` : `${once} of ${group.length} never reused`;
+}
+
+function spentOf(group: readonly Retrace[]): Spent[] {
+  return STEPS.map(([key, step, mark]) => {
+    const parts = group.flatMap(({ spent }) => spent.filter(part => part.step === key));
+    return { step, mark, seconds: parts.reduce((total, { seconds }) => total + seconds, 0) };
+  }).filter(({ seconds }) => seconds > 0);
 }
 
 function sum(retraces: readonly Retrace[]): number | null {

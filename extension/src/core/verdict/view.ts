@@ -103,7 +103,6 @@ export class VerdictView {
           this.jump(section);
         }
       });
-    const moved = bytesMoved(report);
     return h(
       'div',
       { class: 'jl-facts' },
@@ -153,17 +152,13 @@ export class VerdictView {
           { class: 'jl-muted', title: 'Loops whose iterations were recorded one by one, or run by Python' },
           `${some(verdict.loops, 'loop')} not rolled`
         ),
-      moved > 0 &&
-        h(
-          'span',
-          { class: 'jl-muted', title: 'By the cost model, in one call of each kernel' },
-          `moves ${bytes(moved)}${report.clusters.some(({ calls }) => calls > 1) || report.plans.some(isAlike) ? ' a call' : ''}`
-        )
+      movedText(report) &&
+        h('span', { class: 'jl-muted', title: 'By the cost model: each distinct element once' }, movedText(report))
     );
   }
 
   private next(report: Report): HTMLElement[] {
-    const { next } = report.verdict;
+    const { next, then } = report.verdict;
     if (!next) {
       const bound = report.verdict.compiled > 0 ? whatBounds(report) : '';
       return bound ? [h('p', { class: 'jl-bound' }, bound)] : [];
@@ -175,7 +170,13 @@ export class VerdictView {
         { class: `jl-next jl-is-${kind}`, role: 'note', 'aria-label': 'Do next' },
         h('h4', {}, icon(kind), h('span', {}, h('span', { class: 'jl-muted' }, 'Do next: '), next.text)),
         next.why && h('div', {}, sentence(next.why)),
-        next.code && copyLine(next.code)
+        next.code && copyLine(next.code),
+        then &&
+          on(h('button', { type: 'button', class: 'jl-link jl-inline' }, `Then: ${then.text}`), {
+            click: () => {
+              this.jump(then.section);
+            }
+          })
       )
     ];
   }
@@ -191,6 +192,17 @@ export function bytesMoved({ plans, clusters }: Report): number {
   return clusters
     .filter(({ plan }) => !alike.has(plan))
     .reduce((sum, cluster) => sum + (cluster.bytesRead ?? 0) + (cluster.bytesWritten ?? 0), 0);
+}
+
+/** "moved 294 MB, fusion saved 217 MB"; of a report that does not say, what its clusters move in a call. */
+function movedText(report: Report): string {
+  const { bytesMoved: all, bytesSaved: saved } = report.verdict;
+  if (all !== null) {
+    return all > 0 ? `moved ${bytes(all)}${saved ? `, fusion saved ${bytes(saved)}` : ''}` : '';
+  }
+  const moved = bytesMoved(report);
+  const often = report.clusters.some(({ calls }) => calls > 1) || report.plans.some(isAlike);
+  return moved > 0 ? `moves ${bytes(moved)}${often ? ' a call' : ''}` : '';
 }
 
 function isAlike({ name, like }: Plan): boolean {

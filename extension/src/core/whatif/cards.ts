@@ -3,9 +3,10 @@ import { changeElement } from '../change';
 import { copyLine, h, icon, on } from '../dom';
 import { duration, lines, sentence, some } from '../format';
 import type { Job } from '../kernel';
-import { byPercent, lost, movedRows, roundsNote, sweepRows } from './layout';
+import { about, byPercent, lost, movedRows, roundsNote, sweepRows } from './layout';
 import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from './read';
 
+const MOST_MOVED = 2;
 const ICONS = { cut: 'cut', fuse: 'link', keep_out: 'host', target: 'kernel' } as const;
 
 /** What a job looks like; `bars` gets the picture of an answer, and is left out where the figures are a table. */
@@ -24,11 +25,11 @@ export function jobCard(job: Job, bars: CanvasView | null, cancel: (() => void) 
 export function waitText(job: Job): string {
   const { progress, waitsFor, estimateSeconds } = job;
   const runs = progress && progress.total > 0 ? some(progress.total, 'run') : '';
-  const about = estimateSeconds === null ? '' : `about ${duration(estimateSeconds)}`;
-  const work = [runs, about].filter(Boolean).join(', ');
+  const long = estimateSeconds === null ? '' : about(estimateSeconds);
+  const work = [runs, long].filter(Boolean).join(', ');
   if (job.state === 'running') {
     return progress && progress.total > 0
-      ? `${progress.done} of ${runs}${about && progress.done === 0 ? `, ${about}` : ''}`
+      ? `${progress.done} of ${runs}${long && progress.done === 0 ? `, ${long}` : ''}`
       : 'Builds both plans.';
   }
   const wait = waitsFor ? `Waits for ${waitsFor}, which is running.` : 'Waits for its turn.';
@@ -109,12 +110,7 @@ function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
           rows.map(([what, old, now]) => row(what, old, now))
         )
       ),
-    answer.moved.length > 0 &&
-      h(
-        'ul',
-        { class: 'jl-list jl-note', 'aria-label': 'Where it runs then' },
-        answer.moved.map(text => h('li', {}, sentence(text)))
-      ),
+    answer.moved.length > 0 && movedElement(answer.moved),
     answer.advice && h('div', {}, h('b', {}, answer.advice)),
     answer.keep &&
       h(
@@ -126,6 +122,18 @@ function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
     answer.note && h('div', { class: 'jl-note' }, sentence(answer.note)),
     roundsNote(answer.rounds) && h('div', { class: 'jl-note jl-muted' }, roundsNote(answer.rounds))
   );
+}
+
+/** Where operations run then; many are folded, with their count. */
+function movedElement(moved: readonly string[]): HTMLElement {
+  const items = h(
+    'ul',
+    { class: 'jl-list jl-note', 'aria-label': 'Where it runs then' },
+    moved.map(text => h('li', {}, sentence(text)))
+  );
+  return moved.length <= MOST_MOVED
+    ? items
+    : h('details', {}, h('summary', { class: 'jl-note jl-muted' }, `${moved.length} operations run elsewhere`), items);
 }
 
 function keepTitle({ kind, keep }: Answer): string {

@@ -7,7 +7,7 @@ const ROW = 21;
 
 /** Pure: as built (full) over changed (dashed) on one scale, with their 95 % intervals. */
 export function layoutAnswer(before: Side, after: Side, width: number, measure: Measure): Picture {
-  const texts = [before, after].map(({ seconds }) => duration(seconds));
+  const texts = apart(before.seconds, after.seconds);
   const value = Math.max(...texts.map(text => measure(text, 'name'))) + 10;
   const scale = (width - LABEL - value) / Math.max(before.high, after.high, before.seconds, after.seconds, 1e-12);
   const shapes: Shape[] = [];
@@ -36,6 +36,24 @@ export function layoutAnswer(before: Side, after: Side, width: number, measure: 
     );
   });
   return { width, height: 4 + 2 * ROW, shapes, items: [] };
+}
+
+/** Two times with as many digits as tell them apart, three at most. */
+export function apart(before: number, after: number): [string, string] {
+  const [old, now] = [duration(before), duration(after)];
+  return old === now && before !== after ? [fine(before), fine(after)] : [old, now];
+}
+
+function fine(seconds: number): string {
+  const [factor, unit] = seconds >= 1 ? [1, 's'] : seconds >= 1e-4 ? [1e3, 'ms'] : [1e6, 'µs'];
+  return `${(seconds * factor).toPrecision(3)} ${unit}`;
+}
+
+/** "about 2 s": an estimate has one digit. */
+export function about(seconds: number): string {
+  const [factor, unit] = seconds >= 0.95 ? [1, 's'] : [1e3, 'ms'];
+  const value = seconds * factor;
+  return `about ${value >= 10 ? Math.round(value) : Number(value.toPrecision(1))} ${unit}`;
 }
 
 /** An interval: a line with two ends. */

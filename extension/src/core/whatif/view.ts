@@ -29,9 +29,12 @@ export class WhatIfView implements SectionView {
     private readonly section: Section,
     private readonly context: SectionContext
   ) {
-    this.end = context.selection.question.connect(ask => {
-      context.jump(section.title);
-      this.propose(ask);
+    this.end = context.selection.question.connect(({ ask, from }) => {
+      // The panel beside the notebook and the one in the main area share a selection: one of them asks.
+      if (section.element.closest('.jl-panel') === from.closest('.jl-panel')) {
+        context.jump(section.title);
+        this.propose(ask);
+      }
     });
   }
 
@@ -129,7 +132,7 @@ export class WhatIfView implements SectionView {
             'button',
             { type: 'button', class: 'jl-button', disabled: kernel === null, title: 'Cuts each fused edge once' },
             icon('cut'),
-            report.plans.length > 1 ? `Sweep ${plan}` : 'Sweep'
+            this.sweepLabel(plan)
           ),
           {
             click: () => {
@@ -229,6 +232,14 @@ export class WhatIfView implements SectionView {
     const inside = report?.clusters.filter(({ ops }) => ops.length > 1) ?? [];
     const slow = [...inside].sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0))[0];
     return inside.length ? (plan ?? slow?.plan ?? null) : null;
+  }
+
+  /** By its function where the report has several, by its plan where that has several forms. */
+  private sweepLabel(plan: string): string {
+    const different = (this.report?.plans ?? []).filter(({ name, like }) => like === '' || like === name);
+    const own = this.report?.plans.find(({ name }) => name === plan);
+    const functions = different.filter(other => other.function === own?.function);
+    return different.length < 2 ? 'Sweep' : `Sweep ${functions.length < 2 ? (own?.function ?? plan) : plan}`;
   }
 
   private renderCards(jobs: readonly Job[]): void {
