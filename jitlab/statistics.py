@@ -21,14 +21,15 @@ processor goes through modes and drifts, and neighbours in time resemble each ot
    `LEAST`: two runs of the same code differ for where their memory lies (Mytkowicz et al. 2009, "Producing wrong data
    without doing anything obviously wrong", ASPLOS). Pairs share their memory: `LEAST_OF_PAIRS`.
 
-What it cannot tell: a machine that became slower between two runs, for longer than a run, from a program that did. Pairs can.
+What it cannot tell: a machine that became slower between two runs, for longer than a run, from a program that did. Several
+earlier runs tell how much such runs differ (`between`); pairs need none.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -82,13 +83,14 @@ class _Centre:
 
 def difference(
     before: Sequence[float], after: Sequence[float], *, paired: bool = False, level: float = 0.95,
-    spans: tuple[float, float] | None = None, disturbed: tuple[float, float] = (0.0, 0.0),
+    spans: tuple[float, float] | None = None, disturbed: tuple[float, float] = (0.0, 0.0), between: float = 0.0,
 ) -> Change:  # fmt: skip
     """How durations changed: seconds of two sides, each in the order of time.
 
     `paired`: `before[i]` and `after[i]` were taken next to each other, in turns. `level`: of the interval. `spans`: the
     seconds that were measured on each side, where the samples are some of many (else they are added up). `disturbed`: the
-    share of the processors that other programs took on each side.
+    share of the processors that other programs took on each side. `between`: how much runs of the same program differed (a
+    standard deviation of logarithms, `spread` of their middles), where there were several.
     ValueError: fewer than `FEWEST` samples on a side, a sample that is not positive and finite, pairs of unequal number.
     """
     x, y = _logarithms(before, "before"), _logarithms(after, "after")
@@ -101,12 +103,23 @@ def difference(
         sides = zip((x, y), seconds, disturbed, strict=True)
         old, new = (_centre(side, FAST_TRIM, SLOW_TRIM, span, others) for side, span, others in sides)
         found, least = _subtracted(new, old), LEAST
+        if 2 * between**2 > found.variance:
+            found = replace(found, variance=2 * between**2)
     error = math.sqrt(found.variance)
     margin = error * _t_quantile((1 + level) / 2, found.freedom)
     certain = error * _t_quantile(1 - (1 - level) / 10, found.freedom)
     ratio, low, high = (math.exp(value) for value in (found.middle, found.middle - margin, found.middle + margin))
     significant = abs(found.middle) > certain and abs(ratio - 1) >= least
     return Change(ratio, low, high, significant, _word(ratio, low, high) if significant else NO_CHANGE)
+
+
+def spread(middles: Sequence[float]) -> float:
+    """How much runs differ: a robust standard deviation of the logarithms of their middles (1.48 times the median of the
+    distances from the median), 0 of fewer than `FEWEST`."""
+    if len(middles) < FEWEST:
+        return 0.0
+    values = _logarithms(middles, "middles")
+    return 1.4826 * float(np.median(np.abs(values - np.median(values))))
 
 
 def interval(samples: Sequence[float], *, level: float = 0.95) -> tuple[float, float, float]:

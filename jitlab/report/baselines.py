@@ -110,6 +110,7 @@ def _facts(value: Any, where: str) -> Json:
     made["causes"] = [_text(cause, f"{where}.causes") for cause in _list(value.get("causes", []), f"{where}.causes", 100)]
     made["seconds"] = _number(value["seconds"], f"{where}.seconds") if value.get("seconds") is not None else None
     made["others"] = min(1.0, _number(value["others"], f"{where}.others")) if value.get("others") is not None else None
+    made["between"] = min(10.0, _number(value.get("between", 0.0), f"{where}.between"))
     made["span"] = _number(value.get("span"), f"{where}.span")
     made["samples"] = _samples(value.get("samples"), f"{where}.samples")
     made["runs"] = [int(_number(run, f"{where}.runs")) for run in _list(value.get("runs", []), f"{where}.runs")]

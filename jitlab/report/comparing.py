@@ -10,7 +10,7 @@ from functools import cached_property
 from textwrap import wrap
 from typing import Any
 
-from jitlab.statistics import FEWEST, Change, difference, interval
+from jitlab.statistics import FEWEST, difference, interval
 
 from . import wording
 
@@ -62,11 +62,19 @@ class RunComparison:
         printer.text(str(self))
 
 
+@dataclass(frozen=True)
+class Noise:
+    """What is known of the machine: the share that other programs took on each side, and how much runs of one plan differed."""
+
+    others: tuple[float, float]
+    between: float
+
+
 def comparison(before: Json, after: Json, against: Json, run: int | None = None) -> Json:
     """The `comparison` of docs/report-format.md: the facts of two runs (`runs.run_facts`); `against` says what `before` is."""
     pairs = aligned(before["parts"], after["parts"])
-    others = before["others"] or 0.0, after["others"] or 0.0
-    rows = [_whole_row(before, after, others), *(_row(*pair, others) for pair in pairs)]
+    noise = Noise((before["others"] or 0.0, after["others"] or 0.0), max(before["between"], after["between"]))
+    rows = [_whole_row(before, after, noise), *(_row(*pair, noise) for pair in pairs)]
     return {
         "run": run, "against": dict(against), "rows": rows, "plan_changes": _plan_changes(pairs),
         "retraces": {"before": before["retraces"], "after": after["retraces"]},
@@ -108,7 +116,7 @@ def _likeness(a: Json, b: Json) -> float:
     return (0.7 * kinds + 0.3 * shared) if a["function"] == b["function"] else 0.7 * kinds
 
 
-def _row(before: Json | None, after: Json | None, others: tuple[float, float]) -> Json:
+def _row(before: Json | None, after: Json | None, noise: Noise) -> Json:
     part = after or before
     assert part is not None
     state = "added" if before is None else "removed" if after is None else "same" if _same(before, after) else "changed"
@@ -116,7 +124,7 @@ def _row(before: Json | None, after: Json | None, others: tuple[float, float]) -
     return {
         "name": part["name"], "fingerprint": part["fingerprint"], "color": part["color"], "kind": part["kind"], "state": state,
         "before": _seconds(before), "after": _seconds(after), "lines": part["lines"],
-        "change": _change(before["samples"], after["samples"], spans, others) if before and after else None,
+        "change": _change(before["samples"], after["samples"], spans, noise) if before and after else None,
     }  # fmt: skip
 
 
@@ -124,12 +132,12 @@ def _same(before: Json, after: Json) -> bool:
     return bool(before["fingerprint"] == after["fingerprint"])
 
 
-def _whole_row(before: Json, after: Json, others: tuple[float, float]) -> Json:
+def _whole_row(before: Json, after: Json, noise: Noise) -> Json:
     return {
         "name": WHOLE, "fingerprint": after["fingerprint"], "color": None, "kind": "cell",
         "state": "same" if _same(before, after) else "changed", "lines": [],
         "before": _seconds(before), "after": _seconds(after),
-        "change": _change(before["samples"], after["samples"], (before["span"], after["span"]), others),
+        "change": _change(before["samples"], after["samples"], (before["span"], after["span"]), noise),
     }  # fmt: skip
 
 
@@ -142,13 +150,11 @@ def _seconds(part: Json | None) -> float | None:
     return part["seconds"] / part["calls"] if part.get("calls") and part["seconds"] else None
 
 
-def _change(
-    before: Sequence[float], after: Sequence[float], spans: tuple[float, float], others: tuple[float, float]
-) -> Json | None:
+def _change(before: Sequence[float], after: Sequence[float], spans: tuple[float, float], noise: Noise) -> Json | None:
     if min(len(before), len(after)) < FEWEST:
         return None
-    change: Change = difference(before, after, spans=spans if min(spans) > 0 else None, disturbed=others)
-    return change.to_json()
+    known = spans if min(spans) > 0 else None
+    return difference(before, after, spans=known, disturbed=noise.others, between=noise.between).to_json()
 
 
 def _notes(before: Json, after: Json) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
-from jitlab.statistics import FEWEST
+from jitlab.statistics import FEWEST, interval, spread
 
 from . import wording
 from .fingerprints import short
@@ -52,7 +53,7 @@ def run_facts(data: Mapping[str, Any], samples: Samples | None = None, others: f
         "bytes": sum(k["bytes_read"] + k["bytes_written"] for k in data["kernels"] if k["plan"] in shown),
         "causes": [trace["text"] for trace in data["retraces"] if not trace["first"]][:MOST_CAUSES],
         "calls": max((part["calls"] for part in ordered), default=0), "parts": ordered, "runs": [], "others": others,
-        **_whole(ordered),
+        "between": 0.0, **_whole(ordered),
     }  # fmt: skip
 
 
@@ -135,16 +136,17 @@ def _whole(parts: Sequence[Json]) -> Json:
 
 def pooled(runs: Sequence[Json], enough: int) -> Json:
     """The last of these runs, joined by those before it that ran the same source by the same plan until there are `enough`
-    samples: a cell that calls a function once has one sample a run. `runs` names those that were taken."""
+    samples: a cell that calls a function once has one sample a run. `runs` names those that were taken, `between` is how much
+    all runs of this plan differed."""
     last = runs[-1]
-    taken = [last]
-    for run in reversed(runs[:-1]):
-        same = (run["source"], run["fingerprint"]) == (last["source"], last["fingerprint"])
-        if not same or run["error"] or sum(len(r["samples"]) for r in taken) >= enough:
-            break
-        taken.append(run)
-    if len(taken) == 1 or len(last["samples"]) >= max(enough, FEWEST):
-        return {**last, "runs": [last["run"]]}
+    alike = list(takewhile(lambda run: _is_alike(run, last), reversed(runs)))
+    taken: list[Json] = []
+    for run in alike:
+        if sum(len(r["samples"]) for r in taken) < enough:
+            taken.append(run)
+    between = spread([interval(run["samples"])[0] for run in alike if len(run["samples"]) >= FEWEST])
+    if len(taken) == 1:
+        return {**last, "runs": [last["run"]], "between": between}
     taken.reverse()
     parts = [dict(part) for part in last["parts"]]
     for part in parts:
@@ -153,10 +155,16 @@ def pooled(runs: Sequence[Json], enough: int) -> Json:
         part["seconds"] = sum(other["seconds"] for other in same_parts if other)
         part["calls"] = sum(other["calls"] for other in same_parts if other)
     return {
-        **last, "parts": parts, "runs": [run["run"] for run in taken], "span": sum(run["span"] for run in taken),
+        **last, "between": between, "parts": parts, "runs": [run["run"] for run in taken],
+        "span": sum(run["span"] for run in taken),
         "samples": thinned([value for run in taken for value in run["samples"]]),
         "others": max((run["others"] for run in taken if run["others"] is not None), default=None),
     }  # fmt: skip
+
+
+def _is_alike(run: Json, last: Json) -> bool:
+    """The same source by the same plan, to its end."""
+    return run is last or ((run["source"], run["fingerprint"], run["error"]) == (last["source"], last["fingerprint"], None))
 
 
 def _same_part(part: Json, run: Json) -> Json | None:
