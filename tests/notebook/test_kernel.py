@@ -68,7 +68,7 @@ def test_a_cell_in_a_real_kernel(notebook):
     value, report = outputs(heard)
     assert "np.float64" in value["text/plain"]
     assert report[MIME]["cell"]["id"] == "cell-a" and report[MIME]["cell"]["execution_count"] is None
-    assert report["text/html"].startswith("<svg") and "compiled" in report["text/plain"]
+    assert report["text/html"].startswith("<img") and "compiled" in report["text/plain"]
     assert report[MIME]["ops"][0]["lines"][0][0] == "In [ ]"
 
     heard = notebook.run("%%jit\na = 1\nb = x / np.zeros(9)", "cell-b")
@@ -134,3 +134,33 @@ def test_a_notebook_runs_without_anybody_looking(tmp_path):
     shown = [[output.get("data", {}) for output in cell.outputs] for cell in book.cells]
     assert [len(outputs) for outputs in shown] == [0, 0, 2, 1, 2]
     assert shown[2][1][MIME]["verdict"]["kernels"] == 3 and shown[4][1][MIME]["verdict"]["kernels"] == 1
+
+
+def test_the_panel_asks_for_code_and_lines_are_those_of_the_cell(notebook):
+    notebook.run(LOAD, "load")
+    notebook.send({"op": "resume", "epoch": "", "since": 0})
+    notebook.run("%%jit\nw = np.tanh(x)\nv = w * 2", "cell-code")
+    heard = notebook.run("pass", "other")
+    notebook.run("%%jit\nw = np.tanh(x)\nv = w * 2", "cell-code")
+    body = {"want": "report", "cell": "cell-code"}
+    report = reply(notebook, body)["report"]
+    (source,) = [s for s in report["sources"] if s["cell"] == "cell-code"]
+    assert source["lines"] == ["%%jit", "w = np.tanh(x)", "v = w * 2"] and heard
+    cluster = report["clusters"][0]["name"]
+    code = reply(notebook, {"want": "code", "cell": "cell-code", "cluster": cluster, "stage": "asm"})["code"]
+    assert code["share"] >= 0.95 and {tuple(at) for line in code["lines"] for at in line["at"]} == {
+        (source["file"], 2), (source["file"], 3),
+    }  # fmt: skip
+    refused = reply(notebook, {"want": "code", "cell": "cell-code", "cluster": cluster, "stage": "exec"})
+    assert "stage has to be one of" in refused["error"]
+
+
+def reply(notebook, body, number=iter(range(1000, 2000))):
+    """What the kernel answers to a request."""
+    id = next(number)
+    notebook.send({"op": "request", "id": id, "body": body})
+    while True:
+        message = notebook.client.get_iopub_msg(timeout=30)
+        data = message["content"].get("data", {}) if message["msg_type"] == "comm_msg" else {}
+        if data.get("op") == "reply" and data.get("id") == id:
+            return data["body"]
