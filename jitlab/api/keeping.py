@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,25 @@ class SourceText:
             return None
         names = getattr(plain, "__globals__", {})
         return cls(plain.__code__.co_filename, first, "".join(lines), module_name(names))
+
+    @classmethod
+    def around(cls, file: str, texts: Sequence[str], lines: Iterable[int], name: str) -> SourceText | None:
+        """Of a file or cell: the innermost function with all these lines, else the whole text."""
+        wanted = list(lines)
+        try:
+            tree = ast.parse("".join(texts))
+        except (SyntaxError, ValueError):
+            return None
+        if not texts or not wanted:
+            return None
+        found = [
+            f for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))
+            and f.body[0].lineno <= min(wanted) and max(wanted) <= (f.end_lineno or f.lineno)
+        ]  # fmt: skip
+        if not found:
+            return cls(file, 1, "".join(texts), name, in_function=False)
+        inner = max(found, key=lambda f: f.lineno)
+        return cls(file, inner.lineno, "".join(texts[inner.lineno - 1 : inner.end_lineno]), name)
 
     def statements(self) -> list[ast.stmt]:
         """The statements that scopes can stand around, their lines those of the file; [] where the text is not understood."""
@@ -161,11 +180,12 @@ class _Writer:
             names = " and ".join(self.named[name].op.name for name in pair)
             self.failure = f"One statement makes {names}, and a scope goes around whole statements. Split it in two first."
             return
+        places = [place for node in self.graph.nodes if is_operation(node) and (place := self._statement(node)) is not None]
+        first, last = min(places), max(places)
         for at in range(ends[0], ends[1]):
             if self._holds(lambda node, at=at: (int((self._statement(node) or 0) > at), True)):  # type: ignore[misc]
-                last = len(self.statements) - 1
                 head = f"with {self.source.name}.jit_scope(strict=True):"
-                yield self._lines(0, last, [(head, 0, at), (head, at + 1, last)])
+                yield self._lines(first, last, [(head, first, at), (head, at + 1, last)])
                 return
 
     def _kept_out(self) -> Iterator[Keep]:

@@ -176,6 +176,11 @@ def keeping_random_state(*graphs: Graph) -> Iterator[None]:
             set_random_state(generator, state)
 
 
+def draws(graph: Graph) -> bool:
+    """Does it draw random numbers?"""
+    return any(_generator(node) is not None for node in _every(graph))
+
+
 def _every(graph: Graph) -> Iterator[Node]:
     """The nodes of a graph, those of loops and branches among them."""
     for node in graph.nodes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,8 +18,10 @@ from jitlab.statistics import Change
 from .experiments import ENOUGH_SECONDS, Experiment, Refusal, Side, copied_call, size_text
 from .keeping import Keep, SourceText, keep
 from .questions import Place, Question, at, lines_of
+from .replaying import draws
 
 Between = Callable[[int, int], None]
+Aside = Callable[[], AbstractContextManager[Any]]
 
 #: What a sweep may take, and the rounds of one cut in it.
 SWEEP_SECONDS, SWEPT_SECONDS = 20.0, 0.3
@@ -156,19 +159,21 @@ class Sweep:
 def ask(
     executable: Executable, arguments: Sequence[Any], question: Question, *, source: SourceText | None = None,
     seconds: float = ENOUGH_SECONDS, between: Between | None = None, memory: dict[str, Any] | None = None,
+    aside: Aside = nullcontext,
 ) -> WhatIf:  # fmt: skip
     """Put a question to a compiled trace with these arguments (copies are made). A refusal is part of the answer.
 
     `source`: the text that lines which keep the change are made of. `between(done, total)` is called between rounds and may
-    raise; with `memory`, what was built and measured until then is taken up again by the next `ask`.
+    raise; with `memory`, what was built and measured until then is taken up again by the next `ask`. Inside `aside()`, plans
+    are built, which touches nothing of the user's.
     """
     kept = {} if memory is None else memory
     experiment = kept.get("experiment")
     if experiment is None:
         call = copied_call(executable, arguments)
-        experiment = Experiment(executable, call.arguments, question)
-        experiment.build()
-        kept["experiment"] = experiment
+        with nullcontext() if draws(executable.graph) else aside():
+            experiment = kept["experiment"] = Experiment(executable, call.arguments, question)
+            experiment.build()
     place, question = experiment.before.place, experiment.question
     title, lines = titled(place, question)
     plan = executable.plan
@@ -188,14 +193,13 @@ def ask(
 
 def sweep(
     executable: Executable, arguments: Sequence[Any], *, seconds: float = SWEEP_SECONDS, between: Between | None = None,
-    memory: dict[str, Any] | None = None,
+    memory: dict[str, Any] | None = None, aside: Aside = nullcontext,
 ) -> Sweep:  # fmt: skip
     """Cut each fused edge of a plan, one at a time, and rank them by the time that a run loses. Stops after `seconds`."""
     kept = {} if memory is None else memory
-    call = copied_call(executable, arguments)
-    with_plan = Experiment(executable, call.arguments, Question())
-    place = with_plan.before.place
-    pairs = place.fused_edges()
+    call = kept.setdefault("call", None) or copied_call(executable, arguments)
+    kept["call"] = call
+    pairs = Experiment(executable, call.arguments, Question()).before.place.fused_edges()
     found: dict[tuple[str, str], SweptEdge] = kept.setdefault("found", {})
     tried: set[tuple[str, str]] = kept.setdefault("tried", set())
     spent: float = kept.setdefault("spent", 0.0)
@@ -209,8 +213,9 @@ def sweep(
         if between is not None:
             between(number, len(pairs))
         started = time.perf_counter()
-        experiment = Experiment(executable, call.arguments, Question(cut=(pair,)))
-        experiment.build()
+        with nullcontext() if draws(executable.graph) else aside():
+            experiment = Experiment(executable, call.arguments, Question(cut=(pair,)))
+            experiment.build()
         if experiment.refusal is None:
             experiment.measure(min(SWEPT_SECONDS, (seconds - spent) / (2 * (len(pairs) - number))))
             found[pair] = _swept(experiment, pair)

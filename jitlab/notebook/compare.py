@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from jitlab import events
+from jitlab.api.check import check_calls
 from jitlab.api.replaying import (
     Call,
     Copies,
@@ -81,10 +82,10 @@ class Comparison:
                     " or fewer iterations"
                 )
 
-    def replay(self, recording: Recording) -> str:
+    def replay(self, recording: Recording, between: Callable[[int, int], None] = lambda done, total: None) -> str:
         """Run everything again, op by op and compiled in turn, short work several times, and tell the fastest times of each
         side to `recording`: both are measured alike, warm, with the code that later runs use. Returns the reason when there
-        is nothing to compare."""
+        is nothing to compare. `between(done, total)` is called before each round, and may raise."""
         if self.refused:
             return self.refused
         if not self.calls:
@@ -95,6 +96,7 @@ class Comparison:
         start = time.perf_counter_ns()
         numpy, compiled, largest = Best(), Best(), 0.0
         for round in range(MOST_ROUNDS):
+            between(round, MOST_ROUNDS)
             largest = max(largest, self._round(round, start, numpy, compiled))
             spent = numpy.sum_ns + compiled.sum_ns
             enough = round + 1 >= LEAST_ROUNDS and min(numpy.sum_ns, compiled.sum_ns) >= ENOUGH_NS
@@ -106,6 +108,18 @@ class Comparison:
         replay.take_lane("op by op", numpy.recording)
         replay.listen(events.Compared(cell=cell, numpy_ns=numpy.least_ns, compiled_ns=compiled.least_ns, largest_error=largest))
         recording.adopt_runs(replay)
+        return ""
+
+    def check(self, recording: Recording) -> str:
+        """Each compiled graph's last run beside NumPy, output by output, told to `recording`. Returns why there is nothing."""
+        if self.refused or not self.calls:
+            return self.refused or "nothing was compiled in this cell"
+        last = {id(call.executable): call for call in self.calls}.values()
+        found = check_calls("the cell", [(call.executable, call.arguments) for call in last])
+        if found.refusal:
+            return found.refusal.removesuffix(".")
+        rows = tuple(output.to_json() for output in found.outputs)
+        recording.listen(events.NumericsChecked(cell=events.current_cell(), numerics=rows))
         return ""
 
     def _round(self, round: int, start_ns: int, numpy: Best, compiled: Best) -> float:

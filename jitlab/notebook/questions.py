@@ -1,0 +1,129 @@
+"""Requests that measure: `whatif`, `sweep`, `measure`. Each becomes a job. Names are looked up in the plan, not evaluated."""
+
+from __future__ import annotations
+
+import linecache
+from typing import TYPE_CHECKING, Any
+
+from jitlab.api.keeping import SourceText, module_name
+from jitlab.api.questions import Place, Question, at
+from jitlab.api.replaying import Call
+from jitlab.api.whatif import ask, sweep, titled
+
+from .jobs import JobContext, Refused
+from .requests import Json, Many, Maybe, Pair, Text, request, run_of
+
+if TYPE_CHECKING:
+    from .session import Session
+
+KINDS = ("cut", "fuse", "keep_out", "target")
+MOST_EDGES = 64
+#: Seconds that a comparison takes, about: rounds, and before them machine code.
+ROUNDS_SECONDS, BUILD_SECONDS = 1.0, 0.5
+
+
+@request(
+    "whatif", cell=str, plan=str, kind=KINDS, edges=Maybe(Many(Pair(str, str), most=MOST_EDGES)),
+    ops=Maybe(Many(str, most=MOST_EDGES)), target=Maybe(Text(40)),
+)  # fmt: skip
+def whatif(
+    session: Session, cell: str, plan: str, kind: str, edges: list[tuple[str, str]] | None, ops: list[str] | None,
+    target: str | None,
+) -> Json:  # fmt: skip
+    """Cut or fuse edges, keep operations out, of one plan of a cell."""
+    run_of(session, cell)
+    call, note = session.inputs.call(cell, plan)
+    asked: dict[str, Any] = {"cut": edges or (), "fuse": edges or (), "keep_out": ops or (), "target": target}
+    question = Question.of(**{kind: asked[kind]})
+    source = source_of(session, call)
+
+    def run(context: JobContext) -> Json:
+        def between(done: int, total: int) -> None:
+            context.progress(done, total)
+            context.checkpoint()
+
+        answer = ask(
+            call.executable, call.arguments, question, source=source, seconds=ROUNDS_SECONDS, between=between,
+            memory=context.memory, aside=context.aside,
+        )  # fmt: skip
+        result = answer.to_json()
+        if result["keep"] is not None:
+            result["keep"]["file"] = session.file_name(result["keep"]["file"])
+        return {**result, "note": note or None}
+
+    title = _title(call, question)
+    return {"job": session.jobs.submit("whatif", cell, title, run, ROUNDS_SECONDS + BUILD_SECONDS)}
+
+
+@request("sweep", cell=str, plan=str)
+def try_all(session: Session, cell: str, plan: str) -> Json:
+    """Every single cut of a plan, ranked."""
+    run_of(session, cell)
+    call, note = session.inputs.call(cell, plan)
+
+    def run(context: JobContext) -> Json:
+        def between(done: int, total: int) -> None:
+            context.progress(done, total)
+            context.checkpoint()
+
+        found = sweep(call.executable, call.arguments, between=between, memory=context.memory, aside=context.aside)
+        return {**found.to_json(), "note": note or None}
+
+    return {"job": session.jobs.submit("sweep", cell, f"Try every cut of {_name(plan)}", run)}
+
+
+@request("measure", cell=str)
+def measure(session: Session, cell: str) -> Json:
+    """Time NumPy, as `%%jit --compare` does; the cell's report is sent anew."""
+    run = run_of(session, cell)
+    if run.running:
+        raise Refused("This cell still runs.", hint="measure NumPy when it has ended")
+    comparison = session.inputs.calls(cell, run.title)
+    if comparison.refused:
+        raise Refused(f"NumPy can't be timed: {comparison.refused}.")
+    recording = run.recording
+
+    def work(context: JobContext) -> Json:
+        def between(done: int, total: int) -> None:
+            context.progress(done, total)
+            context.checkpoint()
+
+        assert recording is not None
+        with session.deaf():
+            why = comparison.replay(recording, between)
+        if why:
+            raise Refused(f"NumPy can't be timed: {why}.")
+        session.push_soon(run)
+        compared = recording.compared
+        return {
+            "numpy_seconds": compared.numpy_ns / 1e9 if compared else None,
+            "seconds": compared.compiled_ns / 1e9 if compared else None,
+        }  # fmt: skip
+
+    return {"job": session.jobs.submit("measure", cell, "Time NumPy", work)}
+
+
+def _title(call: Call, question: Question) -> str:
+    """ "Cut Take from MatMul (line 10)"; raises OptionError for names that the plan does not have."""
+    place = Place(call.executable.plan)
+    text, lines = titled(place, place.resolved(question))
+    return text + at(lines)
+
+
+def _name(plan: str) -> str:
+    return plan.rsplit(" #", 1)[0]
+
+
+def source_of(session: Session, call: Call) -> SourceText | None:
+    """The text of the cell or function that a call's graph was captured from."""
+    graph = call.executable.captured
+    files = {source.file for node in graph.nodes for source in node.sources} if graph is not None else set()
+    if graph is None or len(files) != 1:
+        return None
+    (file,) = files
+    lines = {source.line for node in graph.nodes for source in node.sources}
+    names = getattr(session.shell, "user_ns", {})
+    return SourceText.around(file, linecache.getlines(file), lines, module_name(names))
+
+
+__all__ = ["measure", "source_of", "try_all", "whatif"]

@@ -1,0 +1,200 @@
+"""What-if, sweep and measure asked by the panel, of cells that have run."""
+
+import json
+import threading
+
+import numpy as np
+import pytest
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from jitlab.config import config
+from jitlab.notebook import inputs, questions
+from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
+from jitlab.notebook.requests import answer
+
+CELL = """\
+%%jit
+m = x.max(axis=1, keepdims=True)
+e = np.exp(x - m)
+s = e.sum(axis=1, keepdims=True)
+p = e / s
+"""
+
+
+class Asked:
+    """A shell whose jobs are heard."""
+
+    def __init__(self, shell, monkeypatch):
+        self.shell, self.session = shell, session_of(shell)
+        self.states, self.changed = [], threading.Condition()
+        monkeypatch.setattr(self.session.jobs, "_tell", self.hear)
+
+    def hear(self, state):
+        with self.changed:
+            self.states.append(state)
+            self.changed.notify_all()
+
+    def run(self, source, cell="cell-a"):
+        return self.shell.run_cell(source, store_history=True, cell_id=cell).raise_error()
+
+    def ask(self, **body):
+        return answer(self.session, json.loads(json.dumps({"cell": "cell-a", **body})))
+
+    def result(self, **body):
+        reply = self.ask(**body)
+        assert "job" in reply, reply
+
+        def ended():
+            return next((s for s in self.states if s["id"] == reply["job"] and s["state"] in ("done", "failed")), None)
+
+        with self.changed:
+            assert self.changed.wait_for(ended, 20)
+        state = json.loads(json.dumps(ended()))
+        assert state["state"] == "done", state["error"]
+        return state["result"]
+
+    @property
+    def plan(self):
+        return self.session.report_of(self.session.cells["cell-a"]).data["plans"][-1]["name"]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    InteractiveShell.clear_instance()
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    shell = InteractiveShell.instance(config=settings)
+    shell.display_pub = CapturingDisplayPublisher()
+    shell.user_ns.update(np=np, x=np.random.default_rng(0).random((60, 40)))
+    load_ipython_extension(shell)
+    monkeypatch.setattr(questions, "ROUNDS_SECONDS", 0.02)
+    yield Asked(shell, monkeypatch)
+    unload_ipython_extension(shell)
+    InteractiveShell.clear_instance()
+
+
+def test_a_cut_is_measured_and_the_cell_is_told_how_to_keep_it(asked):
+    asked.run(CELL)
+    result = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]], ops=[])
+    assert (result["before"]["kernels"], result["after"]["kernels"]) == (1, 2)
+    assert result["question"]["edges"] == [["exp", "sum"]] and result["note"] is None
+    assert result["keep"]["first"] == 2 and result["keep"]["last"] == 5
+    states = [state["state"] for state in asked.states]
+    assert states[0] == "queued" and states[-1] == "done" and asked.states[0]["title"] == "Cut Exp from Sum (lines 3 and 4)"
+    before = asked.shell.user_ns["p"].copy()
+    asked.run("import jitlab as jl", "cell-b")
+    result = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])
+    lines = CELL.splitlines()
+    lines[result["keep"]["first"] - 1 : result["keep"]["last"]] = result["keep"]["lines"]
+    asked.run("\n".join(lines))
+    np.testing.assert_allclose(asked.shell.user_ns["p"], before, rtol=1e-13)
+    report = asked.session.report_of(asked.session.cells["cell-a"])
+    kernels = [set(kernel.ops) for kernel in report.kernels]
+    assert {"exp"} <= kernels[0] and {"sum"} <= kernels[1] and len(kernels) == 2
+
+
+def test_the_runs_of_a_question_are_not_the_cells(asked):
+    asked.run(CELL)
+    before = asked.session.report_of(asked.session.cells["cell-a"]).to_json()
+    asked.result(want="whatif", plan=asked.plan, kind="keep_out", ops=["exp"], edges=[])
+    asked.result(want="sweep", plan=asked.plan)
+    assert asked.session.report_of(asked.session.cells["cell-a"]).to_json() == before
+
+
+def test_a_sweep_ranks_the_cuts(asked):
+    asked.run(CELL)
+    result = asked.result(want="sweep", plan=asked.plan)
+    assert result["tried"] == 7 and len(result["edges"]) == 7 and result["stopped"] is None
+
+
+def test_an_impossible_fusion_is_a_result_with_its_path(asked):
+    asked.run("%%jit\ny = x / x.sum()\n")
+    result = asked.result(want="whatif", plan=asked.plan, kind="fuse", edges=[["sum", "realdiv"]])
+    assert result["refusal"]["code"] == "space" and result["before"] is None
+    assert asked.result(want="whatif", plan=asked.plan, kind="target", target="cuda")["refusal"]["code"] == "target"
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"kind": "cut", "edges": [["log", "sum"]]}, "no operation 'log'"),
+        ({"kind": "cut", "edges": []}, "asked nothing"),
+        ({"kind": "keep_out", "ops": ["__import__('os')"]}, "no operation"),
+        ({"kind": "run", "edges": []}, "kind has to be"),
+        ({"kind": "cut", "edges": [["exp", "sum"]], "plan": "other #1"}, "did not run in this cell"),
+        ({"kind": "cut", "edges": [["exp", "sum"]], "cell": "nowhere"}, "no report of this cell"),
+    ],
+)
+def test_what_does_not_fit_is_answered_with_a_sentence(asked, body, words):
+    asked.run(CELL)
+    assert words in asked.ask(**{"want": "whatif", "plan": asked.plan, **body})["error"]
+
+
+def test_a_question_waits_for_the_cell_that_runs(asked, monkeypatch):
+    asked.run(CELL)
+    plan = asked.plan
+    asked.shell.user_ns["ask"] = lambda: asked.ask(want="whatif", plan=plan, kind="cut", edges=[["exp", "sum"]])
+    asked.run("reply = ask()", "cell-b")
+    assert asked.states[0]["waits_for"] == "In [2]"
+    with asked.changed:
+        assert asked.changed.wait_for(lambda: asked.states[-1]["state"] == "done", 20)
+
+
+def test_large_inputs_are_not_kept_alive_and_asked_for_again(asked, monkeypatch):
+    monkeypatch.setattr(inputs, "COPIED_BYTES", 1000)
+    asked.run(CELL)
+    asked.run("del x", "cell-b")
+    error = asked.ask(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])["error"]
+    assert error.endswith("no longer exist. Run the cell again: jitlab keeps them this time.")
+    asked.shell.user_ns["x"] = np.random.default_rng(0).random((60, 40))
+    asked.run(CELL)
+    asked.run("del x", "cell-b")
+    assert asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])["after"]["kernels"] == 2
+    assert asked.result(want="measure")["numpy_seconds"] > 0
+
+
+def test_inputs_that_changed_since_are_said_to_have(asked, monkeypatch):
+    monkeypatch.setattr(inputs, "COPIED_BYTES", 1000)
+    asked.run(CELL)
+    same = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])
+    asked.run("x += 1", "cell-b")
+    other = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])
+    assert same["note"] is None and other["note"].endswith("have changed since; these are as they are now.")
+
+
+def test_numpy_is_timed_after_the_fact(asked):
+    asked.run(CELL)
+    assert asked.session.report_of(asked.session.cells["cell-a"]).verdict["numpy_seconds"] is None
+    result = asked.result(want="measure")
+    verdict = asked.session.report_of(asked.session.cells["cell-a"]).verdict
+    assert verdict["numpy_seconds"] == result["numpy_seconds"] > 0 and verdict["seconds"] == result["seconds"]
+
+
+def test_a_loop_is_timed_when_it_ran_again(asked):
+    asked.run("import jitlab as jl\n@jl.function\ndef f(a):\n    return np.tanh(a) * 2", "cell-b")
+    loop = "for i in range(3):\n    y = f(x)\n    x += 1"
+    asked.run(loop)
+    assert "jitlab keeps them this time" in asked.ask(want="measure")["error"]
+    asked.run(loop)
+    assert asked.result(want="measure")["numpy_seconds"] > 0
+    assert asked.session.report_of(asked.session.cells["cell-a"]).clusters[0].calls == 3
+
+
+def test_short_runs_in_a_row_are_not_all_kept(asked, monkeypatch):
+    kept = []
+    held = inputs.held
+    monkeypatch.setattr(inputs, "held", lambda arguments: kept.append(1) or held(arguments))
+    asked.run("import jitlab as jl\n@jl.function\ndef f(a):\n    return a + 1", "cell-b")
+    asked.run("y = np.zeros(100)\nfor i in range(2000):\n    y = f(y)")
+    assert 0 < len(kept) < 1000
+
+
+def test_copies_over_the_limit_are_refused(asked, monkeypatch):
+    asked.run(CELL)
+    monkeypatch.setattr(config, "copy_limit_bytes", 100)
+    reply = asked.ask(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]])
+    with asked.changed:
+        assert asked.changed.wait_for(lambda: asked.states and asked.states[-1]["state"] == "failed", 20)
+    assert "jl.config.copy_limit_bytes" in asked.states[-1]["error"] and "job" in reply
