@@ -7,8 +7,8 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count as numbers
 from typing import Any
@@ -17,11 +17,14 @@ from jitlab import events
 from jitlab.capture.positions import cell_names
 from jitlab.report import Recording, Report
 from jitlab.report.summary import on_wire
+from jitlab.runtime import Executable, watching
 
 from . import answers as answers  # puts them on the list of requests
 from . import code_answer as code_answer
+from . import questions as questions
 from . import run_answers as run_answers
 from .history import History
+from .inputs import Inputs
 from .jobs import Jobs, Refused
 from .link import Link, running_cell
 from .requests import answer
@@ -89,6 +92,8 @@ class Session:
         self._numbers = numbers(1)
         self.history = History(self.report_of)
         self.saved = SavedOutputs.of_user()
+        self.inputs = Inputs(self._whose)
+        self._watch = ExitStack()
         self._ran: OrderedDict[str, tuple[str, list[str]]] = OrderedDict()  # id and source of each cell, by its title
 
     def start(self) -> None:
@@ -103,9 +108,11 @@ class Session:
         self.shell.events.register("pre_run_cell", self.pre_run_cell)
         self.shell.events.register("post_run_cell", self.post_run_cell)
         events.add_listener(self.hear)
+        self._watch.enter_context(watching(self._note))
 
     def stop(self) -> None:
         events.remove_listener(self.hear)
+        self._watch.close()
         self._stopped = True
         self._wake.set()
         self._now.set()
@@ -220,6 +227,17 @@ class Session:
                     self._dirty.add(run.id)
                     self._keep_live()
 
+    def _whose(self) -> tuple[str, int] | None:
+        """The cell that runs, when what this thread does is its own."""
+        run = self.running
+        if run is None or self.jobs.is_worker() or threading.get_ident() in self._deaf:
+            return None
+        return run.id, run.number
+
+    def _note(self, executable: Executable, arguments: Sequence[Any]) -> None:
+        with _NOTING:
+            self.inputs.note(executable, arguments)
+
     def run_with_id(self, id: str) -> CellRun | None:
         """The run of a cell: the one that runs, else the newest that was recorded."""
         return next((run for run in reversed(self._stack) if run.id == id), None) or self.cells.get(id)
@@ -295,6 +313,7 @@ class Session:
             forgotten = len(self.cells) - (running is not None and running.id in self.cells)
             self.cells.clear()
             self.history.clear()
+            self.inputs.forget()
             if self.link is not None:
                 self.link.forget()
             if running is not None and running.recording is not None:
@@ -305,7 +324,7 @@ class Session:
     def _record(self, run: CellRun) -> None:
         with self._lock:
             if run.recording is None:
-                run.recording = Recording(run.about(), self._file_name, self._cell_of)
+                run.recording = Recording(run.about(), self.file_name, self._cell_of)
                 self.cells[run.id] = run
                 self.cells.move_to_end(run.id)
                 self.history.began(run)
@@ -313,7 +332,7 @@ class Session:
                 while len(self.cells) > KEPT_CELLS:
                     self.cells.popitem(last=False)
 
-    def _file_name(self, file: str) -> str:
+    def file_name(self, file: str) -> str:
         """What a report calls a file: `<cell 7>` for a cell, whose real name changes with each process."""
         found = self.shell.compile.format_code_name(file)
         number = re.search(r"\d+", found[1]) if found else None
@@ -374,4 +393,5 @@ class Undisturbed:
         return False
 
 
+_NOTING = Undisturbed("could not keep the inputs of a run")
 _HEARING = Undisturbed("could not take in an event")  # one for all events: it keeps nothing
