@@ -44,8 +44,8 @@ FEWEST = 3
 FAST_TRIM, SLOW_TRIM, PAIR_TRIM = 0.1, 0.6, 0.2
 #: A smaller change than this is none.
 LEAST, LEAST_OF_PAIRS = 0.04, 0.01
-#: Blocks of neighbours whose means are compared, and the fewest samples of one.
-BLOCKS, OF_A_BLOCK = 8, 4
+#: Blocks of neighbours whose means are compared, at least and at most, and the fewest samples of one.
+LEAST_BLOCKS, BLOCKS, OF_A_BLOCK = 5, 8, 4
 #: The correlation of blocks that lie side by side is known badly from so few: more than this is not believed.
 MOST_ALIKE = 0.8
 #: How much the modes of a processor's clock differ (a standard deviation), and for how many seconds one lasts.
@@ -159,7 +159,7 @@ def _centre(values: Floats, fast: float, slow: float, seconds: float = math.inf,
     share = kept.size / n
     variance, freedom = float(winsorised.var(ddof=1)) / (share * share * n), max(1.0, kept.size - 1.0)
     blocks = min(BLOCKS, n // OF_A_BLOCK)
-    if blocks >= FEWEST:
+    if blocks >= LEAST_BLOCKS:
         size = n // blocks
         means = winsorised[: blocks * size].reshape(blocks, size).mean(axis=1)
         alike = min(max(_correlation(means), 0.0), MOST_ALIKE)
