@@ -238,6 +238,14 @@ class Compared(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NumericsChecked(Event):
+    """Compiled clusters were run beside NumPy, on copies; `numerics` as in docs/report-format.md."""
+
+    kind: ClassVar[str] = "numerics-checked"
+    numerics: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRan(Event):
     """A statement that was not captured ran as Python."""
 

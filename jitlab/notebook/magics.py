@@ -41,7 +41,7 @@ from .session import CellRun, Session
 T = TypeVar("T")
 COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear")
 LINE_HINT = "%jit expression, %jit on [--level O0|O1] [--strict], %jit off; %%jit above a whole cell"
-LEADING_OPTIONS = re.compile(r"\s*((?:(?:--level(?:\s+|=)\S+|--strict|--compare)(?:\s+|$))*)")
+LEADING_OPTIONS = re.compile(r"\s*((?:(?:--level(?:\s+|=)\S+|--strict|--compare|--check)(?:\s+|$))*)")
 
 
 @magics_class
@@ -59,6 +59,7 @@ class JitMagics(Magics):
     @argument("--level", choices=("O0", "O1"), default="O1", help="O1 fuses operations (default), O0 keeps a kernel for each.")
     @argument("--strict", action="store_true", help="What cannot be compiled is an error, not a host operation.")
     @argument("--compare", action="store_true", help="Replay the cell op by op on NumPy, on copies, and show both times.")
+    @argument("--check", action="store_true", help="Run each cluster beside NumPy, on copies: errors, bounds, what broke one.")
     @argument("-o", dest="output", nargs="?", const="", metavar="NAME", help="Return the report, or bind it to NAME.")
     @output_can_be_silenced
     @no_var_expand
@@ -209,7 +210,7 @@ class JitMagics(Magics):
             if not options.output or options.output.isidentifier():
                 return options
             why = f"{options.output!r} is not a name"
-        hint = LINE_HINT if command else "%%jit [--level O0|O1] [--strict] [--compare] [-o NAME]"
+        hint = LINE_HINT if command else "%%jit [--level O0|O1] [--strict] [--compare] [--check] [-o NAME]"
         raise self._unknown(command or f"%%jit {line}".rstrip(), why, hint)
 
     def _unknown(self, command: str, why: str, hint: str, what: str = "This magic has other options.") -> OptionError:

@@ -123,7 +123,7 @@ class Runner:
         show: Callable[[Any], object] | None = None, report: bool = True,
     ) -> None:  # fmt: skip
         """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
-        comparison = Comparison() if options.compare else None
+        comparison = Comparison() if options.compare or options.check else None
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
         if show is None:
@@ -144,8 +144,10 @@ class Runner:
                 self.session.end(run, error)
             if error is not None and report:
                 self.show(run, options)
-        if comparison is not None:
-            self.compare(run, comparison)
+        if comparison is not None and options.check:
+            self.replayed(run, comparison.check, "Not checked beside NumPy", "the check")
+        if comparison is not None and options.compare:
+            self.replayed(run, comparison.replay, "Not compared with NumPy", "the comparison")
         if report:
             self.give_report(run, options)
 
@@ -166,18 +168,18 @@ class Runner:
             except AttributeError:  # an exception that takes no attributes
                 pass
 
-    def compare(self, run: CellRun, comparison: Comparison) -> None:
-        """Replay on NumPy; the events of the replay's own compiled runs are not the cell's."""
+    def replayed(self, run: CellRun, replay: Callable[[Any], str], failed: str, what: str) -> None:
+        """Run something again on copies; the events of its own compiled runs are not the cell's. `replay` says why not."""
         recording = run.recording
         why = "nothing was compiled in this cell"
         if recording is not None:
             with self.session.deaf():
                 try:
-                    why = comparison.replay(recording)
+                    why = replay(recording)
                 except KeyboardInterrupt:
-                    why = "the comparison was interrupted; the cell itself had ended"
+                    why = f"{what} was interrupted; the cell itself had ended"
         if why:
-            print(f"Not compared with NumPy: {why}.", file=sys.stderr)
+            print(f"{failed}: {why}.", file=sys.stderr)
 
     def show(self, run: CellRun, options: Any = None) -> None:
         """The report below the cell. Of a cell that was captured unasked, only when there is something to tell."""

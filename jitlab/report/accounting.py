@@ -23,6 +23,8 @@ def add_traffic(data: Json, recording: Recording) -> None:
         key = (*title[cluster["plan"]], cluster["name"])
         cluster["allocated_bytes"] = recording.scratch.get(key)
     data["verdict"].update(moved(data))
+    if recording.numerics is not None:
+        data["numerics"] = recording.numerics
 
 
 def moved(data: Mapping[str, Any]) -> Json:
@@ -54,6 +56,22 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
         still = "values still reach" if len(left) > 1 else "value still reaches"
         lines.append(f"{len(left)} {still} memory, {total} a call")
         lines += [in_a_line(t) for t in left[:MOST_TOLD]]
+    return lines
+
+
+def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
+    """How far the checked outputs are from NumPy's, and each that is out of bounds with who made it so."""
+    rows = data.get("numerics")
+    if not rows:
+        return []
+    wrong = [row for row in rows if not row["ok"]]
+    largest = max((row["max_ulp"] or 0.0 for row in rows), default=0.0)
+    of = wording.counted(len(rows), "output")
+    head = f"{len(wrong)} of {of} out of bounds" if wrong else f"{of} checked beside NumPy, within bounds"
+    lines = [f"{head}; at most {largest:.3g} ULP apart" if largest else f"{head}; the same bits"]
+    for row in wrong:
+        said = row["guilty"]["text"] if row["guilty"] else row.get("note", "")
+        lines.append(wording.clean(f"✗ {row['output']} ({wording.line_text(row['lines'])}): {said}"))
     return lines
 
 

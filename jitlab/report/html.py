@@ -50,8 +50,8 @@ def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -
         numbered = "\n".join(f"{i:>4}  {wording.clean(line)}" for i, line in enumerate(source, 1))
         parts.append(_section("Source", f"<pre>{escape(numbered)}</pre>"))
     tables = (
-        _clusters(data), _kernels(data), _retraces(data), _fallbacks(data), _loops(data), _boundaries(data), _copies(data), _temporaries(data),
-        _ops(data),
+        _clusters(data), _kernels(data), _retraces(data), _fallbacks(data), _loops(data), _boundaries(data), _copies(data),
+        _temporaries(data), _numerics(data), _ops(data),
     )  # fmt: skip
     parts += [_section(heading, body) for heading, body in tables if body]
     names: dict[tuple[str, str], list[str]] = {}  # the same code is shown once, whatever clusters it is of
@@ -182,9 +182,23 @@ def _copies(data: Mapping[str, Any]) -> tuple[str, str]:
 def _temporaries(data: Mapping[str, Any]) -> tuple[str, str]:
     heads = ("value", "plan", "cluster", "lines", "read by", "bytes a call", "why")
     return "Still in memory between kernels", _table(heads, (
-        (t["name"], t["plan"], t["cluster"], _lines(t), ", ".join(t["consumers"]), wording.size(t["bytes"]), t["reason"]["text"])
+        (t["name"], t["plan"], t["cluster"], _lines(t), ", ".join(t["consumers"]), wording.size(t["bytes"]),
+         t["reason"]["text"])
         for t in sorted(data.get("temporaries", ()), key=lambda t: -t["bytes"])
     ))  # fmt: skip
+
+
+def _numerics(data: Mapping[str, Any]) -> tuple[str, str]:
+    heads = ("output", "plan", "cluster", "lines", "off by", "ULP", "allowed", "", "why")
+    return "Beside NumPy", _table(heads, (
+        (n["output"], n["plan"], n["cluster"], _lines(n), _figure(n["max_abs"]), _figure(n["max_ulp"]), _figure(n["bound_ulp"]),
+         "within" if n["ok"] else "OUT OF BOUNDS", n["guilty"]["text"] if n["guilty"] else n.get("note", ""))
+        for n in data.get("numerics", ())
+    ))  # fmt: skip
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
 
 
 def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:

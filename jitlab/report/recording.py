@@ -116,6 +116,7 @@ class Recording:
         self.loops: OrderedDict[tuple[str, str, str, tuple[events.Span, ...]], LoopTally] = OrderedDict()
         self.dumps: deque[str] = deque(maxlen=TRACES)
         self.compared: events.Compared | None = None
+        self.numerics: list[dict[str, Any]] | None = None  # of the last check
         self.lanes: dict[str, deque[Span]] = {
             "op by op": deque(maxlen=COMPARED_SPANS), "compiled": deque(maxlen=SPANS), "first call": deque(maxlen=SPANS),
         }  # fmt: skip
@@ -145,6 +146,7 @@ class Recording:
             events.LoopKept: self._loop_kept,
             events.DumpWritten: lambda event: self.dumps.append(event.path),
             events.Compared: lambda event: setattr(self, "compared", event),
+            events.NumericsChecked: lambda event: setattr(self, "numerics", list(event.numerics)),
         }
 
     def listen(self, event: events.Event) -> None:

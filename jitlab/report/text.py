@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from . import wording
-from .accounting import in_words
+from .accounting import in_words, numerics_in_words
 from .outline import Box, KernelRow, Outline, outline
 
 WIDTH = 100
@@ -33,6 +33,8 @@ def report_text(data: Mapping[str, Any]) -> str:
         lines.append(f"… and {o.hidden} more, each faster than these")
     for n, text in enumerate(in_words(data)):
         lines += _folded("" if n < 2 else "  ", text, indent="  " if n < 2 else "    ")
+    for n, text in enumerate(numerics_in_words(data)):
+        lines += _folded("" if n < 1 else "  ", text, indent="  " if n < 1 else "    ")
     if o.loops:
         lines.append("")
     for loop in o.loops:

@@ -78,6 +78,22 @@ def test_compare_measures_numpy_on_copies_and_changes_nothing(shell):
     assert starts == sorted(starts) and starts[0] == 0
 
 
+def test_check_puts_errors_and_bounds_into_the_report_and_changes_nothing(shell):
+    run(shell, "%%jit --check\nt = np.tanh(x) + 1\nx[0] = 7.0\nk = np.argmax(x, axis=1)")
+    report = report_of(shell)
+    rows = {row["op"]: row for row in report["numerics"]}
+    assert rows and all(row["ok"] for row in rows.values())
+    assert rows["AddV2"]["bound_ulp"] > 0 and rows["AddV2"]["lines"] == [2] and rows["ArgMax"]["bound_ulp"] == 0
+    assert sum(cluster["calls"] for cluster in report["clusters"]) == len(report["clusters"])  # the check is no run
+    np.testing.assert_array_equal(shell.user_ns["x"][0], 7.0)
+    assert "checked beside NumPy, within bounds" in shell.display_pub.outputs[-1]["data"]["text/plain"]
+
+
+def test_a_cell_that_acts_on_the_world_is_not_checked_and_says_so(shell, capsys):
+    run(shell, "%%jit --check\nimport math")
+    assert "Not checked beside NumPy: nothing was compiled in this cell." in capsys.readouterr().err
+
+
 def test_short_work_is_compared_several_times_and_the_fastest_round_is_shown(shell, monkeypatch):
     rounds = []
     whole_round = Comparison._round
