@@ -252,7 +252,7 @@ def _moved(before: Json, after: Json) -> list[str]:
     new = [op["kernel"] for op in after["ops"]]
     votes: Counter[tuple[Any, Any]] = Counter((old[a], new[b]) for b, a in pair.items())
     home: dict[Any, Any] = {}  # the old kernel that each new one carries on
-    for (was, now), _ in votes.most_common():
+    for was, now in sorted(votes, key=lambda pair: (-votes[pair], pair[0] != pair[1])):
         if now not in home and was not in home.values():
             home[now] = was
     found = []
