@@ -155,9 +155,12 @@ def test_the_panel_asks_for_code_and_lines_are_those_of_the_cell(notebook):
     assert "stage has to be one of" in refused["error"]
 
 
-def reply(notebook, body, number=iter(range(1000, 2000))):
+NUMBERS = iter(range(1000, 2000))
+
+
+def reply(notebook, body):
     """What the kernel answers to a request."""
-    id = next(number)
+    id = next(NUMBERS)
     notebook.send({"op": "request", "id": id, "body": body})
     while True:
         message = notebook.client.get_iopub_msg(timeout=30)
