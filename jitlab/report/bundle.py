@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from collections.abc import Mapping
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from jitlab.config import config
@@ -22,14 +25,28 @@ LISTS = (
 
 SUMMARY_OPS = 2000  # from so many operations on there is a summary
 MOST_EDGES = 200
-DEPTH = 7  # of a report's keys in a notebook file
+DEPTH = 10  # of a report's items in a notebook file
 
 
 def bundle(report: Report) -> dict[str, Any]:
     """All forms of a report that a notebook keeps, together at most `config.saved_bytes` of its file."""
-    svg, text = report_svg(report.data, min(MOST_BYTES, config.saved_bytes // 3)), str(report)
-    room = config.saved_bytes - _weight(svg) - _weight(text) - 1500
-    return {MIME: fitted(report.data, room), "text/html": svg, "text/plain": text}
+    text = str(report)
+    html = saved_html(report_svg(report.data, min(MOST_BYTES, config.saved_bytes // 4)), text)
+    room = config.saved_bytes - _weight(html) - 2 * _weight(text) - 1500
+    return {MIME: fitted(report.data, room), "text/html": html, "text/plain": text}
+
+
+def saved_html(svg: str, text: str) -> str:
+    """The picture as an image, and the text below it. GitHub takes an `<svg>` out of a notebook's HTML, and JupyterLab out of
+    that of a notebook nobody trusts; both keep an image of data, in which nothing can run. Sources: IRkernel/IRkernel#145,
+    activeviam/atoti-notebooks#425, `allowedSchemesByTag` of JupyterLab's sanitizer."""
+    size = re.match(r'<svg[^>]* width="(\d+)" height="(\d+)"[^>]* aria-label="([^"]*)"', svg)
+    assert size is not None
+    data = base64.b64encode(svg.encode()).decode()
+    return (
+        f'<img width="{size[1]}" height="{size[2]}" alt="{size[3]}" src="data:image/svg+xml;base64,{data}">\n'
+        f"<details><summary>The same as text</summary>\n<pre>{escape(text, quote=False)}</pre>\n</details>"
+    )
 
 
 def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
@@ -69,9 +86,10 @@ def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
 
 
 def _weight(value: Any) -> int:
-    """The bytes in the notebook file, which has a line for each item, indented."""
-    text = json.dumps(value, ensure_ascii=False, indent=1)
-    return len(text.encode("utf-8", "backslashreplace")) + DEPTH * text.count("\n") + 32
+    """About the bytes in the notebook file, which has a line for each item, indented; rather too many."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",\n", ": "))
+    lines = text.count(",\n") + 2 * (text.count("[") + text.count("{"))
+    return len(text.encode("utf-8", "backslashreplace")) + DEPTH * lines + 32
 
 
 def _longest_spans(lane: Mapping[str, Any], keep: int) -> dict[str, Any]:

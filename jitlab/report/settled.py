@@ -40,8 +40,9 @@ BY_CHANCE = ("alignment", "target")
 DURATION = re.compile(r"\d[\d.,]*\s?(?:ns|µs|μs|ms|s|min)\b|\d[\d.,]*\s?%")
 NUMBERED = re.compile(r"cluster_\d+|In ?\[\d+\]|<cell \d+>|0x[0-9a-f]{4,}")
 
-#: A single run shows no less than this: another process, a cold cache or another tier of code make as much.
-FACTOR, FLOOR_SECONDS = 3.0, 0.010
+#: A single run shows nothing: another process, a cold cache or another tier of code make any difference. Two in a row do when
+#: both are so many times slower, or faster.
+FACTOR, TWICE, FLOOR_SECONDS = 3.0, 2, 0.001
 #: A smaller change shows when so many later runs agree on it. The first runs that are as near as `NEAR` are one with the first.
 CONFIRMED, NEAR, LEAST_SECONDS = 5, 1.5, 10e-6
 KEPT = 8
@@ -82,8 +83,9 @@ def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:
     """Do later runs (the last is the newest) show another time than those the output was made of?"""
     if not before or not after:
         return bool(before) != bool(after)
-    newest, known = after[-1], sorted(before)[len(before) // 2]
-    if abs(newest - known) > FLOOR_SECONDS and not is_near(newest, known, FACTOR):
+    known, last = sorted(before)[len(before) // 2], after[-TWICE:]
+    away = min(last) > max(known * FACTOR, known + FLOOR_SECONDS) or max(last) < min(known / FACTOR, known - FLOOR_SECONDS)
+    if away and len(last) == TWICE:
         return True
     late = after[-CONFIRMED:]
     if len(late) < CONFIRMED or abs(sorted(late)[CONFIRMED // 2] - known) < LEAST_SECONDS:

@@ -18,6 +18,7 @@ WIDTH = 760
 MARGIN = 16
 MIDDLE = 452  # the left column ends 16 before, the right one begins 8 after
 MOST_BYTES = 40_000
+FITTED = 60  # text that is wider takes the room it was measured to take, whatever font the reader has
 MOST_NESTS = 4  # shown of a loop
 
 GROUND, TEXT, MUTED, LINE = "#ffffff", "#1f1f1f", "#5a5a5a", "#767676"
@@ -281,7 +282,9 @@ class Drawing:
             weight = ' font-weight="600"' if bold else ""
             end = f' text-anchor="{anchor}"' if anchor else ""
             big = f' font-size="{size}"' if size != 12 else ""
-            self._parts.append(f'<text x="{_n(x)}" y="{_n(y)}"{big} fill="{fill}"{weight}{end}>{_escaped(text)}</text>')
+            wide = width(text, size, bold)
+            fit = f' textLength="{wide:.0f}" lengthAdjust="spacingAndGlyphs"' if wide > FITTED else ""  # also in a wider font
+            self._parts.append(f'<text x="{_n(x)}" y="{_n(y)}"{big} fill="{fill}"{weight}{end}{fit}>{_escaped(text)}</text>')
 
     def code(self, x: float, y: float, text: str) -> None:
         self._parts.append(
