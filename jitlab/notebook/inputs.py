@@ -136,6 +136,12 @@ class Inputs:
         note = f"The inputs of {name} have changed since; these are as they are now." if any(new for _, new in values) else ""
         return Call(given.executable, [value for value, _ in values]), note
 
+    def plans(self, cell: str) -> list[str]:
+        """What was compiled and ran in a cell, by the titles of the plans, in the order of their first runs."""
+        with self._lock:
+            found = self._cells.get(cell)
+            return [given.executable.plan.title for given in found.given.values()] if found is not None else []
+
     def calls(self, cell: str, name: str) -> Comparison:
         """Every run of a cell, to be compared with NumPy. Refused, and kept at the next run, unless all of them are known."""
         with self._lock:

@@ -172,6 +172,18 @@ def test_numpy_is_timed_after_the_fact(asked):
     assert verdict["numpy_seconds"] == result["numpy_seconds"] > 0 and verdict["seconds"] == result["seconds"]
 
 
+def test_numbers_are_checked_after_the_fact_and_the_report_has_them(asked):
+    asked.run(CELL)
+    before = asked.session.report_of(asked.session.cells["cell-a"]).data
+    assert "numerics" not in before
+    result = asked.result(want="check")
+    after = asked.session.report_of(asked.session.cells["cell-a"]).data
+    assert result["ok"] and after["numerics"] == result["numerics"] and result["note"] is None
+    assert {row["op"] for row in after["numerics"]} >= {"RealDiv"} and all(row["lines"] for row in after["numerics"])
+    assert [c["calls"] for c in after["clusters"]] == [c["calls"] for c in before["clusters"]]  # a check is no run
+    assert "error" in asked.ask(want="check", cell="another") and "error" in asked.ask(want="check", cell=7)
+
+
 def test_a_loop_is_timed_when_it_ran_again(asked):
     asked.run("import jitlab as jl\n@jl.function\ndef f(a):\n    return np.tanh(a) * 2", "cell-b")
     loop = "for i in range(3):\n    y = f(x)\n    x += 1"
