@@ -14,6 +14,7 @@ from .comparing import compared
 Json = dict[str, Any]
 
 WIDTH = 100
+BYTES_FELT = 0.01  # of those moved: a number that became an array is no loss
 #: What is worse when there is more of it, and what it is called.
 MORE_IS_WORSE = {
     "retraces": "retraces", "host": "operations on the host", "statements": "statements that Python ran",
@@ -91,7 +92,8 @@ def _cell(before: Json, after: Json, times: bool) -> CellCheck:
             line = f"{what}: {' → '.join(numbers)}"
             if key == "retraces" and after[key] > before[key] and after["causes"]:
                 line += f" ({'; '.join(after['causes'][:2])})"
-            (worse if after[key] > before[key] else other).append(line)
+            least = before[key] * (1 + BYTES_FELT) if key == "bytes" else before[key]
+            (worse if after[key] > least else other).append(line)
     if after["compiled"] < before["compiled"] and after["operations"] >= before["operations"]:
         worse.append(f"operations compiled: {before['compiled']} → {after['compiled']}")
     if after["error"] and not before["error"]:

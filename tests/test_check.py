@@ -1,0 +1,149 @@
+"""`jitlab report` and `jitlab check`, on scripts and notebooks written here."""
+
+import json
+
+import nbformat
+import pytest
+
+from jitlab import cli
+
+SCRIPT = """\
+import sys
+import numpy as np
+import jitlab as jl
+
+@jl.function
+def f(x, k):
+    return np.exp(x).sum() * k
+
+for i in range(3):
+    f(np.ones(1000), np.float64(i))
+print(__name__, sys.argv[1:], sys.path[0] == {folder!r})
+"""
+RETRACED = SCRIPT.replace("np.float64(i)", "i")
+FAILING = SCRIPT + "\n\ndef last():\n    return 1 / 0\n\n\nlast()\n"
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Writes the script and returns its path."""
+
+    def write(text=SCRIPT):
+        path = tmp_path / "script.py"
+        path.write_text(text.replace("{folder!r}", repr(str(tmp_path))))
+        return str(path)
+
+    return write
+
+
+def test_a_script_runs_as_ever_and_its_report_is_printed(script, capsys):
+    assert cli.main(["report", script(), "--", "--fast", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "__main__ ['--fast', '2'] True" in printed
+    assert "3 of 3 operations compiled" in printed and "■ cluster_" in printed
+
+
+ENDINGS = [("r.html", "<!doctype html>"), ("r.svg", "<svg"), ("r.json", "{"), ("r.txt", "3 of 3")]
+
+
+@pytest.mark.parametrize(("name", "starts"), ENDINGS)
+def test_the_ending_says_what_is_written(script, tmp_path, name, starts):
+    target = tmp_path / name
+    assert cli.main(["report", script(), "-o", str(target)]) == 0
+    assert target.read_text().startswith(starts)
+
+
+def test_an_exception_keeps_the_scripts_own_traceback_and_the_report_is_of_what_ran(script, tmp_path, capsys):
+    path, target = script(FAILING), tmp_path / "r.txt"
+    assert cli.main(["report", path, "-o", str(target)]) == 1
+    shown = capsys.readouterr().err
+    assert "ZeroDivisionError" in shown and "in last" in shown and "runpy" not in shown and "scripts.py" not in shown
+    assert target.read_text().startswith("3 of 3 operations compiled")
+
+
+def test_a_scripts_exit_status_is_handed_on(script):
+    assert cli.main(["report", script("import sys\nsys.exit(7)\n")]) == 7
+    assert cli.main(["report", script("raise SystemExit\n")]) == 0
+
+
+def test_a_script_without_jitlab_has_nothing_to_compile(script, capsys):
+    assert cli.main(["report", script("print('hello')\n")]) == 0
+    assert capsys.readouterr().out.split("\n")[:2] == ["hello", "Nothing to compile"]
+
+
+def test_what_is_wrong_is_said(script, tmp_path, capsys):
+    assert cli.main(["report", str(tmp_path / "none.py")]) == 2
+    assert cli.main(["report", script(), "-o", "report.pdf"]) == 2
+    assert cli.main(["check", script(), "--baseline", str(tmp_path / "none.json")]) == 2
+    (tmp_path / "bad.json").write_text("{")
+    assert cli.main(["check", script(), "--baseline", str(tmp_path / "bad.json")]) == 2
+    assert cli.main(["check", str(tmp_path / "none.ipynb"), "--baseline", "b.json"]) == 2
+    said = capsys.readouterr().err
+    for part in ("no script", "ends with none of .html", "--update, which writes it", "it is no JSON", "no program"):
+        assert part in said
+
+
+def test_a_script_is_checked_against_its_baseline(script, tmp_path, capsys):
+    base = str(tmp_path / "base.json")
+    assert cli.main(["check", script(), "--baseline", base, "--update"]) == 0
+    assert json.loads((tmp_path / "base.json").read_text())["cells"][0]["retraces"] == 0
+    assert cli.main(["check", script(), "--baseline", base]) == 0
+    assert "1 cell as before" in capsys.readouterr().out
+    assert cli.main(["check", script(RETRACED), "--baseline", base]) == 1
+    told = capsys.readouterr().out
+    assert "script.py: worse" in told and "retraces: 0 → 2 (k was 0, then 1: a Python number is part of a trace" in told
+    assert cli.main(["check", script("print(1)\n"), "--baseline", base]) == 1  # compiles nothing any more
+    assert cli.main(["check", script(FAILING), "--baseline", base]) == 2
+    assert cli.main(["check", script(RETRACED), "--baseline", base, "--update"]) == 0
+    assert cli.main(["check", script(RETRACED), "--baseline", base]) == 0
+    capsys.readouterr()
+    assert cli.main(["check", script(), "--baseline", base]) == 0  # better
+    assert "1 changed, none of them worse" in capsys.readouterr().out
+
+
+CELLS = (
+    "import numpy as np, jitlab as jl",
+    "%%jit\ny = np.exp(np.ones(1000)) * 2",
+    "@jl.function\ndef f(x, k):\n    return np.exp(x).sum() * k",
+    "for i in range(3):\n    f(y, np.float64(i))",
+)
+
+
+def notebook(path, cells):
+    made = [nbformat.v4.new_code_cell(source, id=f"cell-{i}") for i, source in enumerate(cells)]
+    nbformat.write(nbformat.v4.new_notebook(cells=made), path)
+    return str(path)
+
+
+def test_a_notebook_is_executed_and_checked_cell_by_cell(tmp_path, capsys):
+    path, base = tmp_path / "lesson.ipynb", str(tmp_path / "base.json")
+    assert cli.main(["check", notebook(path, CELLS), "--baseline", base, "--update"]) == 0
+    facts = json.loads((tmp_path / "base.json").read_text())["cells"]
+    assert [(cell["cell"], cell["title"]) for cell in facts] == [("cell-1", "In [2]"), ("cell-3", "In [4]")]
+    before = path.read_bytes()
+    worse = [CELLS[0], "moved = 1", *CELLS[1:3], CELLS[3].replace("np.float64(i)", "i")]
+    made = [nbformat.v4.new_code_cell(source, id=f"cell-{i}") for source, i in zip(worse, (0, 9, 1, 2, 3), strict=True)]
+    nbformat.write(nbformat.v4.new_notebook(cells=made), path)
+    assert before != path.read_bytes()
+    before = path.read_bytes()
+    capsys.readouterr()
+    assert cli.main(["check", str(path), "--baseline", base]) == 1
+    assert path.read_bytes() == before
+    told = capsys.readouterr().out
+    assert "In [5]: worse\n  retraces: 0 → 2" in told and "1 cell as before, 1 worse" in told and "--update" in told
+
+
+def test_a_cell_that_raises_is_shown_and_nothing_is_checked(tmp_path, capsys):
+    base = tmp_path / "base.json"
+    path = notebook(tmp_path / "lesson.ipynb", ["1 / 0"])
+    assert cli.main(["check", path, "--baseline", str(base), "--update"]) == 2
+    said = capsys.readouterr().err
+    assert "ZeroDivisionError" in said and f"In [1] of {path} failed; nothing was checked." in said
+    assert not base.exists()
+
+
+def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):
+    path = tmp_path / "lesson.ipynb"
+    path.write_text("no JSON")
+    assert cli.main(["check", str(path), "--baseline", "b.json", "--update"]) == 2
+    assert "is no notebook" in capsys.readouterr().err
