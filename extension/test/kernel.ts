@@ -8,17 +8,10 @@ export function recordedKernel(cell: string, states = false): KernelAccess & { a
   let ticket = 0;
   const tell = (more: Record<string, unknown>): string => {
     const id = String(++ticket);
-    jobs.take({ id, cell, state: 'done', kind: 'whatif', title: '', ...more });
+    jobs.take({ cell, state: 'done', kind: 'whatif', title: '', ...more, id });
     return id;
   };
-  explained.whatifs.forEach(result => {
-    tell(
-      'error' in result
-        ? { state: 'failed', title: 'Fuse Neg with ArgPartition', error: result.error }
-        : { title: result.title, result }
-    );
-  });
-  tell({ kind: 'sweep', title: 'Sweep', result: explained.sweep });
+  explained.jobs.forEach(job => tell(job));
   if (states) {
     const title = 'Cut Take from MatMul (line 10)';
     tell({ state: 'running', title, progress: [12, 80], estimate_seconds: 1 });
@@ -31,7 +24,9 @@ export function recordedKernel(cell: string, states = false): KernelAccess & { a
       case 'compare':
         return { comparison: explained.comparison };
       case 'pin-baseline':
-        return { history: { ...explained.history, baselines: [...explained.history.baselines, body.name] } };
+        return {
+          history: { ...explained.report.history, baselines: [...explained.report.history.baselines, body.name] }
+        };
       case 'whatif':
       case 'sweep':
       case 'measure':

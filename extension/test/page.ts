@@ -13,12 +13,11 @@ document.body.dataset.jpThemeLight = String(theme === 'light');
 document.body.dataset.jpThemeName =
   { light: 'JupyterLab Light', dark: 'JupyterLab Dark' }[theme] ?? 'JupyterLab Dark High Contrast';
 
-const withHistory = { ...explained.report, history: explained.history };
 const reports: Record<string, unknown> = {
   softmax,
   line,
   error,
-  explained: withHistory,
+  explained: explained.report,
   huge: hugeReport(50_000),
   version: { version: 2 }
 };

@@ -88,7 +88,8 @@ function markCluster(marks: Marks, node: FlowNode, whole: number): void {
   }
   for (const part of node.kernels) {
     const positions = part.ops.flatMap(op => op.lines);
-    const first = firstOf(positions);
+    // Where another kernel begins on the same line, the next line has the room for this one's cost.
+    const first = firstOf(positions.filter(position => !marks.at(position).cost)) ?? firstOf(positions);
     for (const position of positions) {
       const mark = marks.at(position);
       if (first && same(position, first) && part.kernel.seconds !== null) {

@@ -9,7 +9,7 @@ import { askable, type Ask } from './ask';
 const DELAY_MS = 300;
 /** So long the pointer may be on its way to the card. */
 const GRACE_MS = 250;
-const WIDE = 280;
+const WIDE = 316;
 /** Where pointing at a thing means the thing, not the text that is read there. */
 const PLACES = '.jl-clusters, .jl-verdict';
 

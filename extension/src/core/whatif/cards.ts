@@ -119,6 +119,7 @@ function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
         h('summary', { class: 'jl-note jl-muted' }, keepTitle(answer)),
         copyLine(answer.keep.lines.join('\n'))
       ),
+    answer.keepText && h('div', { class: 'jl-note jl-muted' }, sentence(answer.keepText)),
     answer.note && h('div', { class: 'jl-note' }, sentence(answer.note)),
     roundsNote(answer.rounds) && h('div', { class: 'jl-note jl-muted' }, roundsNote(answer.rounds))
   );
@@ -206,7 +207,7 @@ function sweepCard(sweep: Sweep): HTMLElement {
           )
       )
     ),
-    sweep.stopped && h('div', { class: 'jl-note' }, sentence(sweep.stopped))
+    [sweep.stopped, sweep.note].map(text => text && h('div', { class: 'jl-note' }, sentence(text)))
   );
 }
 

@@ -38,6 +38,8 @@ export interface Answer {
   keep: { file: string; first: number; lines: string[] } | null;
   rounds: number | null;
   /** Why no lines keep it, where none do. */
+  keepText: string;
+  /** What makes the figures less sure: inputs that changed meanwhile. */
   note: string;
 }
 
@@ -57,6 +59,7 @@ export interface Sweep {
   measurable: number;
   seconds: number | null;
   stopped: string | null;
+  note: string;
 }
 
 const KINDS: readonly string[] = ['cut', 'fuse', 'keep_out', 'target'];
@@ -90,7 +93,8 @@ export function readAnswer(value: unknown): Answer | null {
     advice: text(value.advice),
     keep: keep && { file: text(keep.file), first: number(keep.first) ?? 1, lines: list(keep.lines).map(text) },
     rounds: number(value.rounds),
-    note: text(value.keep_text)
+    keepText: text(value.keep_text),
+    note: text(value.note)
   };
 }
 
@@ -110,7 +114,8 @@ export function readSweep(value: unknown): Sweep | null {
         tried: number(value.tried) ?? 0,
         measurable: number(value.measurable) ?? 0,
         seconds: number(value.seconds),
-        stopped: text(value.stopped) || null
+        stopped: text(value.stopped) || null,
+        note: text(value.note)
       }
     : null;
 }

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readCode } from '../src/core/code/read';
+import { clusterToRead, codeRows, columnsOf, isLit, sourceRows, sourcesOf } from '../src/core/code/rows';
+import { tokens } from '../src/core/code/tokens';
+import { choicesOf, layoutComparison, titleOf, wordOf } from '../src/core/compare/layout';
+import { readComparison } from '../src/core/compare/read';
+import { Links } from '../src/core/links';
+import { ledgerOf } from '../src/core/retraces/layout';
+import { askable, requestOf } from '../src/core/whatif/ask';
+import { factsOf } from '../src/core/whatif/card';
+import { about, apart, layoutAnswer, movedRows, sweepRows } from '../src/core/whatif/layout';
+import { readAnswer, readSweep } from '../src/core/whatif/read';
+import explained from './fixtures/explained.json';
+import { measure, misplaced, report } from './helpers';
+
+const json = report(explained.report);
+const links = new Links(json);
+const file = json.sources[0]?.file ?? '';
+
+function program() {
+  const code = readCode({ code: explained.code.find(({ stage }) => stage === 'program') });
+  assert.ok(code);
+  return code;
+}
+
+test('a line of the source says whose it is, and its cost once a kernel', () => {
+  const [source] = sourcesOf(json);
+  assert.ok(source);
+  const rows = sourceRows(json, source);
+  assert.equal(rows.length, source.lines.length);
+  const costs = rows.filter(({ mark }) => mark?.name === 'k1').map(({ mark }) => mark?.cost ?? '');
+  assert.equal(costs.length, 1);
+  assert.match(costs[0] ?? '', /(ms|µs)$/);
+  assert.ok(rows.some(({ mark }) => mark?.rest === 'in k1' && mark.cost === ''));
+});
+
+test('noise is one row with its count until it is unfolded', () => {
+  const code = program();
+  const noise = code.lines.filter(line => line.noise).length;
+  const rows = codeRows(code, 'cluster_0', false);
+  assert.equal(rows.length, code.lines.length - noise + 1);
+  assert.equal(rows.at(-1)?.text, `${noise} lines without a cell line folded`);
+  assert.equal(codeRows(code, 'cluster_0', true).length, code.lines.length);
+});
+
+test('an operation lights the lines that were made of it, and a line of code its operation and its line', () => {
+  const cluster = clusterToRead(json, links, links.of('exp'), '');
+  assert.ok(cluster);
+  const id = links.idOf(cluster.name, cluster.plan);
+  const code = program();
+  const rows = codeRows(code, id, false);
+  const lit = rows.filter(row => isLit(row, cluster.plan, links.of('exp'), links));
+  assert.ok(lit.length > 0 && lit.length < rows.length);
+  assert.ok(lit.every(row => row.code?.ops.includes('exp')));
+  links.addCode('program', id, code.lines);
+  const back = links.of(lit[0]?.id ?? '');
+  assert.ok(back.ops.has('exp') && back.lines.has(`${file}:6`));
+});
+
+test('what is pinned stands out within its line, where its columns are told in letters', () => {
+  const [source] = sourcesOf(json);
+  assert.ok(source);
+  const row = sourceRows(json, source).find(({ line }) => line === 6);
+  const op = links.op('exp');
+  assert.ok(row && op);
+  const columns = columnsOf([op], row);
+  assert.equal(columns && row.text.slice(...columns), 'np.exp(z)');
+  assert.equal(columnsOf([op], { ...row, text: `é${row.text}` }), null);
+});
+
+test('stretches of a line are the line', () => {
+  const line = 'with jl.jit_scope("a # b"):  # why 0x1f';
+  const found = tokens(line, 'python');
+  assert.equal(found.map(([, text]) => text).join(''), line);
+  assert.deepEqual(
+    found.filter(([kind]) => kind !== '').map(([kind]) => kind),
+    ['keyword', 'string', 'comment']
+  );
+  for (const text of ['', '   ', "'", '"""', '\\', 'x'.repeat(5000)]) {
+    for (const language of ['python', 'program', 'llvm', 'asm'] as const) {
+      assert.equal(
+        tokens(text, language)
+          .map(([, part]) => part)
+          .join(''),
+        text
+      );
+    }
+  }
+});
+
+test('of an operation one asks to cut it before, after, and to keep it out; of a fused value to cut it', () => {
+  const asks = askable(json, links, 'exp')?.asks ?? [];
+  assert.deepEqual(
+    asks.map(ask => [ask.label, ask.kind, ask.edges, ask.ops]),
+    [
+      ['Cut before', 'cut', [['sub', 'exp']], []],
+      ['Cut after', 'cut', asks[1]?.edges, []],
+      ['Keep out', 'keep_out', [], ['exp']]
+    ]
+  );
+  assert.ok(asks[1]?.edges.every(([producer]) => producer === 'exp'));
+  const edge = askable(json, links, 'edge:exp→sum');
+  assert.deepEqual(edge?.asks[0] && requestOf(edge.asks[0], 'c4'), {
+    ...{ want: 'whatif', cell: 'c4', plan: 'step #1', kind: 'cut', edges: [['exp', 'sum']], ops: [] }
+  });
+});
+
+test('of a value that is not fused one asks to fuse it', () => {
+  const [boundary] = json.boundaries;
+  assert.ok(boundary);
+  const asked = askable(json, links, links.edgeId(boundary));
+  assert.deepEqual(
+    asked?.asks.map(({ kind }) => kind),
+    ['fuse']
+  );
+  assert.match(asked.facts, /^not fused: /);
+});
+
+test('of what can be asked nothing a hint says what can', () => {
+  assert.match(askable(json, links, 'k1')?.hint ?? '', /^Pin an operation/);
+  assert.equal(askable(json, links, 'nothing of this report'), null);
+  assert.equal(askable(json, links, null), null);
+});
+
+test('the card of an operation has its type, its bytes and what it is fused with', () => {
+  const op = links.op('exp');
+  assert.ok(op);
+  const [[type] = ['']] = factsOf(json, links, op);
+  assert.equal(type, 'f32[6000,10] → f32[6000,10]');
+  const texts = factsOf(json, links, op).map(([text]) => text);
+  assert.ok(texts.includes('Its value is 240 kB.'));
+  assert.ok(texts.some(text => text.startsWith('Fused with Sub (line 5)')));
+});
+
+test('an answer is two bars with their intervals, and what moved', () => {
+  const answer = readAnswer(explained.jobs[0]?.result);
+  assert.ok(answer?.before && answer.after);
+  for (const width of [200, 332, 512]) {
+    assert.deepEqual(misplaced(layoutAnswer(answer.before, answer.after, width, measure)), []);
+  }
+  assert.deepEqual(
+    movedRows(answer).map(([what]) => what),
+    ['moved', 'temporaries', 'kernels', 'largest error']
+  );
+  assert.notEqual(...apart(0.00148, 0.00147));
+});
+
+test('a refusal has its path, and no figures', () => {
+  const answer = readAnswer(explained.jobs.find(({ result }) => result.refusal)?.result);
+  assert.ok(answer?.refusal);
+  assert.ok(answer.refusal.path.length >= 2);
+  assert.deepEqual([answer.before, answer.change, movedRows(answer)], [null, null, []]);
+});
+
+test('of a sweep the cuts that can be measured are ranked, the others counted', () => {
+  const sweep = readSweep(explained.jobs.find(({ kind }) => kind === 'sweep')?.result);
+  assert.ok(sweep);
+  const { rows, others } = sweepRows(sweep);
+  assert.equal(rows.length + others, sweep.tried);
+  assert.ok(rows.every(({ change }) => change?.significant));
+});
+
+test('an estimate has one digit', () => {
+  assert.deepEqual([about(1.04), about(0.03), about(12.4)], ['about 1 s', 'about 30 ms', 'about 12 s']);
+});
+
+test('a comparison stands around same at each width', () => {
+  const comparison = readComparison({ comparison: explained.comparison });
+  assert.ok(comparison);
+  const rows = [
+    ...comparison.rows,
+    { ...comparison.rows[0], name: 'a_rather_long_name_of_an_operation', change: { ratio: 9, low: 8, high: 11 } },
+    { name: 'gone', kind: 'host', state: 'removed', before: 0.001, after: null, change: null, color: null }
+  ].map(row => ({ ...row, change: row.change && { significant: true, word: 'slower by 800 % ± 150', ...row.change } }));
+  for (const width of [330, 420, 534]) {
+    const picture = layoutComparison({ ...comparison, rows } as typeof comparison, width, measure);
+    assert.deepEqual(misplaced(picture), [], String(width));
+  }
+  assert.equal(titleOf(comparison.run, comparison.against), 'run 2 against baseline “gather first”');
+  assert.equal(wordOf({ ...comparison.rows[0], change: null, state: 'added' } as never), 'new');
+});
+
+test('one compares with the newest baseline first, then with the last run that had no error', () => {
+  const run = { seconds: 0.01, calls: 1, fingerprint: '', retraces: 0, error: null };
+  const runs = [
+    { ...run, run: 1 },
+    { ...run, run: 2, error: 'KeyError' },
+    { ...run, run: 3 },
+    { ...run, run: 4 }
+  ];
+  assert.deepEqual(
+    choicesOf({ run: 4, runs, baselines: ['a', 'b'] }).map(({ value }) => value),
+    ['baseline b', 'baseline a', 'run 3', 'run 1']
+  );
+  assert.deepEqual(choicesOf({ run: 4, runs: [{ ...run, run: 4 }], baselines: [] }), []);
+});
+
+test('an entry says where its time went, what did not change, and that it was never used again', () => {
+  const [entry] = ledgerOf(json).entries;
+  assert.ok(entry);
+  const parts = entry.spent.reduce((total, { seconds }) => total + seconds, 0);
+  assert.ok(Math.abs(parts - (entry.seconds ?? 0)) < 1e-9);
+  assert.deepEqual([entry.argument, entry.sameCount, entry.same[0]?.argument], ['lr', 3, 'X']);
+  assert.match(entry.badge, /never reused$/);
+  assert.match(entry.site, /^called from In \[\d+\], line 3$/);
+});
+
+test('what came malformed is empty, never an error', () => {
+  for (const junk of [undefined, null, 3, 'x', [], {}, { code: [] }, { comparison: 1 }, { error: 'no' }]) {
+    assert.equal(readCode(junk), null);
+    assert.equal(readComparison(junk), null);
+  }
+  const odd = { lines: [{ text: 3, at: [[1, 'x']], ops: {} }, 4], share: 'much' };
+  assert.equal(readCode({ code: odd })?.lines.length, 1);
+  assert.deepEqual(readAnswer({ before: 1, refusal: { path: [null] }, keep: [] })?.refusal?.path, []);
+  assert.equal(readSweep({ edges: 'all' })?.edges.length, 0);
+  assert.equal(readComparison({ comparison: { rows: [{}], samples: 'x' } })?.rows[0]?.state, 'same');
+});
