@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
-from jitlab.ir.program import Buffer, Call, Expr, For, Gemm, Index, Kernel, Load, Repeat, Store, expressions, walk
+import math
+
+from jitlab.ir import Poly
+from jitlab.ir.program import Buffer, Call, Expr, For, Gemm, Index, Kernel, Let, Load, Repeat, Store, expressions, walk
 
 from .sizes import Sizes
 
+Gathered = tuple[tuple[Expr, Poly], ...]
+
 
 def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
-    """Bytes a kernel reads and writes in memory: each distinct element once, rows of scratch not at all."""
+    """Bytes a kernel reads and writes in memory: each distinct element once, rows of scratch not at all. Where integers say
+    which elements, as many as they can name: whether they name some twice only the data know."""
     loops: dict[str, int] = {}
+    bound = {made.name for s in walk(kernel.body) for made in ((s,) if isinstance(s, Let) else getattr(s, "accumulators", ()))}
     read: dict[str, dict[Index, int]] = {}
     written: dict[str, dict[Index, int]] = {}
     whole: dict[str, int] = {}
 
-    def note(table: dict[str, dict[Index, int]], buffer: Buffer, offset: Index, gathered: bool) -> None:
+    def note(table: dict[str, dict[Index, int]], buffer: Buffer, offset: Index, picks: Gathered = ()) -> None:
         if buffer.kind == "row":
             return
         size = buffer.dtype.itemsize
         for n in buffer.shape:
             size *= sizes.value(n)
         whole[buffer.name] = size
-        touched = buffer.dtype.itemsize
-        for v in (*offset.vars, *offset.const.symbols):
-            touched *= loops.get(v, 1)
-        table.setdefault(buffer.name, {})[offset] = size if gathered else touched
+        moving = {*offset.vars, *offset.const.symbols, *(name for e, _ in picks for name in e.depends)}
+        if not moving.isdisjoint(bound):  # a value that is bound in some loop
+            moving |= loops.keys()
+        touched = buffer.dtype.itemsize * math.prod(n for v, n in loops.items() if v in moving)
+        parts = table.setdefault(buffer.name, {})
+        parts[offset] = touched + (parts.get(offset, 0) if picks else 0)
 
     def visit(e: Expr, seen: set[int]) -> None:
         if id(e) in seen:
             return
         seen.add(id(e))
         if isinstance(e, Load):
-            note(read, e.buffer, e.offset, bool(e.gathered))
+            note(read, e.buffer, e.offset, e.gathered)
         for part in e.parts:
             visit(part, seen)
 
@@ -44,22 +53,24 @@ def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
         elif isinstance(s, Repeat):
             loops[s.symbol] = 1 if s.count is None else max(sizes.value(s.count), 0)
         elif isinstance(s, Store):
-            note(written, s.buffer, s.offset, bool(s.gathered))
+            note(written, s.buffer, s.offset, s.gathered)
         elif isinstance(s, Gemm):
             for buffer, offset, extent in ((s.a, s.a_offset, s.m * s.k), (s.b, s.b_offset, s.k * s.n)):
                 count = sizes.value(extent)
                 for v in offset.vars:
                     count *= loops.get(v, 1)
-                note(read, buffer, offset, False)
+                note(read, buffer, offset)
                 read[buffer.name][offset] = count * buffer.dtype.itemsize
             count = sizes.value(s.m * s.n)
             for v in s.out_offset.vars:
                 count *= loops.get(v, 1)
-            note(written, s.out, s.out_offset, False)
+            note(written, s.out, s.out_offset)
             written[s.out.name][s.out_offset] = count * s.out.dtype.itemsize
         elif isinstance(s, Call):
             for k, buffer in enumerate((*s.outs, *s.ins)):
-                note(written if k < len(s.outs) else read, buffer, Index(), True)
+                table = written if k < len(s.outs) else read
+                note(table, buffer, Index())
+                table[buffer.name][Index()] = whole[buffer.name]
         for e in expressions(s):
             visit(e, set())
     inner = {name for name in read if name in written}  # written by this kernel and still in cache

@@ -193,3 +193,19 @@ def test_a_loop_without_a_count_has_unknown_savings():
 def test_the_text_tells_it_in_a_line():
     text = str(report_of(dense, X, W))
     assert "less than op by op (cost model)" in text and "1 value still reaches memory, 131 kB a call" in text
+
+
+@pytest.mark.parametrize(
+    "f, picked",
+    [
+        (lambda x, rows: x[rows], 3 * 200),
+        (lambda x, rows: x[rows[0]], 200),
+        (lambda x, rows: x[np.argmax(x[:, 0])], 200),
+        (lambda x, rows: x[rows][:, rows], 3 * 3),
+    ],
+)
+def test_integers_that_say_which_elements_move_no_more_than_they_name(f, picked):
+    x, rows = np.ones((3000, 200)), np.array([5, 1, 5])
+    kernel = jl.explain(jl.function(f), x, rows).kernels[-1]
+    assert 8 * picked <= kernel.bytes_read <= 8 * picked + rows.nbytes + 8
+    assert kernel.bytes_written == 8 * picked
