@@ -17,7 +17,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 unexport PYTHONDONTWRITEBYTECODE
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: lab test test-python test-extension test-browser screenshots lint lint-python lint-extension bench docs clean
+.PHONY: lab test test-python test-extension test-browser screenshots lint lint-python lint-extension bench bench-panel docs clean
 
 lab: $(VENV)/.extension
 	$(BIN)/jitlab lab $(ARGS)
@@ -60,6 +60,11 @@ lint-extension: tests/browser/node_modules/.ready node_modules/.ready
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+# The panel at 50 000 operations, 100 000 spans and 10 000 events a second; ARGS="report.json" for reports that jitlab made.
+bench-panel: node_modules/.ready tests/browser/node_modules/.ready
+	$(NODE) jlpm page:bench
+	JITLAB_CHROMIUM="$$(scripts/find-chromium)" && export JITLAB_CHROMIUM && cd tests/browser && ../../$(NODE) node performance.mjs $(abspath $(ARGS))
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q docs site

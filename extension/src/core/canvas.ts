@@ -1,6 +1,6 @@
 import { h } from './dom';
 import { draw } from './draw';
-import { canvasMeasure, readTheme, type Theme } from './theme';
+import { canvasMeasure, readTheme, themeKey, type Theme } from './theme';
 import type { Measure, Picture } from './shapes';
 
 /** What a picture that moves is drawn with, frame after frame. */
@@ -24,8 +24,11 @@ export class CanvasView {
     if (!context || !this.element.isConnected) {
       return null;
     }
-    if (!again || !this.theme || !this.measure) {
-      const theme = readTheme(this.element.parentElement ?? document.body);
+    const parent = this.element.parentElement ?? document.body;
+    const key = again ? this.themeKey : themeKey(parent);
+    if (key !== this.themeKey || !this.theme || !this.measure) {
+      this.themeKey = key;
+      const theme = readTheme(parent);
       if (!this.measure || theme.fonts.body !== this.theme?.fonts.body) {
         this.measure = canvasMeasure(context, theme);
       }
@@ -62,6 +65,7 @@ export class CanvasView {
   }
 
   private theme: Theme | null = null;
+  private themeKey = '';
   private measure: Measure | null = null;
 }
 

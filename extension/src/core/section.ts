@@ -37,6 +37,12 @@ export interface SectionKind {
   make: (section: Section, context: SectionContext) => SectionView;
 }
 
+/** All that a picture depends on besides the report: where it is the same there is nothing to draw. */
+export function stateKey({ open, asTable }: Section, width: number, { linked, pin }: Selection): string {
+  const { jpThemeName, jpThemeLight } = document.body.dataset;
+  return [open, asTable, width, linked, pin, jpThemeName, jpThemeLight, window.devicePixelRatio].join('|');
+}
+
 /** A headed part of the panel: its heading holds the short answer, also while it is closed. */
 export class Section {
   readonly element: HTMLElement;

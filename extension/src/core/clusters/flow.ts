@@ -59,7 +59,16 @@ export function headOf({ title, place }: FlowPart, { parts }: Flow): string {
 /** More host operations in a row than this share a box. */
 const HOST_ROW = 3;
 
+/** Made once a report: several views show it. */
 export function flowOf(report: Report): Flow {
+  const known = FLOWS.get(report) ?? makeFlow(report);
+  FLOWS.set(report, known);
+  return known;
+}
+
+const FLOWS = new WeakMap<Report, Flow>();
+
+function makeFlow(report: Report): Flow {
   const opsOfPlan = new Map<string, Operation[]>();
   for (const op of report.ops) {
     const ops = opsOfPlan.get(op.plan) ?? [];
@@ -124,12 +133,11 @@ function nodesOf(report: Report, ops: readonly Operation[], boundaries: readonly
   const nodes: FlowNode[] = [];
   const byCluster = new Map<string, FlowNode>();
   for (const op of ops) {
-    const cluster = op.cluster === null ? undefined : lookup(clusters, op.cluster, op.plan);
     const open = op.cluster === null ? undefined : byCluster.get(op.cluster);
     if (open) {
       open.ops.push(op);
     } else if (op.cluster !== null) {
-      const node = clusterNode(op.cluster, cluster, [op]);
+      const node = clusterNode(op.cluster, lookup(clusters, op.cluster, op.plan), [op]);
       byCluster.set(op.cluster, node);
       nodes.push(node);
     } else {
@@ -158,6 +166,17 @@ function nodesOf(report: Report, ops: readonly Operation[], boundaries: readonly
 /** Each box after those it reads from, else by the first of its operations. */
 function inOrder(nodes: readonly FlowNode[]): FlowNode[] {
   const home = homesOf(nodes);
+  const place = new Map(nodes.map((node, index) => [node, index]));
+  const ordered = nodes.every((node, index) =>
+    node.ops.every(op => op.inputs.every(input => (place.get(home.get(input) ?? node) ?? 0) <= index))
+  );
+  if (ordered) {
+    return [...nodes];
+  }
+  return sorted(nodes, home);
+}
+
+function sorted(nodes: readonly FlowNode[], home: ReadonlyMap<string, FlowNode>): FlowNode[] {
   const seen = new Set<FlowNode>();
   const ordered: FlowNode[] = [];
   for (const first of nodes) {
@@ -305,29 +324,37 @@ function placeBoundaries(nodes: readonly FlowNode[], boundaries: readonly Bounda
 }
 
 function edgesOf(nodes: readonly FlowNode[]): FlowEdge[] {
-  const madeBy = new Map<string, [number, Operation]>();
-  const edges = new Map<string, FlowEdge & { seen: Set<string> }>();
+  const madeBy = new Map<string, number>();
+  const makers: [number, Operation][] = [];
   nodes.forEach((node, index) => {
     for (const op of node.ops) {
-      madeBy.set(op.name, [index, op]);
+      madeBy.set(op.name, makers.length);
+      makers.push([index, op]);
     }
   });
+  const edges = new Map<number, FlowEdge & { seen: Set<string> }>();
   nodes.forEach((node, to) => {
-    for (const input of new Set(node.ops.flatMap(op => op.inputs))) {
-      const [from, producer] = madeBy.get(input) ?? [to, undefined];
-      if (from >= to || !producer) {
-        continue;
-      }
-      const size = arrayBytes(producer.dtype, producer.shape);
-      const edge = edges.get(`${from} ${to}`);
-      if (!edge) {
-        edges.set(`${from} ${to}`, { from, to, name: input, bytes: size, more: 0, seen: new Set([input]) });
-      } else if (!edge.seen.has(input)) {
-        edge.seen.add(input);
-        edge.more++;
-        if ((size ?? 0) > (edge.bytes ?? 0)) {
-          edge.name = input;
-          edge.bytes = size;
+    for (const op of node.ops) {
+      for (const input of op.inputs) {
+        const [from, producer] = makers[madeBy.get(input) ?? -1] ?? [to, undefined];
+        if (from >= to || !producer) {
+          continue;
+        }
+        const key = from * nodes.length + to;
+        const edge = edges.get(key);
+        if (edge?.seen.has(input)) {
+          continue;
+        }
+        const size = arrayBytes(producer.dtype, producer.shape);
+        if (!edge) {
+          edges.set(key, { from, to, name: input, bytes: size, more: 0, seen: new Set([input]) });
+        } else {
+          edge.seen.add(input);
+          edge.more++;
+          if ((size ?? 0) > (edge.bytes ?? 0)) {
+            edge.name = input;
+            edge.bytes = size;
+          }
         }
       }
     }
@@ -341,6 +368,9 @@ function shareOut(
   opsOfPlan: ReadonlyMap<string, readonly Operation[]>
 ): Map<string, Boundary[]> {
   const shared = new Map<string, Boundary[]>();
+  if (boundaries.length === 0) {
+    return shared;
+  }
   const names = new Map([...opsOfPlan].map(([plan, ops]) => [plan, new Set(ops.map(op => op.name))]));
   for (const boundary of boundaries) {
     const fitting = [...names].find(

@@ -184,6 +184,26 @@ export class MapView {
     });
   }
 
+  /** Opens all boxes beside one, and it. */
+  async openAll(box: TreeNode | null): Promise<void> {
+    const { scene } = this;
+    if (!scene) {
+      return;
+    }
+    const group = box ? scene.groupOf(box) : null;
+    const boxes = scene.childrenOf(group).filter(other => other.group && !scene.open.has(other.key));
+    for (const other of boxes) {
+      await this.host.load(other);
+    }
+    if (scene === this.scene) {
+      for (const other of boxes) {
+        scene.toggle(other);
+      }
+      this.fitted = true;
+      await this.layOut();
+    }
+  }
+
   /** Opens what is around a box and brings it to the middle. */
   async locate(box: TreeNode): Promise<void> {
     const { scene } = this;
@@ -267,6 +287,7 @@ export class MapView {
       return;
     }
     this.busy = true;
+    this.element.dataset.busy = 'true';
     const late = setTimeout(() => {
       this.say('Laying out…');
     }, 150);
@@ -279,6 +300,7 @@ export class MapView {
     scene.take(groups, made);
     this.busy = false;
     this.say('');
+    Object.assign(this.element.dataset, { busy: 'false', boxes: String(this.state.boxes) });
     if (place) {
       place();
     } else if (this.fitted) {
@@ -379,6 +401,9 @@ export class MapView {
         } else {
           go(box ? (scene.groupOf(box) ?? undefined) : undefined);
         }
+        break;
+      case '*':
+        void this.openAll(box);
         break;
       case 'Enter':
         if (box?.group) {

@@ -1,6 +1,6 @@
 import { pattern } from '../draw';
 import { bytes, duration, some } from '../format';
-import { clip, clusterMark, type Ink, type Mark, type Measure } from '../shapes';
+import { clusterMark, type Ink, type Mark, type Measure, type Type } from '../shapes';
 import type { Theme } from '../theme';
 import { HEAD, type Scene } from './scene';
 import { placeOf, type TreeEdge, type TreeNode } from './tree';
@@ -36,6 +36,9 @@ interface Label {
 const SMALL = 5;
 /** Names that stand where the boxes are too small for their own. */
 const MOST_LABELS = 28;
+/** Left, top, right and lower end of each route: those that can't be seen cost no more than the asking. */
+type Bounds = WeakMap<readonly number[][], Float32Array>;
+const BOUNDS: Bounds = new WeakMap();
 
 /** Draws what of a scene the viewport shows, with the detail that can be seen at its scale. */
 export function drawScene(context: CanvasRenderingContext2D, scene: Scene, view: Viewport, look: SceneLook): void {
@@ -120,36 +123,40 @@ class Painter {
       return;
     }
     const edges = scene.source.edgesOf(group);
+    const bounds = boundsOf(layout.routes);
+    const at = (x: number, y: number): [number, number] => [
+      (left + x - view.x) * view.scale,
+      (top + y - view.y) * view.scale
+    ];
+    const [fromX, fromY] = [view.x - left, view.y - top];
+    const [toX, toY] = [fromX + look.width / view.scale, fromY + look.height / view.scale];
     const lines = new Path2D();
     const heads = new Path2D();
     const lit = new Path2D();
     const apart: { edge: TreeEdge; route: readonly number[] }[] = [];
-    edges.forEach((edge, index) => {
-      const route = layout.routes[index] ?? [];
-      const across = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
-      for (let at = 0; at < route.length; at += 2) {
-        const x = (left + (route[at] ?? 0) - view.x) * view.scale;
-        const y = (top + (route[at + 1] ?? 0) - view.y) * view.scale;
-        across.left = Math.min(across.left, x);
-        across.right = Math.max(across.right, x);
-        across.top = Math.min(across.top, y);
-        across.bottom = Math.max(across.bottom, y);
+    for (let index = 0; index < edges.length; index++) {
+      const [edge, route] = [edges[index], layout.routes[index]];
+      const seen =
+        (bounds[4 * index] ?? 0) <= toX &&
+        (bounds[4 * index + 1] ?? 0) <= toY &&
+        (bounds[4 * index + 2] ?? 0) >= fromX &&
+        (bounds[4 * index + 3] ?? 0) >= fromY;
+      if (!edge || !route || !seen) {
+        continue;
       }
-      if (across.left > look.width || across.right < 0 || across.top > look.height || across.bottom < 0) {
-        return;
+      const points = route.slice();
+      for (let place = 0; place < points.length; place += 2) {
+        [points[place], points[place + 1]] = at(points[place] ?? 0, points[place + 1] ?? 0);
       }
-      const points = route.map((value, at) =>
-        at % 2 ? (top + value - view.y) * view.scale : (left + value - view.x) * view.scale
-      );
       if (edge.boundary) {
         apart.push({ edge, route: points });
       } else {
-        trace(look.litEdge(edge, group) ? lit : lines, points);
+        trace(look.litEdge(edge, group) ? lit : lines, points, view.scale > 0.25);
         if (view.scale > 0.35) {
           arrowHead(heads, points, view.scale);
         }
       }
-    });
+    }
     context.setLineDash([]);
     context.lineWidth = Math.max(0.5, Math.min(1, view.scale * 1.4));
     context.strokeStyle = inks.line2;
@@ -170,7 +177,7 @@ class Painter {
     const { inks, fonts } = look.theme;
     const ink = look.litEdge(edge, group) ? inks.link : inks.text;
     const path = new Path2D();
-    trace(path, route);
+    trace(path, route, true);
     context.strokeStyle = ink;
     context.lineWidth = view.scale > 0.4 ? 1.25 : 0.75;
     context.setLineDash([3, 2.5]);
@@ -196,7 +203,7 @@ class Painter {
       context.fillStyle = ink;
       context.textAlign = 'left';
       context.fillText(
-        clip(
+        shorten(
           size === null ? boundaryTexts(edge.boundary).head : `Not fused, ${bytes(size)}`,
           170,
           'note',
@@ -243,7 +250,7 @@ class Painter {
       context.setLineDash([1.5, 3]);
       context.strokeRect(x - 4, y - 4, width + 8, height + 8);
       context.setLineDash([]);
-      const text = clip(box.scope, Math.max(30, width - 20), 'note', look.measure);
+      const text = shorten(box.scope, Math.max(30, width - 20), 'note', look.measure);
       context.fillStyle = inks.bg;
       context.fillRect(x + 10, y - 9, look.measure(text, 'note') + 8, 12);
       context.font = look.theme.fonts.note;
@@ -302,7 +309,7 @@ class Painter {
       context.fillStyle = inks.text;
       context.textAlign = 'left';
       const more = box.kind === 'loop' ? ` · ${box.count - 1}` : '';
-      context.fillText(clip(box.name + more, room, lit ? 'name' : 'body', look.measure), left, y + height / 2 + 4);
+      context.fillText(shorten(box.name + more, room, lit ? 'name' : 'body', look.measure), left, y + height / 2 + 4);
       return;
     }
     const two = height >= 28;
@@ -311,7 +318,7 @@ class Painter {
       const time = timed || box.seconds === null ? '' : `${duration(box.seconds)} · `;
       context.font = look.theme.fonts.note;
       context.fillStyle = inks.muted;
-      context.fillText(clip(time + factsOf(box), room, 'note', look.measure), left, y + height / 2 + 12);
+      context.fillText(shorten(time + factsOf(box), room, 'note', look.measure), left, y + height / 2 + 12);
     }
   }
 
@@ -324,7 +331,7 @@ class Painter {
     context.fillStyle = look.theme.inks[ink];
     context.textAlign = 'left';
     const fits = timeWidth > 0 && timeWidth + look.measure(box.name, 'name') + 8 < room;
-    context.fillText(clip(box.name, fits ? room - timeWidth - 8 : room, 'name', look.measure), x, y);
+    context.fillText(shorten(box.name, fits ? room - timeWidth - 8 : room, 'name', look.measure), x, y);
     if (fits) {
       context.textAlign = 'right';
       context.fillText(time, x + room, y);
@@ -347,7 +354,7 @@ class Painter {
   private wait(box: TreeNode, x: number, y: number, width: number): void {
     const heat = this.look.heat(box);
     const time = box.seconds === null ? '' : ` ${duration(box.seconds)}`;
-    const text = clip(box.name + time, 160, 'note', this.look.measure);
+    const text = shorten(box.name + time, 160, 'note', this.look.measure);
     this.waiting.push({
       x: Math.max(2, x),
       y: Math.max(11, y),
@@ -373,16 +380,44 @@ export function factsOf(box: TreeNode): string {
   return facts.filter(Boolean).join(' · ');
 }
 
+function boundsOf(routes: readonly number[][]): Float32Array {
+  let bounds = BOUNDS.get(routes);
+  if (!bounds) {
+    bounds = new Float32Array(4 * routes.length);
+    for (let index = 0; index < routes.length; index++) {
+      const route = routes[index] ?? [];
+      bounds.set([Infinity, Infinity, -Infinity, -Infinity], 4 * index);
+      for (let place = 0; place < route.length; place++) {
+        const [low, high] = [4 * index + (place % 2), 4 * index + 2 + (place % 2)];
+        bounds[low] = Math.min(bounds[low] ?? 0, route[place] ?? 0);
+        bounds[high] = Math.max(bounds[high] ?? 0, route[place] ?? 0);
+      }
+    }
+    BOUNDS.set(routes, bounds);
+  }
+  return bounds;
+}
+
+/** Cut to a room by its share of the letters: while the picture moves nothing is measured twice. */
+function shorten(text: string, room: number, type: Type, measure: Measure): string {
+  const width = measure(text, type);
+  if (width <= room) {
+    return text;
+  }
+  const letters = Math.floor((text.length * (room - 8)) / width);
+  return letters < 1 ? '' : `${text.slice(0, letters)}…`;
+}
+
 function inkOf(box: TreeNode): Mark & Ink {
   return box.kind === 'plan' ? 'c4' : box.color === null ? 'host' : clusterMark(box.color);
 }
 
-function trace(path: Path2D, points: readonly number[]): void {
+function trace(path: Path2D, points: readonly number[], curved: boolean): void {
   path.moveTo(points[0] ?? 0, points[1] ?? 0);
   for (let at = 2; at < points.length; at += 2) {
     const [x0, y0] = [points[at - 2] ?? 0, points[at - 1] ?? 0];
     const [x1, y1] = [points[at] ?? 0, points[at + 1] ?? 0];
-    if (Math.abs(x1 - x0) < 1 || Math.abs(y1 - y0) < 1) {
+    if (!curved || Math.abs(x1 - x0) < 1 || Math.abs(y1 - y0) < 1) {
       path.lineTo(x1, y1);
     } else {
       const half = (y0 + y1) / 2;

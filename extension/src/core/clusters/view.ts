@@ -1,7 +1,7 @@
 import { h, iconButton, on } from '../dom';
 import { lines, percent, some } from '../format';
 import type { Operation, Report } from '../report';
-import type { Section, SectionContext } from '../section';
+import { stateKey, type Section, type SectionContext } from '../section';
 import { FindBox } from './find';
 import { flowOf, slowest, type Flow, type FlowNode } from './flow';
 import { heatOf, HEATS, type Heat, type HeatKind } from './heat';
@@ -134,6 +134,12 @@ export class ClustersView {
         this.open = new Set(first && first.count <= MOST_OPEN ? [first.id] : []);
       }
     }
+    // Events come by the thousand, and each batch shows the panel anew: what is drawn already is not drawn again.
+    const key = stateKey(this.section, width, this.context.selection);
+    if (this.drawn?.report === report && this.drawn.key === key) {
+      return;
+    }
+    this.drawn = { report, key };
     this.width = width;
     this.section.summary = report.clusters.length ? this.summary(report) : 'none';
     this.render();
@@ -583,6 +589,7 @@ export class ClustersView {
   private heatShown: HeatKind | null = null;
   private heat: Heat | null = null;
   private width = 0;
+  private drawn: { report: Report; key: string } | null = null;
   private noticed = '';
   private pinned = '';
   private said = '';

@@ -3,7 +3,7 @@ import { h, icon, on } from '../dom';
 import { bytes, duration, lines, some } from '../format';
 import { swatch } from '../marks';
 import type { Lane, Report, Span } from '../report';
-import type { Section, SectionContext } from '../section';
+import { stateKey, type Section, type SectionContext } from '../section';
 import { chromeTrace } from './chrome';
 import { axis, laneTitle, layoutTimeline, nameOf, spanAt, type SpanPlace } from './layout';
 import {
@@ -88,6 +88,11 @@ export class TimelineView {
         this.cursor = null;
       }
     }
+    const key = stateKey(this.section, width, this.context.selection);
+    if (this.shown?.report === report && this.shown.key === key) {
+      return; // drawn already
+    }
+    this.shown = { report, key };
     this.width = width - 24;
     const heads = this.lanes.filter(({ name, group }) => name === group);
     const names = (heads.length ? heads : this.lanes).map(lane => `${lane.name} ${duration(lane.busy / 1e6)}`);
@@ -143,6 +148,7 @@ export class TimelineView {
 
   dispose(): void {
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.later);
   }
 
   private take(lanes: readonly Lane[]): void {
@@ -464,8 +470,17 @@ export class TimelineView {
     this.render(true);
   }
 
-  /** Totals stand below the picture, never on top of it. */
+  /** Totals stand below the picture, never on top of it; while the selection is drawn they follow ten times a second. */
   private showDrawer(): void {
+    const wait = this.drawerAt + DRAWER_MS - performance.now();
+    if (this.dragFrom !== null && wait > 0) {
+      this.later ||= window.setTimeout(() => {
+        this.later = 0;
+        this.showDrawer();
+      }, wait);
+      return;
+    }
+    this.drawerAt = performance.now();
     const span = this.spanOf(this.cursor);
     const rows: [string, string, string][] = [];
     let title = '';
@@ -587,10 +602,14 @@ export class TimelineView {
   private dragFrom: number | null = null;
   private width = 0;
   private frame = 0;
+  private later = 0;
+  private drawerAt = 0;
+  private shown: { report: Report; key: string } | null = null;
   private drawn = '';
   private allKeys = false;
 }
 
+const DRAWER_MS = 100;
 const FIRST_KEYS = 5;
 const ALL_KEYS: [string, string][] = [
   ['W S', 'zoom'],
