@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jitlab.ir import Graph, Node, Poly
+from jitlab.ir import Graph, Node, Poly, sources_of
 from jitlab.ir.program import (
     ONE,
     ZERO,
@@ -86,6 +86,7 @@ def write_loop(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) ->
         targets = {k: op.body.parameters[k] for k in places}
         body, results = _body(writer, op.body, places, variables, captured, len(op.types), targets, computed)
         body += _assign(op.body, variables, results)
+    _carrying([*start, *before, *body], node)
     loop = turned(Repeat(symbol, count, body, before, test, node.origins), writer.shared)
     return _phases(writer, memory, [*start, *loop, *_results(writer, items, variables)])
 
@@ -120,6 +121,7 @@ def write_branch(writer: BlockWriter, stage: Stage, computed: dict[Node, None]) 
                 extra[targets[k]] = writer.buffers[items[k]]
         body, results = _body(writer, graph, places, {}, captured, 0, targets, computed, extra)
         sides.append([*with_vectors(body), *_assign(None, variables, results)])
+    _carrying([*start, *sides[0], *sides[1]], node)
     choice = If(condition, sides[0], sides[1], node.origins)
     return _phases(writer, memory, [*start, choice, *_results(writer, items, variables)])
 
@@ -178,6 +180,13 @@ def _assign(graph: Graph | None, variables: dict[int, Variable], results: Sequen
         if graph is None or graph.outputs[k] is not graph.parameters[k]:
             statements.append(Assign(variable, value))
     return statements
+
+
+def _carrying(statements: Sequence[Statement], node: Node) -> None:
+    """What only carries numbers from turn to turn, and out of a branch, is of the loop or branch itself."""
+    for s in statements:
+        if isinstance(s, (Let, Assign)) and not sources_of(s.origins):
+            s.origins = node.origins
 
 
 def _results(writer: BlockWriter, items: dict[int, Node], variables: dict[int, Variable]) -> list[Statement]:

@@ -4,6 +4,9 @@ LLVM drops a location where it moves an instruction out of a loop, loads a const
 turn of a loop. The assembly itself says what such an instruction is for: it is followed to the instructions that read what it
 writes, along the jumps; a comparison to the jump that it decides; a jump to the work that it leads to. In LLVM's own text it is
 followed along the names.
+
+Where a place has lost all its instructions in this way, LLVM's text still has it: an instruction without a place that does the
+same (adds, takes a root, ...) and whose value goes where the lost one's goes is the lost one.
 """
 
 from __future__ import annotations
@@ -15,6 +18,9 @@ from functools import cached_property
 
 #: Instructions that are looked at for one gap: a register may live through a whole kernel.
 REACH = 4000
+
+#: Steps back in LLVM's text from where a value goes to the instruction that was lost.
+NEAR = 8
 
 #: The registers that a return hands back, and those that a call takes.
 RESULTS = frozenset(("a", "x0"))
@@ -135,14 +141,75 @@ class Step:
         return len(self.operands) == 2 or len(self.operands) == 1
 
 
-def filled(steps: Sequence[Step]) -> list[frozenset[int]]:
-    """The places of each instruction of one function, gaps among them where what they are for is found."""
-    return _Gaps(steps).places
+Line = tuple[str, frozenset[int]]  # of LLVM's text, with the numbers of its places
+
+#: What an instruction does, by the beginning of its mnemonic; and by LLVM's operation.
+_DOES = re.compile(
+    r"v?p?(?:(?P<fma>fn?m(?:add|sub)|fml)|(?P<sqrt>f?sqrt)|(?P<add>f?add|inc|lea)|(?P<sub>f?sub|dec|neg)|(?P<mul>i?f?mul)"
+    r"|(?P<div>i?[usf]?div)|(?P<least>f?min|f?max)|(?P<convert>cvt|scvtf|ucvtf|fcvt|movzx|movsx)|(?P<compare>f?cmp|ucomi|comi)"
+    r"|(?P<shift>sh[lr]|sa[lr]|sll|srl|sra|lsl|lsr|asr)|(?P<bits>and|or|xor|not|eor|ternlog)"
+    r"|(?P<lanes>shuf|perm|extract|insert|broadcast|unpck|dup|ext|zip))"
+)
+_OPERATIONS = {
+    "fadd": "add", "add": "add", "fsub": "sub", "sub": "sub", "fneg": "sub", "fmul": "mul", "mul": "mul", "fdiv": "div",
+    "sdiv": "div", "udiv": "div", "icmp": "compare", "fcmp": "compare", "shl": "shift", "lshr": "shift", "ashr": "shift",
+    "and": "bits", "or": "bits", "xor": "bits", "shufflevector": "lanes", "insertelement": "lanes", "extractelement": "lanes",
+    **dict.fromkeys(("sitofp", "uitofp", "fptosi", "fptoui", "fpext", "fptrunc", "zext", "sext", "trunc"), "convert"),
+}  # fmt: skip
+_CALLED = {"sqrt": "sqrt", "fma": "fma", "maxnum": "least", "minnum": "least", "maximum": "least", "minimum": "least"}
+_OPERATION = re.compile(r" = (?:tail )?(?:(\w+)|)(?:.*?@llvm\.(\w+))?")
 
 
-def filled_names(lines: Sequence[tuple[str, frozenset[int]]]) -> list[frozenset[int]]:
-    """The same for the instructions of one function in LLVM's text: what reads a name says what made it is for."""
-    places = [places for _, places in lines]
+def filled(steps: Sequence[Step], lines: Sequence[Line] = ()) -> list[frozenset[int]]:
+    """The places of each instruction of one function, gaps among them where what they are for is found. `lines`: the same
+    function in LLVM's text, after its passes."""
+    return _Gaps(steps, _Lost(steps, lines)).places
+
+
+class _Lost:
+    """Places that LLVM's text has and no instruction."""
+
+    def __init__(self, steps: Sequence[Step], lines: Sequence[Line]) -> None:
+        alive = UNPLACED.union(*(step.places for step in steps))
+        self.numbers = UNPLACED.union(*(own for _, own in lines)) - alive
+        self.lines = lines if self.numbers else ()
+        self.does = [_does_in_text(text) for text, _ in self.lines]
+        _, self.sources = _joined(self.lines)
+        self.at: dict[int, list[int]] = {}
+        for i, (_, own) in enumerate(self.lines):
+            for number in own:
+                self.at.setdefault(number, []).append(i)
+
+    def found(self, step: Step, places: frozenset[int]) -> frozenset[int]:
+        """The nearest lost places that do what the instruction does, on the way to the places that its value goes to."""
+        does = _does(step.mnemonic) if self.numbers else ""
+        if not does:
+            return UNPLACED
+        now = {i for number in places for i in self.at.get(number, ())}
+        seen: set[int] = set()
+        for _ in range(NEAR):
+            now = {j for i in now for j in self.sources[i]} - seen
+            seen |= now
+            hits = [i for i in now if self.does[i] == does and self.lines[i][1] & self.numbers]
+            if hits:
+                return UNPLACED.union(*(self.lines[i][1] & self.numbers for i in hits))
+        return UNPLACED
+
+
+def _does(mnemonic: str) -> str:
+    found = _DOES.match(mnemonic)
+    return found.lastgroup or "" if found else ""
+
+
+def _does_in_text(text: str) -> str:
+    found = _OPERATION.search(text)
+    if not found:
+        return ""
+    return _CALLED.get(found[2], "") if found[1] == "call" else _OPERATIONS.get(found[1] or "", "")
+
+
+def _joined(lines: Sequence[Line]) -> tuple[list[list[int]], list[list[int]]]:
+    """Of each line those that read what it makes, and those that make what it reads."""
     made: dict[str, int] = {}
     for i, (text, _) in enumerate(lines):
         name = _MADE.match(text)
@@ -152,10 +219,17 @@ def filled_names(lines: Sequence[tuple[str, frozenset[int]]]) -> list[frozenset[
     sources: list[list[int]] = [[] for _ in lines]
     for i, (text, _) in enumerate(lines):
         own = _MADE.match(text)
-        for name in _NAME.findall(text[own.end() :] if own else text):
-            if name in made:
-                readers[made[name]].append(i)
-                sources[i].append(made[name])
+        for found in _NAME.findall(text[own.end() :] if own else text):
+            if found in made:
+                readers[made[found]].append(i)
+                sources[i].append(made[found])
+    return readers, sources
+
+
+def filled_names(lines: Sequence[Line]) -> list[frozenset[int]]:
+    """The same for the instructions of one function in LLVM's text: what reads a name says what made it is for."""
+    places = [places for _, places in lines]
+    readers, sources = _joined(lines)
     gaps = [i for i, own in enumerate(places) if not own]
     for ways in (readers, sources):  # what nothing reads, a branch or a store, belongs to what it reads
         for _ in range(8):
@@ -169,7 +243,7 @@ def filled_names(lines: Sequence[tuple[str, frozenset[int]]]) -> list[frozenset[
 
 
 class _Gaps:
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[Step], lost: _Lost) -> None:
         self.steps = steps
         self.labels = {label: i for i, step in enumerate(steps) for label in step.labels}
         self.places = [step.places for step in steps]
@@ -177,7 +251,8 @@ class _Gaps:
             before = list(self.places)
             for i in reversed(range(len(steps))):
                 if not steps[i].places:
-                    self.places[i] = self._found(i) or self.places[i]
+                    found = self._found(i)
+                    self.places[i] = lost.found(steps[i], found) or found or self.places[i]
             if before == self.places:
                 break
 

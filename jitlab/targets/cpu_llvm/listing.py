@@ -59,6 +59,7 @@ class Listing:
 
     program: Program
     tier: Tier = "good"
+    optimized: dict[str, list[tuple[str, frozenset[int]]]] = field(default_factory=dict, init=False)  # each function's lines
     strays: int = field(default=0, init=False)  # instructions that differed with debug locations: they have no place
 
     @cached_property
@@ -87,12 +88,13 @@ class Listing:
         result: list[Listed] = []
         rows: list[int] = []
         function: list[tuple[str, frozenset[int]]] = []
-        kernel = ""
+        kernel = name = ""
         for line in text.splitlines():
             if line.startswith(("!", ";", "source_filename", "target ", "attributes #")):
                 continue
             if line.startswith("define "):
-                kernel = self.module.kernels.get(line.partition("@")[2].partition("(")[0], "")
+                name = line.partition("@")[2].partition("(")[0]
+                kernel = self.module.kernels.get(name, "")
             found = _DEBUG.search(line)
             line = _ATTRIBUTES.sub("", _DEBUG.sub("", line))
             if line.startswith("  ") and kernel:
@@ -104,6 +106,7 @@ class Listing:
                 for row, numbers in zip(rows, filled_names(function), strict=True):
                     place = self._united(numbers, kernel)
                     result[row] = Listed(result[row].text, place, bool(place.role) and not place.origins)
+                self.optimized[name] = function
                 kernel, rows, function = "", [], []
         return _trimmed(result)
 
@@ -117,7 +120,8 @@ class Listing:
         function: list[Step] = []  # of the function so far
         rows: list[int] = []  # where its instructions stand in the result
         labels: list[str] = []
-        kernel = ""
+        kernel = name = ""
+        _ = self.llvm_optimized
         for line in plain:
             if _is_instruction(line):
                 number = next(numbers)
@@ -128,17 +132,19 @@ class Listing:
                 rows.append(len(result))
             elif line.endswith(":") and not line.startswith("\t"):
                 if not line.startswith("."):
-                    self._fill(result, rows, function, kernel)
+                    self._fill(result, rows, function, name)
                     function, rows = [], []
-                    kernel = self.module.kernels.get(line[:-1], "")
+                    name = line[:-1]
+                    kernel = self.module.kernels.get(name, "")
                 labels.append(line[:-1])
             result.append(Listed(line, NOWHERE, True))
-        self._fill(result, rows, function, kernel)
+        self._fill(result, rows, function, name)
         return result
 
-    def _fill(self, result: list[Listed], rows: Sequence[int], function: Sequence[Step], kernel: str) -> None:
+    def _fill(self, result: list[Listed], rows: Sequence[int], function: Sequence[Step], name: str) -> None:
         """Put the places of a function's instructions into the lines."""
-        places = filled(function) if kernel else [UNPLACED] * len(rows)
+        kernel = self.module.kernels.get(name, "")
+        places = filled(function, self.optimized.get(name, ())) if kernel else [UNPLACED] * len(rows)
         for row, numbers in zip(rows, places, strict=True):
             text = result[row].text
             place = self._united(numbers, kernel)
