@@ -399,6 +399,10 @@ class Report:
         one = first.kernel is not None and (first.cluster, first.kernel) == (second.cluster, second.kernel)
         if one and self._share_nest(first, second):
             return Answer(f"{first.name} and {second.name} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
+        joint = next((k for k in self.kernels if k.cluster == first.cluster and {first.name, second.name} <= set(k.ops)), None)
+        if joint is not None and not one:  # one of them is computed in several kernels
+            text = f"{first.name} and {second.name} are one kernel, {joint.name} of {joint.cluster}: one is computed there again."
+            return Answer(text, "fused", True)
         for op in (first, second):
             if op.cluster is None:
                 reason = op.reason or Reason("unknown", "the plan gives no reason")
@@ -472,7 +476,8 @@ class Report:
         return copy.deepcopy(dict(self.data))
 
     def to_html(self, path: str | Path | None = None) -> str:
-        """One file that needs nothing else, no script runs in it; returned, and written when a path is given."""
+        """One file that needs nothing else: interactive, offline, and still a page where scripts are blocked. Returned, and
+        written when a path is given."""
         from .html import report_html
 
         text = report_html(self.data, self._texts())
@@ -521,7 +526,6 @@ class Report:
             raise OptionError(f"this report has no operation {name!r}", hint=_close(name, names))
         return found
 
-    def _edges(self, first: Op, second: Op) -> Iterable[Boundary]:
     def _share_nest(self, first: Op, second: Op) -> bool:
         """Of one kernel: are they in one nest, where the kernel is a loop or branch with nests inside?"""
         kernel = next(k for k in self.data["kernels"] if (k["plan"], k["name"]) == (first.plan, first.kernel))
@@ -529,6 +533,7 @@ class Report:
         apart = [op for op in (first, second) if any(op.name in nest for nest in nests)]
         return len(apart) < 2 or any(first.name in nest and second.name in nest for nest in nests)
 
+    def _edges(self, first: Op, second: Op) -> Iterable[Boundary]:
         """The cut edges on a way from one to the other, nearest first."""
         ops = {op.name: op for op in self.ops if op.plan == first.plan}
         cut = {(edge.producer, edge.consumer): edge for edge in self.boundaries if edge.plan == first.plan}
