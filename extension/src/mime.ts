@@ -3,6 +3,9 @@ import { Widget } from '@lumino/widgets';
 import { PanelView } from './core/panel';
 import { readReport, REPORT_MIME } from './core/report';
 
+/** What `%%jit --show` chooses from. */
+const PARTS = ['graph', 'retraces', 'timeline'];
+
 /** Shows a report where a notebook keeps it, with or without a kernel. */
 class ReportOutput extends Widget implements IRenderMime.IRenderer {
   constructor() {
@@ -14,6 +17,10 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer {
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     const read = readReport(model.data[REPORT_MIME]);
     const refused = typeof read === 'string';
+    const shown = (model.data[REPORT_MIME] as { show?: unknown } | null)?.show;
+    for (const part of PARTS) {
+      this.toggleClass(`jl-without-${part}`, Array.isArray(shown) && !shown.includes(part));
+    }
     this.view.show({
       notebook: '',
       cell: {

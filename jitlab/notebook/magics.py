@@ -35,13 +35,13 @@ from jitlab.errors import OptionError
 from jitlab.report import Report
 
 from . import run_commands
-from .running import Runner, displayed, driven
+from .running import Runner, displayed, driven, parts_of
 from .session import CellRun, Session
 
 T = TypeVar("T")
 COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear")
 LINE_HINT = "%jit expression, %jit on [--level O0|O1] [--strict], %jit off; %%jit above a whole cell"
-LEADING_OPTIONS = re.compile(r"\s*((?:(?:--level(?:\s+|=)\S+|--strict|--compare|--check)(?:\s+|$))*)")
+LEADING_OPTIONS = re.compile(r"\s*((?:(?:--(?:level|show)(?:\s+|=)\S+|--strict|--compare|--check)(?:\s+|$))*)")
 
 
 @magics_class
@@ -60,6 +60,9 @@ class JitMagics(Magics):
     @argument("--strict", action="store_true", help="What cannot be compiled is an error, not a host operation.")
     @argument("--compare", action="store_true", help="Replay the cell op by op on NumPy, on copies, and show both times.")
     @argument("--check", action="store_true", help="Run each cluster beside NumPy, on copies: errors, bounds, what broke one.")
+    @argument(
+        "--show", metavar="PARTS", help="Of graph,retraces,timeline those to show below the cell; verdict alone; or none."
+    )
     @argument("-o", dest="output", nargs="?", const="", metavar="NAME", help="Return the report, or bind it to NAME.")
     @output_can_be_silenced
     @no_var_expand
@@ -68,6 +71,18 @@ class JitMagics(Magics):
         """Run the cell compiled, as far as it can be, and show what happened.
 
         `%%jit` above a cell; `%jit expression` in any cell; `%jit on` and `%jit off` for all cells from the next one on.
+
+        Examples
+        --------
+            %%jit                              the cell's verdict, clusters, retraces and timeline stand below it
+            %%jit --compare                    and how long NumPy takes for the same, on copies
+            %%jit --strict                     an error where something cannot be compiled
+            %%jit --show retraces,timeline     the verdict with these parts; --show none for nothing
+            %%jit -o report                    binds the report: report.why("exp", "sum"), report.to_html("a.html")
+            %jit (x * 2).sum()                 the value of one expression
+            %jit on --level O0                 all cells from the next one on; %jit off ends it
+
+        The last expression displays as in any cell; `;` behind it hides it. What cannot be captured runs as Python.
         """
         if cell is None:
             return self._line(line)
@@ -134,7 +149,7 @@ class JitMagics(Magics):
         done = self.runner.perform(
             run, [statement], filename, asked, shown="last_expr", compiler=python_compiler, show=values.append, report=False
         )
-        run.finish = lambda: None if run.is_shown else self.runner.show(run)
+        run.finish = lambda: None if run.is_shown else self.runner.show(run, options)
         try:
             driven(done)
         finally:
@@ -207,10 +222,14 @@ class JitMagics(Magics):
         except ValueError as error:  # quotes that do not close
             why = str(error)
         else:
-            if not options.output or options.output.isidentifier():
-                return options
-            why = f"{options.output!r} is not a name"
-        hint = LINE_HINT if command else "%%jit [--level O0|O1] [--strict] [--compare] [--check] [-o NAME]"
+            try:
+                parts_of(options)
+                if not options.output or options.output.isidentifier():
+                    return options
+                why = f"{options.output!r} is not a name"
+            except ValueError as error:
+                why = str(error)
+        hint = LINE_HINT if command else "%%jit [--level O0|O1] [--strict] [--compare] [--check] [--show PARTS] [-o NAME]"
         raise self._unknown(command or f"%%jit {line}".rstrip(), why, hint)
 
     def _unknown(self, command: str, why: str, hint: str, what: str = "This magic has other options.") -> OptionError:

@@ -23,6 +23,7 @@ from jitlab.capture import cells
 from jitlab.capture.positions import cell_names, cell_traceback
 from jitlab.capture.statements import waits
 from jitlab.report import Recording
+from jitlab.report.outline import PARTS
 
 from .compare import Comparison
 from .session import CellRun, Session
@@ -183,7 +184,11 @@ class Runner:
 
     def show(self, run: CellRun, options: Any = None) -> None:
         """The report below the cell. Of a cell that was captured unasked, only when there is something to tell."""
-        report = self.session.shown_report(run)
+        show = parts_of(options)
+        if show is None:
+            run.is_shown = True
+            return
+        report = self.session.shown_report(run, show)
         if report is not None and (options is not self.always or options is None or report.ops):
             run.is_shown = True
             display(report)
@@ -193,12 +198,26 @@ class Runner:
         if options.output is None:
             self.show(run, options)
             return
-        report = self.session.shown_report(run) or Recording(run.about(saved=True)).report()
+        report = self.session.shown_report(run, parts_of(options) or PARTS) or Recording(run.about(saved=True)).report()
         if options.output == "":
             sys.displayhook(report)  # the cell's value
         else:
             self.ip.user_ns[options.output] = report
-            self.show(run)
+            self.show(run, options)
+
+
+def parts_of(options: Any) -> tuple[str, ...] | None:
+    """What `--show` asks for, in the order of PARTS; None for nothing at all. ValueError for anything else."""
+    asked = getattr(options, "show", None)
+    if asked is None:
+        return PARTS
+    names = [name.strip() for name in asked.split(",")]
+    if names == ["none"]:
+        return None
+    unknown = [name for name in names if name not in (*PARTS, "verdict")]
+    if unknown:
+        raise ValueError(f"--show knows no {unknown[0]!r}: {', '.join(PARTS)}, verdict (alone, for no more than that) or none")
+    return tuple(part for part in PARTS if part in names)
 
 
 AUTOMATIC = "%jit on"

@@ -20,6 +20,7 @@ import jitlab
 import jitlab.report as report_package
 from jitlab.config import config
 from jitlab.report import MIME, Report
+from jitlab.report.outline import PARTS
 from jitlab.report.settled import Entry, key_of, neutral, times_of
 from jitlab.targets.cpu_llvm.machine import default_cache_folder
 
@@ -40,14 +41,17 @@ class SavedOutputs:
         folder = default_cache_folder() if config.cache else None
         return cls(folder / "outputs" if folder is not None else None)
 
-    def settle(self, report: Report, own_numbers: list[int]) -> Report:
-        """The report as it is shown below its cell: with the bytes of the last time, when it says nothing new."""
+    def settle(self, report: Report, own_numbers: list[int], show: tuple[str, ...] = PARTS) -> Report:
+        """The report as it is shown below its cell: with the bytes of the last time, when it says nothing new. `show`: which
+        parts are shown besides the verdict."""
         data = neutral(report.data, own_numbers)
+        if show != PARTS:
+            data["show"] = list(show)
         fresh = Report(data)
         if not config.stable_outputs:
             report.saved = fresh._repr_mimebundle_()
             return report
-        key, times = key_of(data, drawn_by(), str(config.saved_bytes)), times_of(data)
+        key, times = key_of(data, drawn_by(), str(config.saved_bytes), *show), times_of(data)
         entry = self._known.get(key) or self._read(key)
         if entry is None:
             entry = Entry.of(fresh._repr_mimebundle_(), times)

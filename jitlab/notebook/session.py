@@ -16,6 +16,7 @@ from typing import Any
 from jitlab import events
 from jitlab.capture.positions import cell_names
 from jitlab.report import Recording, Report
+from jitlab.report.outline import PARTS
 from jitlab.report.summary import on_wire
 from jitlab.runtime import Executable, watching
 
@@ -255,12 +256,12 @@ class Session:
             run.report, run.reported = recording.report(), state
         return run.report
 
-    def shown_report(self, run: CellRun) -> Report | None:
+    def shown_report(self, run: CellRun, show: tuple[str, ...] = PARTS) -> Report | None:
         """The report as it stands in the notebook: the one of the last time, when it says nothing new."""
         report = self.report_of(run, saved=True)
         if report is not None and report.saved is None:
             with Undisturbed("could not settle an output"):
-                self.saved.settle(report, self._numbers_of(run))
+                self.saved.settle(report, self._numbers_of(run), show)
         return report
 
     def _numbers_of(self, run: CellRun) -> list[int]:

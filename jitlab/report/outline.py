@@ -11,6 +11,9 @@ from . import wording
 
 Json = Mapping[str, Any]
 
+#: What is shown of a report besides its verdict; `show` of its data names some of them.
+PARTS = ("graph", "retraces", "timeline")
+
 
 @dataclass(frozen=True)
 class Cut:

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any
 
 from . import wording
-from .outline import Box, Outline, RetraceRow, outline
+from .outline import PARTS, Box, Outline, RetraceRow, outline
 
 WIDTH = 760
 MARGIN = 16
@@ -62,9 +62,10 @@ def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     error = data["cell"].get("error")
     facts = [*o.counts, _moved(data), f"stopped by {wording.clean(error)}" if error else ""]
     draw.text(MARGIN, 42, " · ".join(filter(None, facts)), fill=MUTED, room=WIDTH - 2 * MARGIN)
-    left = _boxes(draw, o, 58)
-    right = _lanes(draw, o, 58, bars)
-    right = _retraces(draw, o, right)
+    shown = data.get("show", PARTS)
+    left = _boxes(draw, o, 58) if "graph" in shown else 46
+    right = _lanes(draw, o, 58, bars) if "timeline" in shown else 58
+    right = _retraces(draw, o, right) if "retraces" in shown else right
     right = _next(draw, o, right)
     label = o.lead + (f". {wording.clean(o.next['text'])}" if o.next else "")
     return draw.done(max(left, right) + 14, label)

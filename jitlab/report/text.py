@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from textwrap import wrap
 from typing import Any
 
 from . import wording
 from .accounting import in_words, numerics_in_words
-from .outline import Box, KernelRow, Outline, outline
+from .outline import PARTS, Box, KernelRow, Outline, outline
 
 WIDTH = 100
 MOST_COPIES = 6  # told of a cluster
@@ -22,6 +23,11 @@ def report_text(data: Mapping[str, Any]) -> str:
     """Verdict, next step, boxes in program order with their kernels and copies, loops that were not rolled, retraces."""
     o = outline(data, most_boxes=40)
     lines = [*_head(o), *_next(o)]
+    shown = data.get("show", PARTS)
+    if "graph" not in shown:
+        o = replace(o, boxes=(), hidden=0, loops=(), more_loops=0)
+    if "retraces" not in shown:
+        o = replace(o, retraces=(), more_retraces=0)
     if o.boxes:
         lines.append("")
     for n, box in enumerate(o.boxes):
@@ -51,6 +57,9 @@ def report_text(data: Mapping[str, Any]) -> str:
             lines += _folded("       ", row.fix)
     if o.more_retraces:
         lines.append(f"  … and {o.more_retraces} more")
+    if "retraces" in shown:
+        for text in uses_in_words(data):
+            lines += _folded("", text, indent="  ")
     return "\n".join(line.rstrip() for line in lines)
 
 

@@ -1,7 +1,9 @@
 """The magics in a real shell. Cells run by a stand-in for the compiler, which only tells what it would have done."""
 
 import ast
+import base64
 import linecache
+import re
 import threading
 
 import pytest
@@ -314,3 +316,44 @@ def test_help_names_every_option(shell):
     text = shell.magics_manager.magics["cell"]["jit"].__doc__
     for option in ("--level", "--strict", "--compare", "-o"):
         assert option in text
+
+
+@pytest.mark.parametrize(
+    "show, clusters, retraces",
+    [("graph,retraces,timeline", True, True), ("retraces", False, True), ("graph", True, False), ("verdict", False, False)],
+)
+def test_parts_of_a_report_are_chosen(shell, show, clusters, retraces):
+    run(shell, f"%%jit --show {show}\nx = 1")
+    (bundle,) = shown(shell)
+    assert "1 of 1 operation compiled" in bundle["text/plain"]
+    assert ("■ cluster_0" in bundle["text/plain"]) == clusters
+    assert (">Retraces</text>" in picture(bundle)) == retraces
+    assert (">Time</text>" in picture(bundle)) == ("timeline" in show)
+    assert bundle[MIME].get("show", ["graph", "retraces", "timeline"]) == [
+        part for part in show.split(",") if part != "verdict"
+    ]
+
+
+def picture(bundle):
+    return base64.b64decode(re.search(r"base64,([^\"]+)", bundle["text/html"])[1]).decode()
+
+
+def test_nothing_is_shown_when_nothing_is_asked_for(shell):
+    run(shell, "%%jit --show none -o r\nx = 1")
+    assert shown(shell) == [] and isinstance(shell.user_ns["r"], Report)
+    run(shell, "%jit --show none x + 1")
+    assert [data for data in shown(shell) if MIME in data] == []
+
+
+def test_an_unknown_part_is_an_error_before_anything_ran(shell):
+    error = run(shell, "%%jit --show picture\nnever = 1", fine=False).error_in_exec
+    assert isinstance(error, OptionError) and "'picture'" in str(error) and "graph, retraces, timeline" in str(error)
+    assert "never" not in shell.user_ns
+
+
+def test_help_has_every_option_and_an_example_of_each_use(shell):
+    text = shell.magics_manager.magics["cell"]["jit"].__doc__
+    for option in ("--level", "--strict", "--compare", "--check", "--show", "-o", "%jit on", "%jit off", ";"):
+        assert option in text
+    for command in ("status", "explain", "baseline", "compare", "export", "clear"):
+        assert f"%jitlab {command}" in shell.magics_manager.magics["line"]["jitlab"].__doc__
