@@ -11,6 +11,7 @@ from typing import Any
 from . import wording
 from .accounting import in_words, numerics_in_words
 from .outline import PARTS, Box, KernelRow, Outline, outline
+from .uses import uses_in_words
 
 WIDTH = 100
 MOST_COPIES = 6  # told of a cluster

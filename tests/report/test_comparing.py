@@ -220,6 +220,18 @@ def test_a_trace_tells_its_calls_its_last_use_and_quantiles_without_the_call_tha
     assert (plan["calls"], plan["quantiles"]) == (1, None)  # captured, never used again
 
 
+def test_the_text_says_which_traces_are_used_and_which_never_were_again():
+    @jl.function
+    def scaled(x, k):
+        return np.exp(x) * k
+
+    with jl.record() as recording:
+        for k in (1, 1, 1, 2, 3):
+            scaled(X, k)
+    text = str(recording.report())
+    assert "scaled: 5 calls of 3 traces; #1 had 3" in text and "compiled, never used again: #2, #3." in text
+
+
 # ---- files
 
 

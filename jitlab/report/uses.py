@@ -1,0 +1,37 @@
+"""Which of a function's traces are used: their calls and times, and those that were compiled and never used again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import wording
+
+MOST_FUNCTIONS = 5
+MOST_NAMED = 6
+
+
+def uses_in_words(data: Mapping[str, Any]) -> list[str]:
+    """A line for each function of several traces, the one with most calls first."""
+    functions: dict[str, list[Mapping[str, Any]]] = {}
+    for plan in data["plans"]:
+        if plan.get("calls"):
+            functions.setdefault(plan["function"], []).append(plan)
+    several = [(name, plans) for name, plans in functions.items() if len(plans) > 1]
+    several.sort(key=lambda entry: -sum(plan["calls"] for plan in entry[1]))
+    return [_line(name, plans) for name, plans in several[:MOST_FUNCTIONS]]
+
+
+def _line(name: str, plans: Sequence[Mapping[str, Any]]) -> str:
+    calls = sum(plan["calls"] for plan in plans)
+    text = f"{wording.clean(name)}: {wording.counted(calls, 'call')} of {wording.counted(len(plans), 'trace')}"
+    busy = max(plans, key=lambda plan: int(plan["calls"]))
+    if busy["calls"] > 1:
+        median = (busy.get("quantiles") or {}).get("median")
+        each = f", {wording.duration(median)} each" if median else ""
+        text += f"; #{busy['trace']} had {busy['calls']}{each}"
+    once = [f"#{plan['trace']}" for plan in plans if plan["calls"] == 1]
+    if once:
+        more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""
+        text += f"; compiled, never used again: {', '.join(once[:MOST_NAMED])}{more}"
+    return text + "."
