@@ -102,7 +102,9 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
         if len(kernel.cuts) > 2:
             rows.append(("more", f"and {wording.counted(len(kernel.cuts) - 2, 'more edge')} not fused"))
         rows.append(("kernel", kernel))
-        rows += [("nest", nest) for nest in kernel.inside[:MOST_NESTS]]
+        for nest in kernel.inside[:MOST_NESTS]:
+            rows += [("cut", cut) for cut in nest.cuts[:1]]
+            rows.append(("nest", nest))
         if len(kernel.inside) > MOST_NESTS:
             rows.append(("more", f"and {wording.counted(len(kernel.inside) - MOST_NESTS, 'more nest')} inside"))
     height = 26 + sum(17 if kind == "kernel" else 15 for kind, _ in rows) + (3 if rows else 0)
@@ -126,10 +128,8 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
             draw.text(56, yy, row, size=11, fill=MUTED)
         elif kind == "nest":
             where = f"({row.lines})" if row.lines else ""
-            room = right - 56 - width(where, 11) - 8
-            names = chain(row.ops, room)
-            draw.text(56, yy, names, size=11)
-            draw.text(56 + width(names, 11) * 1.06 + 8, yy, where, size=11, fill=MUTED)
+            draw.text(right, yy, where, size=11, fill=MUTED, anchor="end")
+            draw.text(56, yy, chain(row.ops, right - 56 - width(where, 11) * 1.06 - 12), size=11)
         elif kind == "cut":
             draw.path(f"M38 {yy - 2}l8 -4M38 {yy + 1}l8 -4", TEXT, 1.3)
             draw.text(56, yy, row.head, size=11, room=right - 56)

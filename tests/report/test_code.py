@@ -2,6 +2,7 @@
 
 import gc
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -169,3 +170,17 @@ def test_the_code_is_there_after_the_function_is_gone():
     code = code_of(report, report.clusters[0].name, "asm")
     assert code["share"] == 1.0 and code["stage"] == "asm" and code["note"] is None
     assert all(set(line) == {"text", "at", "ops", "kernel", "noise"} for line in code["lines"])
+
+
+def test_code_is_shown_while_other_threads_run_and_ask(reports):
+    report = reports("turns")
+    name = report.clusters[0].name
+    function, arguments = FUNCTIONS["turns"]
+    running = jl.jit(function)
+    stages = ["program", "llvm", "llvm-optimized", "asm"]
+    with ThreadPoolExecutor(6) as pool:
+        asked = [pool.submit(code_of, report, name, stage) for stage in stages * 2]
+        ran = [pool.submit(running, *arguments()) for _ in range(4)]
+        answers = [future.result() for future in asked]
+        assert all(len(future.result()) == 3 for future in ran)
+    assert answers[:4] == answers[4:]
