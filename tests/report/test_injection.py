@@ -10,7 +10,8 @@ import report_samples as samples
 
 from jitlab import events
 from jitlab.ir.dot import text_dot
-from jitlab.report import dot, html
+from jitlab.report import dot, html, settled, summary
+from jitlab.report.bundle import fitted
 from jitlab.report.layered import graph_svg
 
 NASTY = [
@@ -95,6 +96,24 @@ def test_html_holds_it_as_text(report):
     assert text.encode()
     data = re.search(r'report\+json">(.*?)</script>', text, re.S)[1]
     assert json.loads(data) == report.to_json()
+
+
+def test_the_saved_html_holds_it_as_text_and_attributes(report):
+    html = report._repr_mimebundle_()["text/html"]
+    elements = Elements(html).found
+    assert [tag for tag, _ in elements] == ["img", "details", "summary", "pre"]
+    assert set(elements[0][1]) == {"width", "height", "alt", "src"} and elements[0][1]["src"].startswith(
+        "data:image/svg+xml;base64,"
+    )
+    assert all(not attrs for _, attrs in elements[1:])
+
+
+def test_a_saved_report_is_what_it_was_after_its_file(report):
+    """Canonical text, neutral names and cutting to size are for any strings."""
+    data = json.loads(json.dumps(report.to_json()))
+    assert settled.essence(data) == settled.essence(report.to_json())
+    assert settled.neutral(data, [7])["ops"] and settled.key_of(data).isalnum()
+    assert json.dumps(summary.summarised(data, 1000)) and json.dumps(fitted(data, 5000))
 
 
 def test_text_has_no_terminal_codes(report):
