@@ -3,7 +3,8 @@
 from jitlab.runtime.peaks import Peaks
 
 from .expect import expect
+from .reading import read_report
 from .recording import Recording, explain, record
 from .report import MIME, Report
 
-__all__ = ["MIME", "Peaks", "Recording", "Report", "expect", "explain", "record"]
+__all__ = ["MIME", "Peaks", "Recording", "Report", "expect", "explain", "read_report", "record"]
