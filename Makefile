@@ -60,6 +60,7 @@ lint-extension: tests/browser/node_modules/.ready node_modules/.ready
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py $(ARGS)
+	$(if $(ARGS),,$(BIN)/python benchmarks/compare_runs.py)
 
 # The panel at 50 000 operations, 100 000 spans and 10 000 events a second; ARGS="report.json" for reports that jitlab made.
 bench-panel: node_modules/.ready tests/browser/node_modules/.ready

@@ -255,13 +255,21 @@ def _moved(before: Json, after: Json) -> list[str]:
     for was, now in sorted(votes, key=lambda pair: (-votes[pair], pair[0] != pair[1])):
         if now not in home and was not in home.values():
             home[now] = was
-    found = []
+    gone: dict[str, list[Json]] = {}  # by where they run now
     for b, a in pair.items():
-        op = after["ops"][b]
         if home.get(new[b]) != old[a] and new[b] is not None:
             where = f"inside {new[b]}" if new[b] in home else f"in a kernel of its own, {new[b]}"
-            found.append(f"{_at({'name': op['op'], 'lines': op['lines']})} now runs {where}")
-    return found
+            gone.setdefault(where, []).append(after["ops"][b])
+    return [f"{_named(ops)} now {'runs' if len(ops) == 1 else 'run'} {where}" for where, ops in gone.items()]
+
+
+def _named(ops: Sequence[Json]) -> str:
+    """`Take (line 10)`, `Add and Log (line 6)`."""
+    kinds = [op["op"] for op in ops[:MOST_MOVED]]
+    more = len(ops) - len(kinds)
+    names = [*kinds, f"{more} more"] if more else kinds
+    said = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return _at({"name": said, "lines": sorted({line for op in ops for line in op["lines"]})})
 
 
 def _at(part: Json) -> str:
