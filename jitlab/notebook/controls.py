@@ -15,7 +15,7 @@ from jitlab.ir.types import TRACED_DTYPES
 #: An axis gets up to so many times its first size, and an array up to so many bytes.
 LARGEST, MOST_BYTES = 1 << 24, 1 << 30
 WIDE = {"description_width": "initial"}
-NARROW = ipywidgets.Layout(width="130px")
+NARROW = ipywidgets.Layout(width="110px")
 
 
 class Sizes:
@@ -28,7 +28,7 @@ class Sizes:
                 where.setdefault(n, []).append(f"{name} axis {axis}" if array.ndim > 1 else name)
         self.controls = {
             n: ipywidgets.BoundedIntText(
-                value=n, min=1, max=LARGEST, description=str(n), layout=NARROW, tooltip=f"the size of {', '.join(places)}"
+                value=n, min=1, max=LARGEST, layout=NARROW, tooltip=f"the size of {', '.join(places)}, {n} at first"
             )
             for n, places in where.items()
             if n > 1
@@ -42,7 +42,7 @@ class Sizes:
     @property
     def box(self) -> ipywidgets.Widget:
         rows = [
-            ipywidgets.HBox([control, ipywidgets.Label(clean(self.places[n]))]) for n, control in self.controls.items()
+            ipywidgets.HBox([ipywidgets.Label(clean(self.places[n])), control]) for n, control in self.controls.items()
         ]  # fmt: skip
         return ipywidgets.VBox(rows)
 

@@ -13,7 +13,8 @@ def report_figure(data: Mapping[str, Any]) -> Any:
     """Three charts side by side; a kernel that was not timed has bytes but no bar and no point."""
     from plotly.subplots import make_subplots
 
-    figure = make_subplots(1, 3, subplot_titles=("Time", "Bytes moved a call", "Roofline"), horizontal_spacing=0.09)
+    titles = ("Time, ms", "Bytes moved a call", "Roofline, operations a second")
+    figure = make_subplots(1, 3, subplot_titles=titles, horizontal_spacing=0.08)
     colors = {cluster["name"]: LINES[cluster["color"] % len(LINES)] for cluster in data["clusters"]}
     unique = len({kernel["name"] for kernel in data["kernels"]}) == len(data["kernels"])
     rows = [
@@ -46,12 +47,14 @@ def report_figure(data: Mapping[str, Any]) -> Any:
             x=[low, knee, high], y=[low * peaks.bytes_per_second, peaks.flops_per_second, peaks.flops_per_second],
             mode="lines", name="measured peak", line={"dash": "dash", "color": "#6b6b6b"}, row=1, col=3,
         )  # fmt: skip
-    figure.update_yaxes(title_text="ms", row=1, col=1)
-    figure.update_yaxes(title_text="bytes", row=1, col=2)
-    figure.update_xaxes(title_text="operations a byte", type="log", row=1, col=3)
-    figure.update_yaxes(title_text="operations a second", type="log", row=1, col=3)
+    figure.update_xaxes(title_text="operations a byte", type="log", dtick=1, row=1, col=3)
+    figure.update_annotations(font_size=13)
+    figure.update_yaxes(type="log", dtick=1, row=1, col=3)
     title = _text(wording.clean(data["verdict"]["lead"]))
-    figure.update_layout(barmode="stack", showlegend=False, height=380, template="plotly_white", title=title)
+    margin = {"l": 50, "r": 20, "t": 80, "b": 45}
+    figure.update_layout(
+        barmode="stack", showlegend=False, height=340, template="plotly_white", title=title, margin=margin
+    )  # fmt: skip
     return figure
 
 

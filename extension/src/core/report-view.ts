@@ -3,13 +3,11 @@ import { h } from './dom';
 import { readReport, type Report } from './report';
 import { RetracesView } from './retraces/view';
 import { Section } from './section';
-import { Selection } from './selection';
 import { VerdictView } from './verdict/view';
 
 interface Part {
   section: Section;
   show(report: Report, width: number): void;
-  render?(): void;
 }
 
 /** A report in a host that has little room for scripts: verdict, clusters and retraces, each the view that the panel has. */
@@ -19,16 +17,13 @@ export class ReportView {
   constructor(host: HTMLElement) {
     const clusters = new Section('Clusters', { open: true, table: false });
     const retraces = new Section('Retraces', { open: true, table: false });
-    const graph = new SmallClustersView(clusters, this.selection);
+    const graph = new SmallClustersView(clusters);
     const ledger = new RetracesView(retraces);
     this.parts = [
       {
         section: clusters,
         show: (report, width) => {
           graph.show(report, width);
-        },
-        render: () => {
-          graph.render();
         }
       },
       {
@@ -38,13 +33,16 @@ export class ReportView {
         }
       }
     ];
-    this.verdict = new VerdictView(title => {
-      const part = this.parts.find(({ section }) => section.title.toLowerCase() === title.toLowerCase());
-      if (part) {
-        part.section.open = true;
-        part.section.element.scrollIntoView({ block: 'nearest' });
-      }
-    });
+    this.verdict = new VerdictView(
+      title => {
+        const part = this.parts.find(({ section }) => section.title.toLowerCase() === title.toLowerCase());
+        if (part) {
+          part.section.open = true;
+          part.section.element.scrollIntoView({ block: 'nearest' });
+        }
+      },
+      () => null
+    );
     this.element = h(
       'div',
       { class: 'jl jl-output', role: 'region', 'aria-label': 'jitlab' },
@@ -58,11 +56,6 @@ export class ReportView {
         this.render();
       };
     }
-    this.end = this.selection.changed.connect(() => {
-      for (const part of this.parts) {
-        part.render?.();
-      }
-    });
     this.observer = new ResizeObserver(() => {
       if (this.element.clientWidth !== this.width) {
         this.render();
@@ -90,7 +83,6 @@ export class ReportView {
       section.element.hidden = report === null;
     }
     if (report && this.width > 0) {
-      this.selection.show(report);
       this.verdict.show(report, this.width);
       for (const part of this.parts) {
         part.show(report, this.width);
@@ -100,16 +92,13 @@ export class ReportView {
 
   dispose(): void {
     this.observer.disconnect();
-    this.end();
     this.element.remove();
   }
 
-  private readonly selection = new Selection();
   private readonly parts: Part[];
   private readonly verdict: VerdictView;
   private readonly message = h('p', { class: 'jl-note', role: 'status' });
   private readonly observer: ResizeObserver;
-  private readonly end: () => void;
   private report: Report | null = null;
   private refusal = '';
   private width = 0;

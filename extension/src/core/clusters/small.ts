@@ -2,7 +2,6 @@ import { h } from '../dom';
 import { percent } from '../format';
 import type { Report } from '../report';
 import type { Section } from '../section';
-import type { Selection } from '../selection';
 import { flowOf, slowest, type Flow } from './flow';
 import { SpineView } from './spine';
 
@@ -12,26 +11,20 @@ const MOST_OPEN = 60;
 
 /** The spine alone, without map, search and table: what fits in a widget and in a file that is one page. */
 export class SmallClustersView {
-  constructor(
-    private readonly section: Section,
-    private readonly selection: Selection
-  ) {
-    this.spine = new SpineView({
-      hover: id => {
-        selection.hover(id);
-      },
-      pin: id => {
-        selection.togglePin(id);
-      },
-      get pinned() {
-        return selection.pin;
-      },
-      toggle: id => {
+  constructor(private readonly section: Section) {
+    const toggle = (id: string): void => {
+      if (this.flow?.parts.some(part => part.nodes.some(node => node.id === id))) {
         if (!this.open.delete(id)) {
           this.open.add(id);
         }
         this.render();
-      },
+      }
+    };
+    this.spine = new SpineView({
+      hover: () => undefined,
+      pin: toggle, // there is no other view that could show what is pinned
+      pinned: null,
+      toggle,
       menu: () => undefined,
       key: () => false
     });
@@ -73,12 +66,10 @@ export class SmallClustersView {
       body.replaceChildren(this.notice, this.spine.element);
     }
     this.notice.hidden = part === null;
-    const { links, lit } = this.selection;
     this.spine.render(part?.flow ?? flow, {
       width: this.width - 12,
       open: this.open,
-      linked: lit,
-      idOf: (name, plan) => links?.idOf(name, plan) ?? name
+      linked: null
     });
   }
 
