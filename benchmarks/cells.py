@@ -3,7 +3,8 @@
     python -m benchmarks.cells [--cells 1000] [--events 100000]
 
 1. *Latency.* Two kernels, one with `%load_ext jitlab`, one without. Each cell is sent to both, one after the other, the first
-   of a pair in turn; a cell's time is from sending the request to the kernel's idle message. Three kinds of cell: `x = 1`,
+   of a pair in turn; a cell's time is from sending the request to the kernel's idle message. Beside it the processor time of
+   the kernels, all threads, which other programs disturb less. Three kinds of cell: `x = 1`,
    plain NumPy of about 1 ms, and one that calls a function of `jl.function`. With the panel closed, then shown.
 2. *Recording.* A compiled call of about 1 ms, with and without a listener, alternating in one process.
 3. *Events.* 10 000 events/s for 10 s through the session's way (recording and wire) with a panel shown: what it took of the
@@ -17,6 +18,7 @@ import json
 import os
 import statistics
 import time
+from pathlib import Path
 from typing import Any
 
 KINDS = {
@@ -60,6 +62,14 @@ class Kernel:
             if is_ours and heard["msg_type"] == "status" and heard["content"]["execution_state"] == "idle":
                 return time.perf_counter() - start
 
+    def cpu(self) -> float:
+        """Processor seconds of the kernel so far, of all its threads; 0 where the system does not say."""
+        try:
+            words = Path(f"/proc/{self.manager.provisioner.pid}/stat").read_text().rpartition(")")[2].split()
+            return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+        except (OSError, AttributeError):
+            return 0.0
+
     def show_panel(self) -> None:
         content = {"comm_id": "jitlab-v1", "data": {"op": "resume", "epoch": "", "since": 0}}
         self.client.shell_channel.send(self.client.session.msg("comm_msg", content))
@@ -81,15 +91,18 @@ def latency(cells: int) -> None:
                     for _ in range(20):
                         kernel.run(code)
                 without, added = [], []
+                spent = [kernel.cpu() for kernel in (plain, loaded)]
                 for n in range(cells):
                     first, second = (plain, loaded) if n % 2 else (loaded, plain)
                     times = {first: first.run(code), second: second.run(code)}
                     without.append(times[plain])
                     added.append(times[loaded] - times[plain])
+                of_plain, of_loaded = (k.cpu() - s for k, s in zip((plain, loaded), spent, strict=True))
                 low, middle, high = statistics.quantiles(added, n=4)
                 print(
                     f"panel {panel}, {kind:12}  {cells} cells  without {1e3 * statistics.median(without):6.2f} ms"
-                    f"  added {1e3 * middle:+.3f} ms (quartiles {1e3 * low:+.3f} to {1e3 * high:+.3f})"
+                    f"  added {1e3 * middle:+.3f} ms (quartiles {1e3 * low:+.3f} to {1e3 * high:+.3f});"
+                    f" processor {1e3 * of_plain / cells:.2f} ms, added {1e3 * (of_loaded - of_plain) / cells:+.2f} ms"
                 )
     finally:
         plain.stop()
@@ -114,7 +127,8 @@ def recording(rounds: int = 400) -> None:
     for _ in range(50):
         f(a)
     listener = Recording().listen
-    plain, heard = [], []
+    plain: list[float] = []
+    heard: list[float] = []
     for n in range(2 * rounds):
         if n % 2:
             events.add_listener(listener)
