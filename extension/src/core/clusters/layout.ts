@@ -223,7 +223,10 @@ class Spine {
     this.words(left + width - 8, top + 17, time, 'name', 'text', 'right');
 
     let y = top + 32;
-    const share = wholeSeconds && node.seconds !== null ? node.seconds / wholeSeconds : null;
+    const moved = (node.cluster?.bytesRead ?? 0) + (node.cluster?.bytesWritten ?? 0) || null;
+    const { heat } = this.options;
+    const byTime = wholeSeconds && node.seconds !== null ? node.seconds / wholeSeconds : null;
+    const share = heat === undefined ? byTime : (heat?.share({ seconds: node.seconds, bytes: moved }) ?? null);
     const bar = share !== null && width > 240 ? 64 : 0;
     const rows = isHost ? hostFacts(node) : [clusterFacts(node)];
     rows.forEach((text, index) => {
@@ -286,8 +289,9 @@ class Spine {
   ): number {
     const { kernel } = part;
     const { measure, linked } = this.options;
-    const litKernel = linked?.kind === 'kernel' && linked.kernels.has(kernel.name);
-    let at = index > 0 || part.boundaries.length ? this.addBoundaries(part.boundaries, kernel.name, x, y, width) : y;
+    const kernelId = this.idOf(kernel.name, kernel.plan);
+    const litKernel = linked?.kind === 'kernel' && linked.kernels.has(kernelId);
+    let at = index > 0 || part.boundaries.length ? this.addBoundaries(part.boundaries, x, y, width) : y;
     const scope = scopeOf(part.ops);
     const before = scopeOf(node.kernels[index - 1]?.ops ?? []);
     at += scope ? (scope === before ? 8 : 18) : 4;
@@ -321,7 +325,7 @@ class Spine {
       const rows = [leftFacts, rightFacts].filter(Boolean).join(' · ');
       at = this.addLines(rows, x + 10, at, width - 18, 'note', 'muted') - 14;
     }
-    this.item(kernel.name, 'kernel', kernelLabel(part), 2, x, top, width, at - top + 4);
+    this.item(kernelId, 'kernel', kernelLabel(part), 2, x, top, width, at - top + 4);
     at = this.addOps(part.ops, x + 10, at + 10, width - 20, false, 3);
     const joined =
       node.cluster?.reason && scope === '' && node.kernels.some(({ ops }) => scopeOf(ops) !== '')
@@ -361,7 +365,7 @@ class Spine {
   }
 
   /** Two strokes across a dashed line, and beside it why the two sides are apart. */
-  private addBoundaries(boundaries: readonly Boundary[], kernel: string, x: number, y: number, width: number): number {
+  private addBoundaries(boundaries: readonly Boundary[], x: number, y: number, width: number): number {
     const distinct = distinctTexts(boundaries, 'kernels');
     const shown = distinct.slice(0, 3);
     if (shown.length === 0) {
@@ -376,7 +380,7 @@ class Spine {
       at = this.addLines(flip, line + 14, at, width - 30, 'note', 'link');
       const label = [head, why, flip].filter(Boolean).map(sentence).join(' ');
       this.item(
-        `edge:${boundary.producer}→${boundary.consumer}>${kernel}`,
+        `edge:${this.idOf(boundary.producer, boundary.plan)}→${this.idOf(boundary.consumer, boundary.plan)}`,
         'boundary',
         label,
         2,
@@ -427,10 +431,24 @@ class Spine {
     level: number
   ): number {
     const { measure, linked } = this.options;
-    const made = layoutOperations(ops, { x, y, width, isHost, level, measure, linked });
+    const made = layoutOperations(ops, {
+      x,
+      y,
+      width,
+      isHost,
+      level,
+      measure,
+      linked,
+      open: this.options.open,
+      idOf: (name, plan) => this.idOf(name, plan)
+    });
     this.shapes.push(...made.shapes);
     this.items.push(...made.items);
     return made.bottom;
+  }
+
+  private idOf(name: string, plan: string): string {
+    return this.options.idOf?.(name, plan) ?? name;
   }
 
   private addLines(text: string, x: number, y: number, room: number, type: Type, ink: Ink): number {

@@ -12,6 +12,9 @@ export interface OperationsArea {
   level: number;
   measure: Measure;
   linked: Linked | null;
+  /** Loops whose bodies are shown, by their ids. */
+  open: ReadonlySet<string>;
+  idOf: (name: string, plan: string) => string;
 }
 
 interface Chip {
@@ -40,13 +43,14 @@ const NUMBERS = 20;
 
 /** Pure: one row a source line, its number at the left; arrows are data flow. */
 export function layoutOperations(
-  ops: readonly Operation[],
+  all: readonly Operation[],
   area: OperationsArea
 ): { shapes: Shape[]; items: Item[]; bottom: number } {
-  const { x, y, measure, linked } = area;
+  const { x, y, measure, linked, idOf } = area;
+  const [ops, bodies] = withoutBodies(all);
   const shapes: Shape[] = [];
   const items: Item[] = [];
-  const [rows, chips] = place(ops, area);
+  const [rows, chips] = place(ops, area, bodies);
   const shown = rows.slice(0, MOST_ROWS);
   shown.forEach(({ line, more }, index) => {
     if (!more && line > 0) {
@@ -76,7 +80,9 @@ export function layoutOperations(
     if (!chip) {
       continue;
     }
-    const lit = linked?.ops.has(op.name) === true;
+    const id = idOf(op.name, op.plan);
+    const lit = linked?.ops.has(id) === true;
+    const body = bodies.get(op.name);
     shapes.push({
       shape: 'box',
       x: chip.x + 0.5,
@@ -88,13 +94,14 @@ export function layoutOperations(
       stroke: lit ? 'link' : area.isHost ? 'host' : 'line2',
       thickness: lit ? 2 : 0.75
     });
-    const text = clip(op.op, chip.width - 8, 'body', measure);
+    const text = clip(titleOf(op, body), chip.width - 8, 'body', measure);
     shapes.push({ shape: 'words', x: chip.x + 7, y: chip.y + 13.5, text, type: lit ? 'name' : 'body', ink: 'text' });
     items.push({
-      id: `op:${op.name}`,
+      id: `op:${id}`,
       kind: 'op',
-      label: describe(op),
+      label: body ? `${describe(op)} A loop of ${some(body.length, 'operation')}.` : describe(op),
       level: area.level,
+      ...(body && { expanded: area.open.has(`op:${id}`) }),
       x: chip.x,
       y: chip.y,
       width: chip.width,
@@ -107,16 +114,71 @@ export function layoutOperations(
     const text = `and ${some(hidden, 'more operation')}; the table has them all`;
     shapes.push({ shape: 'words', x: x + NUMBERS, y: bottom + 6, text, type: 'note', ink: 'muted' });
   }
-  return { shapes, items, bottom: shown.length ? bottom + (hidden ? 16 : 0) : y };
+  let end = shown.length ? bottom + (hidden ? 16 : 0) : y;
+  for (const op of shown.flatMap(row => row.ops)) {
+    const body = bodies.get(op.name);
+    if (!body || !area.open.has(`op:${idOf(op.name, op.plan)}`)) {
+      continue;
+    }
+    // Its body stands below in a frame of its own: what is in there runs in each iteration.
+    const frame: Shape = {
+      shape: 'box',
+      x: x + 12.5,
+      y: end + 4.5,
+      width: area.width - 12,
+      height: 0,
+      radius: 3,
+      stroke: 'line2',
+      dash: [4, 2]
+    };
+    const title = clip(`in each iteration of ${op.op}`, area.width - 30, 'note', measure);
+    shapes.push(frame, { shape: 'words', x: x + 20, y: end + 18, text: title, type: 'note', ink: 'muted' });
+    const inner = layoutOperations(
+      body.map(inside => (inside.parent === op.name ? { ...inside, parent: '' } : inside)),
+      { ...area, x: x + 18, y: end + 26, width: area.width - 26, level: area.level + 1 }
+    );
+    shapes.push(...inner.shapes);
+    items.push(...inner.items);
+    frame.height = inner.bottom - end - 4;
+    end = inner.bottom + 6;
+  }
+  return { shapes, items, bottom: end };
 }
 
-function place(ops: readonly Operation[], { x, y, width, measure }: OperationsArea): [Row[], Map<string, Chip>] {
+/** Operations of a loop's body are shown in their loop, where it is here. */
+function withoutBodies(ops: readonly Operation[]): [Operation[], Map<string, Operation[]>] {
+  const owner = new Map(ops.map(op => [op.name, op.parent]));
+  const bodies = new Map<string, Operation[]>();
+  const top = ops.filter(op => {
+    let outer = '';
+    const seen = new Set<string>();
+    for (let next = op.parent; next && owner.has(next) && !seen.has(next); next = owner.get(next) ?? '') {
+      outer = next;
+      seen.add(next);
+    }
+    if (outer) {
+      bodies.set(outer, [...(bodies.get(outer) ?? []), op]);
+    }
+    return outer === '';
+  });
+  return [top, bodies];
+}
+
+function titleOf(op: Operation, body: readonly Operation[] | undefined): string {
+  return body ? `${op.op} · ${body.length}` : op.op;
+}
+
+function place(
+  ops: readonly Operation[],
+  { x, y, width, measure }: OperationsArea,
+  bodies: ReadonlyMap<string, readonly Operation[]>
+): [Row[], Map<string, Chip>] {
   const rows: Row[] = [];
   const chips = new Map<string, Chip>();
   const right = x + width;
   for (const op of ops) {
     const line = op.lines[0]?.line ?? 0;
-    const wide = Math.min(measure(op.op, 'body') + 14, width - NUMBERS);
+    const wide = Math.min(measure(titleOf(op, bodies.get(op.name)), 'body') + 14, width - NUMBERS);
     const last = rows.at(-1);
     const goesOn = last?.line === line;
     let row = last;

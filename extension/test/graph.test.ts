@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { flowOf } from '../src/core/clusters/flow';
+import { layered, type LayeredGraph } from '../src/core/clusters/layered';
+import { layOutGroup, Layouter, type GroupJob, type WorkerLike } from '../src/core/clusters/layouter';
+import { Scene } from '../src/core/clusters/scene';
+import { SearchIndex } from '../src/core/clusters/search';
+import { GraphTree, MOST_CHILDREN, neighbourhood, type TreeNode } from '../src/core/clusters/tree';
+import { layoutClusters } from '../src/core/clusters/layout';
+import softmax from './fixtures/softmax.json';
+import { measure, misplaced, report } from './helpers';
+import { hugeReport } from './huge';
+
+function graph(count: number, edges: [number, number][]): LayeredGraph {
+  return {
+    widths: Array.from({ length: count }, () => 60),
+    heights: Array.from({ length: count }, () => 20),
+    from: edges.map(([from]) => from),
+    to: edges.map(([, to]) => to),
+    aspect: 1.2
+  };
+}
+
+function overlaps({ x, y }: { x: number[]; y: number[] }): number {
+  let found = 0;
+  x.forEach((left, a) => {
+    for (let b = a + 1; b < x.length; b++) {
+      const apart = Math.abs(left - (x[b] ?? 0)) >= 60 || Math.abs((y[a] ?? 0) - (y[b] ?? 0)) >= 20;
+      found += apart ? 0 : 1;
+    }
+  });
+  return found;
+}
+
+test('a layout puts readers below what they read, and no box on another', () => {
+  const edges: [number, number][] = [
+    [0, 1],
+    [0, 2],
+    [1, 3],
+    [2, 3],
+    [0, 3],
+    [3, 4]
+  ];
+  const made = layered(graph(5, edges));
+  for (const [from, to] of edges) {
+    assert.ok((made.y[from] ?? 0) + 20 < (made.y[to] ?? 0));
+  }
+  assert.equal(overlaps(made), 0);
+  assert.equal(made.x[1] === made.x[2], false);
+  assert.ok((made.routes[4]?.length ?? 0) > 4, 'an edge over a rank has a place of its own between its boxes');
+});
+
+test('a long chain is folded into columns, also with edges that jump and edges that go back', () => {
+  const edges = Array.from({ length: 299 }, (_, at): [number, number] => [at, at + 1]);
+  edges.push([0, 200], [250, 10], [5, 5]);
+  const made = layered(graph(300, edges));
+  assert.equal(overlaps(made), 0);
+  assert.ok(made.height < 300 * 42 * 0.5 && made.width > 200, `${made.width} by ${made.height}`);
+  assert.ok([...made.x, ...made.y, ...made.routes.flat()].every(Number.isFinite));
+});
+
+test('a group without boxes, and boxes without edges, have a layout', () => {
+  assert.equal(layered(graph(0, [])).height, 0);
+  assert.equal(overlaps(layered(graph(90, []))), 0);
+});
+
+test('layout and job are handed to the worker as text, so they name nothing outside of themselves', () => {
+  const job: GroupJob = { graph: graph(3, [[0, 1]]), inner: [-1, -1, -1], frame: { width: 24, height: 38 } };
+  const here: ReturnType<typeof layered>[] = [];
+  layOutGroup(job, here, layered);
+  const text = `const layered = ${layered.toString()}; const job = ${layOutGroup.toString()}; job(given, done, layered);`;
+  const there: ReturnType<typeof layered>[] = [];
+  // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call
+  new Function('given', 'done', text)(job, there);
+  assert.deepEqual(there, here);
+});
+
+const bigJob = (): GroupJob => ({
+  graph: graph(600, [[0, 1]]),
+  inner: Array.from({ length: 600 }, () => -1),
+  frame: { width: 0, height: 0 }
+});
+
+test('a newer layout ends the worker of the one before it', async () => {
+  const ended: number[] = [];
+  const workers: WorkerLike[] = [];
+  const layouter = new Layouter(() => {
+    const number = workers.length;
+    const worker: WorkerLike = {
+      onmessage: null,
+      onerror: null,
+      postMessage: () => undefined,
+      terminate: () => {
+        ended.push(number);
+      }
+    };
+    workers.push(worker);
+    return worker;
+  });
+  const first = layouter.run([bigJob()]);
+  const second = layouter.run([bigJob()]);
+  assert.equal(await first, null);
+  assert.deepEqual(ended, [0]);
+  workers[1]?.onmessage?.({ data: [layered(graph(1, []))] } as MessageEvent);
+  assert.equal((await second)?.length, 1);
+  layouter.dispose();
+});
+
+test('where a page forbids workers, or one fails, the page lays out itself', async () => {
+  assert.equal((await new Layouter(() => null).run([bigJob()]))?.[0]?.x.length, 600);
+  const failing: WorkerLike = {
+    onmessage: null,
+    onerror: null,
+    postMessage() {
+      this.onerror?.({ preventDefault: () => undefined } as ErrorEvent);
+    },
+    terminate: () => undefined
+  };
+  assert.equal((await new Layouter(() => failing).run([bigJob()]))?.[0]?.x.length, 600);
+});
+
+const huge = report(hugeReport(50_000));
+const tree = new GraphTree(flowOf(huge));
+
+function all(boxes: readonly TreeNode[], of: GraphTree): TreeNode[] {
+  return boxes.flatMap(box => [box, ...all(of.childrenOf(box), of)]);
+}
+
+test('a graph begins with its clusters, and no group has more boxes than can be drawn at once', () => {
+  assert.equal(tree.roots.length, 44);
+  const [cluster] = tree.roots;
+  assert.ok(cluster);
+  assert.deepEqual(
+    tree.childrenOf(cluster).map(({ kind }) => kind),
+    ['kernel', 'kernel', 'kernel', 'kernel']
+  );
+  const many = new GraphTree(flowOf(report(hugeReport(50_000 * 2))));
+  for (const box of all(many.roots.slice(0, 2), many)) {
+    assert.ok(many.childrenOf(box).length <= MOST_CHILDREN);
+  }
+});
+
+test('an edge is drawn where both of its ends are, and says what did not fuse', () => {
+  assert.deepEqual(
+    tree.edgesOf(null).filter(({ from, to }) => to !== from + 1),
+    []
+  );
+  const [cluster] = tree.roots;
+  const inside = tree.edgesOf(cluster ?? null);
+  assert.equal(inside.filter(({ boundary }) => boundary !== null).length, 3);
+});
+
+test('opening a box lays out that box and what is around it, and nothing else', () => {
+  const scene = new Scene(tree, measure);
+  const step = (): number => {
+    const { groups, jobs } = scene.jobs();
+    const done: ReturnType<typeof layered>[] = [];
+    jobs.forEach(job => {
+      layOutGroup(job, done, layered);
+    });
+    scene.take(groups, done);
+    return jobs.length;
+  };
+  assert.equal(step(), 1);
+  const [first, second] = tree.roots;
+  assert.ok(first && second);
+  const before = scene.rectOf(second);
+  scene.toggle(first);
+  assert.deepEqual(scene.rectOf(second), before, 'nothing moves before the layout is there');
+  assert.equal(step(), 2);
+  const [kernel] = tree.childrenOf(first);
+  assert.ok(kernel);
+  scene.toggle(kernel);
+  assert.equal(step(), 3);
+  const rect = scene.rectOf(kernel);
+  assert.ok(rect);
+  assert.equal(scene.at(rect.x + 3, rect.y + 3), kernel);
+  assert.equal([...scene.shown()].length, 44 + 4 + 285);
+  scene.toggle(first);
+  assert.equal(step(), 1);
+});
+
+test('search wants every word, of name, type, shape, dtype, line and reason', () => {
+  const index = new SearchIndex(flowOf(report(softmax)));
+  const names = (query: string) => index.find(query, 50).found.map(({ title }) => title);
+  assert.deepEqual(names('exp float32'), ['Exp']);
+  assert.ok(names('line 5').includes('Exp') && names('line 5').includes('k0'));
+  assert.ok(!names('line:5').includes('Log'));
+  assert.deepEqual(names('no loop'), ['ArgPartition']);
+  assert.ok(names('read again').some(title => title.includes('→')));
+  assert.deepEqual(names('exp nowhere'), []);
+  const { found, total } = new SearchIndex(flowOf(huge)).find('matmul', 50);
+  assert.deepEqual([found.length, total], [50, 10_000]);
+});
+
+test('the neighbours of an operation are what it reads and who reads it, step by step', () => {
+  const small = new GraphTree(flowOf(report(softmax)));
+  const exp = report(softmax).ops.find(({ name }) => name === 'exp');
+  const op = small.flow.parts[0]?.nodes.flatMap(({ ops }) => ops).find(({ name }) => name === exp?.name);
+  assert.ok(op);
+  const near = (radius: number) => neighbourhood(small, op, radius).map(({ name }) => name);
+  assert.deepEqual(near(1).sort(), ['div', 'exp', 'sub', 'sum']);
+  assert.ok(near(2).length > near(1).length);
+});
+
+test('the body of a loop is in its loop: closed in the spine, then in a frame of its own', () => {
+  const json = structuredClone(softmax) as { ops: { name: string; op: string; parent?: string }[] };
+  const loop = json.ops.find(({ name }) => name === 'exp');
+  assert.ok(loop);
+  loop.op = 'While';
+  for (const op of json.ops) {
+    if (op.name === 'sum' || op.name === 'div') {
+      op.parent = 'exp';
+    }
+  }
+  const flow = flowOf(report(json));
+  const layout = (open: string[]) =>
+    layoutClusters(flow, { width: 548, measure, open: new Set(['cluster_0', ...open]), linked: null });
+  const closed = layout([]);
+  assert.equal(closed.items.find(({ id }) => id === 'op:exp')?.expanded, false);
+  assert.ok(!closed.items.some(({ id }) => id === 'op:sum'));
+  const open = layout(['op:exp']);
+  assert.deepEqual(misplaced(open), []);
+  assert.equal(open.items.find(({ id }) => id === 'op:sum')?.level, 4);
+  const boxes = new GraphTree(flow);
+  const inLoop = all(boxes.roots, boxes).find(({ kind }) => kind === 'loop');
+  assert.deepEqual(inLoop && boxes.childrenOf(inLoop).map(({ id }) => id), ['sum', 'div']);
+});
