@@ -13,7 +13,7 @@ from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.report.baselines import Baseline, machine, read_baseline, write_baseline
 from jitlab.report.comparing import RunComparison, compared
-from jitlab.report.runs import pooled, source_digest
+from jitlab.report.runs import headline, pooled, source_digest
 
 if TYPE_CHECKING:
     from jitlab.report import Report
@@ -25,6 +25,7 @@ Json = dict[str, Any]
 MOST_CELLS = 256
 MOST_BASELINES = 100
 UNSETTLED = 2  # runs of a cell whose recordings are kept whole until somebody asks
+SHOWN = ("seconds", "calls", "error", "fingerprint", "retraces")  # of each run, to the panel
 ENOUGH = 20  # samples: a run with fewer is joined by those before it that ran the same plan
 
 
@@ -78,18 +79,13 @@ class History:
         """The `history` of docs/report-format.md."""
         with self._lock:
             key = self._key(run)
-            runs = self._runs(key)
-            names = [name for name in [*self._baselines, *self._files] if runs and self._found(name, key, runs[-1]) is not None]
+            entries = self._cells.get(key, deque())
+            shown = [{"run": entry.number, **told} for entry in entries if (told := self._headline(entry)) is not None]
+            names = [*self._baselines, *self._files]
+            runs = self._runs(key) if names else []
             return {
-                "run": next((e.number for e in self._cells.get(key, ()) if e.run is run), None),
-                "runs": [
-                    {
-                        "run": facts["run"], "seconds": facts["seconds"], "calls": facts["calls"], "error": facts["error"],
-                        "fingerprint": facts["fingerprint"], "retraces": facts["retraces"],
-                    }
-                    for facts in runs
-                ],
-                "baselines": list(dict.fromkeys(names)),
+                "run": next((entry.number for entry in entries if entry.run is run), None), "runs": shown,
+                "baselines": [name for name in dict.fromkeys(names) if runs and self._found(name, key, runs[-1]) is not None],
             }  # fmt: skip
 
     def compare(self, run: CellRun, against: Mapping[str, Any] | None = None) -> RunComparison:
@@ -203,6 +199,13 @@ class History:
             if facts is not None:
                 found.append({**facts, "run": entry.number})
         return found
+
+    def _headline(self, entry: Entry) -> Json | None:
+        if entry.run is None:
+            facts = entry.facts
+            return {key: facts[key] for key in SHOWN} if facts is not None else None
+        report = self._report_of(entry.run)
+        return headline(report.data) if report is not None else None
 
     def _settle(self, entry: Entry, release: bool = True) -> Json | None:
         """The facts of a run; `release`: it is over, its recording is let go. Of the newest, more may come."""

@@ -57,6 +57,15 @@ def run_facts(data: Mapping[str, Any], samples: Samples | None = None, others: f
     }  # fmt: skip
 
 
+def headline(data: Mapping[str, Any]) -> Json:
+    """Of the facts what a list of runs shows: quick, also for a report of very many operations."""
+    return {
+        "seconds": data["verdict"]["seconds"], "retraces": data["verdict"]["retraces"], "error": data["cell"]["error"],
+        "fingerprint": short(sorted({plan.get("fingerprint", "") for plan in data["plans"]})),
+        "calls": max((part["calls"] for part in (*data["clusters"], *data["fallbacks"])), default=0),
+    }  # fmt: skip
+
+
 def source_digest(lines: Iterable[str]) -> str:
     """Of a cell's source, whatever white space ends its lines."""
     text = "\n".join(line.rstrip() for line in lines).strip()
