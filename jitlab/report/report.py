@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -220,6 +220,8 @@ class Answer:
     code: str
     fused: bool
     would_fuse_if: str | None = None
+    checked: bool | None = None  # the changed version was compiled: does the flip hold? None: not asked, or not to be expressed
+    about: tuple[str, str, str | None] | None = None  # plan, and an operation that is not compiled or an edge that is not fused
 
     def __str__(self) -> str:
         return self.text
@@ -393,26 +395,40 @@ class Report:
         text = f"{names} are both in {cluster.name}: {cluster.reason.text}. {answer.text}"
         return Answer(text, answer.code, False, answer.would_fuse_if)
 
-    def why_not(self, a: str, b: str) -> Answer:
-        """Why `a` and `b` are not one kernel: the reason, and what would change it."""
-        first, second = self._pair(a, b)
+    def why_not(self, a: str, b: str, *, check: bool = False) -> Answer:
+        """Why `a` and `b` are not one kernel: the reason, and what would change it. `check`: the changed version is compiled,
+        while the function is there, and `checked` says whether it holds."""
+        answer = self._why_not(*self._pair(a, b))
+        if not check or answer.would_fuse_if is None or answer.about is None:
+            return answer
+        from .flips import flip_holds
+
+        holds = flip_holds(self.data, answer.about)
+        if holds is None:
+            return answer
+        text = f"{answer.text} {'Checked: compiled so, it does.' if holds else 'Checked: compiled so, it does not.'}"
+        return replace(answer, text=text, checked=holds)
+
+    def _why_not(self, first: Op, second: Op) -> Answer:
         one = first.kernel is not None and (first.cluster, first.kernel) == (second.cluster, second.kernel)
         if one and self._share_nest(first, second):
             return Answer(f"{first.name} and {second.name} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
         joint = next((k for k in self.kernels if k.cluster == first.cluster and {first.name, second.name} <= set(k.ops)), None)
         if joint is not None and not one:  # one of them is computed in several kernels
-            text = f"{first.name} and {second.name} are one kernel, {joint.name} of {joint.cluster}: one is computed there again."
+            names = f"{first.name} and {second.name}"
+            text = f"{names} are one kernel, {joint.name} of {joint.cluster}: one is computed again there."
             return Answer(text, "fused", True)
         for op in (first, second):
             if op.cluster is None:
                 reason = op.reason or Reason("unknown", "the plan gives no reason")
                 flip = f"Would compile if {op.would_compile_if}." if op.would_compile_if else None
                 text = f"{op.name} is not compiled: {reason.text}."
-                return Answer(f"{text} {flip}" if flip else text, reason.code, False, flip)
+                return Answer(f"{text} {flip}" if flip else text, reason.code, False, flip, about=(op.plan, op.name, None))
         for edge in self._edges(first, second):
             flip = f" {wording.flip_text(edge.would_fuse_if)}" if edge.would_fuse_if else ""
             text = f"{edge.producer} and {edge.consumer} are not fused: {edge.reason.text}.{flip}"
-            return Answer(text, edge.reason.code, False, edge.would_fuse_if)
+            about = (edge.plan, edge.producer, edge.consumer)
+            return Answer(text, edge.reason.code, False, edge.would_fuse_if, about=about)
         return Answer(f"{first.name} and {second.name} share no edge: nothing goes from one to the other.", "no_edge", False)
 
     def ir(self, name: str, stage: str = "graph") -> str:
@@ -422,6 +438,8 @@ class Report:
         cluster = self._cluster(name)
         plan = next(p for p in self.data["plans"] if p["name"] == cluster.plan)
         text = self._text(plan, name, stage)
+        if text is None and stage in ("llvm", "asm") and self._code_of(plan, name) is not None:
+            text = "\n".join(line.text for line in self.code(name, stage).lines)
         if text is None:
             raise OptionError(
                 f"the {stage} text of {name} is not kept",
@@ -443,7 +461,7 @@ class Report:
             raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
         entry = self._cluster(cluster)
         plan = next(p for p in self.data["plans"] if p["name"] == entry.plan)
-        code = self._codes.get(cluster) or known_code(plan["function"], plan["trace"], cluster)
+        code = self._code_of(plan, cluster)
         if code is None:
             raise OptionError(
                 f"the code of {cluster} is not kept",
@@ -452,6 +470,9 @@ class Report:
             )
         reads = {op.name: op.inputs for op in self.ops if op.plan == entry.plan}
         return cluster_code(code, cluster, stage, plan["function"], reads=reads, file_name=self._file_name)
+
+    def _code_of(self, plan: Mapping[str, Any], cluster: str) -> ClusterCode | None:
+        return self._codes.get(cluster) or known_code(plan["function"], plan["trace"], cluster)
 
     def _cluster(self, name: str) -> Cluster:
         cluster = next((c for c in self.clusters if c.name == name), None)
@@ -543,7 +564,9 @@ class Report:
             while ways:
                 way = ways.pop(0)
                 if way[0] == producer.name:
-                    found = [cut[pair] for pair in zip(way, way[1:], strict=False) if pair in cut]
+                    steps = list(zip(way, way[1:], strict=False))
+                    outside = [(_outermost(a, ops), _outermost(b, ops)) for a, b in steps]
+                    found = [cut[pair] for pair in (*steps, *outside) if pair in cut]
                     if found:
                         return found
                 for source in ops[way[0]].inputs:
@@ -568,6 +591,13 @@ class Report:
                         if text is not None:
                             texts[cluster["name"], stage] = text
         return texts
+
+
+def _outermost(name: str, ops: Mapping[str, Op]) -> str:
+    """The loop or branch around an operation, and around that; itself where there is none."""
+    while name in ops and ops[name].parent is not None:
+        name = ops[name].parent or name
+    return name
 
 
 def _made(cls: Any, entry: Mapping[str, Any]) -> Any:

@@ -141,6 +141,12 @@ def test_the_text_has_line_numbers_beside_it_and_folds_noise():
     assert re.search(r"┊ \d+ lines folded", text)
 
 
+def test_the_plain_text_of_the_assembly_is_the_same(reports):
+    report = reports("loop")
+    name = report.clusters[0].name
+    assert report.ir(name, stage="asm").split("\n") == [line.text for line in report.code(name, "asm").lines]
+
+
 def test_there_is_no_ptx_and_the_answer_says_so(reports):
     report = reports("loop")
     code = report.code(report.clusters[0].name, "ptx")
