@@ -17,7 +17,7 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 unexport PYTHONDONTWRITEBYTECODE
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: lab test test-python test-extension test-browser screenshots lint lint-python lint-extension bench bench-panel docs clean
+.PHONY: lab test test-python test-extension test-browser test-browser-short screenshots lint lint-python lint-extension bench bench-panel docs clean
 
 lab: $(VENV)/.extension
 	$(BIN)/jitlab lab $(ARGS)
@@ -28,7 +28,7 @@ test: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready node_mo
 	@failed=; \
 	echo "== lint test-extension"; \
 	$(MAKE) --no-print-directory --keep-going --jobs=2 $(OUTPUT_SYNC) lint test-extension || failed="$$failed lint or test-extension"; \
-	for stage in test-browser test-python; do \
+	for stage in test-browser-short test-python; do \
 	  echo "== $$stage"; $(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
 	done; \
 	if [ -n "$$failed" ]; then echo "make test: failed in:$$failed"; exit 1; fi
@@ -39,7 +39,9 @@ test-python: $(VENV)/.test $(VENV)/.extension
 test-extension: $(VENV)/.extension node_modules/.ready
 	$(NODE) jlpm test
 
-test-browser: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
+# The long set, 30 minutes at most; `make test` runs the short one, 6 minutes at most.
+test-browser: export JITLAB_BROWSER = long
+test-browser test-browser-short: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
 	JITLAB_CHROMIUM="$$(scripts/find-chromium)" && export JITLAB_CHROMIUM && cd tests/browser && ../../$(NODE) jlpm playwright test
 
 # The pictures of README and docs, from the first lesson as it runs now.
