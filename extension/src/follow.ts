@@ -188,8 +188,8 @@ export class FollowedNotebook {
       this.touch(id);
     });
     if (model.type === 'code') {
-      (model as ICodeCellModel).outputs.changed.connect((_, change) => {
-        if (change.type === 'add' && !this.link.model.isShown) {
+      (model as ICodeCellModel).outputs.changed.connect(() => {
+        if (!this.link.model.isShown) {
           const report = reportIn(model);
           if (report !== undefined) {
             this.link.model.takeOutput(id, report); // no view is open, so the kernel does not send it

@@ -189,7 +189,10 @@ function activatePanel(
     label: 'Show the jitlab panel',
     caption: 'What was compiled, what was not, why, and what it cost',
     describedBy: NO_ARGUMENTS,
-    execute: open
+    execute: () => {
+      open();
+      view.focus();
+    }
   });
   commands.addCommand('jitlab:open-in-main-area', {
     label: args =>

@@ -21,6 +21,7 @@ export interface Shell {
 export class JitlabView extends Widget {
   readonly view: PanelView;
   readonly section: string | null;
+  private readonly inMain: boolean;
 
   constructor(
     readonly notebooks: Notebooks,
@@ -30,6 +31,8 @@ export class JitlabView extends Widget {
     super();
     this.id = options.id;
     this.section = options.main?.only ?? null;
+    this.inMain = options.main !== null;
+    this.node.tabIndex = -1;
     this.addClass('jl-host');
     this.title.caption = 'jitlab';
     this.title.icon = panelIcon;
@@ -119,8 +122,18 @@ export class JitlabView extends Widget {
     super.dispose();
   }
 
+  /** Gives it the keyboard. */
+  focus(): void {
+    if (!this.node.contains(document.activeElement)) {
+      (this.node.querySelector<HTMLElement>('button') ?? this.node).focus({ preventScroll: true });
+    }
+  }
+
+  /** A document in the main area has the focus when it is the current one; the panel never takes it from the notebook. */
   protected override onActivateRequest(): void {
-    this.node.querySelector<HTMLElement>('button')?.focus({ preventScroll: true });
+    if (this.inMain) {
+      this.focus();
+    }
   }
 
   protected override onAfterShow(): void {

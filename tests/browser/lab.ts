@@ -3,16 +3,29 @@ import { test as base, expect, type Locator, type Page } from '@playwright/test'
 /** The parts of JupyterLab's application that the tests drive; it is exposed by serve.py's settings. */
 interface App {
   commands: { execute(id: string, args?: object): Promise<unknown> };
+  /** Not public; how else could a test reach the registry of settings. */
+  pluginRegistry: { _services: Map<{ name: string }, unknown> };
+  resolveRequiredService(token: object): Promise<SettingRegistry>;
   shell: {
     currentWidget: NotebookWidget;
     rightCollapsed: boolean;
-    widgets(area: 'main'): Iterable<{ dispose(): void }>;
+    widgets(area: 'main'): Iterable<NotebookWidget & { dispose(): void }>;
+    activateById(id: string): void;
   };
   started: Promise<void>;
 }
 
+interface SettingRegistry {
+  upload(plugin: string, raw: string): Promise<unknown>;
+}
+
 interface NotebookWidget {
-  content: { activeCellIndex: number; widgets: { model: CellModel }[] };
+  id: string;
+  content: {
+    activeCellIndex: number;
+    scrollToItem(index: number): Promise<void>;
+    widgets: { node: HTMLElement; model: CellModel }[];
+  };
   context: {
     path: string;
     ready: Promise<void>;
@@ -24,6 +37,7 @@ interface NotebookWidget {
 interface CellModel {
   id: string;
   type: string;
+  sharedModel: { getSource(): string; setSource(text: string): void };
   toJSON(): { outputs?: { data?: Record<string, string | string[] | undefined> }[] };
 }
 
@@ -98,6 +112,58 @@ export class Lab {
     await this.ready(kernel);
   }
 
+  /** Opens a notebook anew: its widgets are made by the settings as they are now. */
+  async openNew(path: string): Promise<void> {
+    this.opened = '';
+    await this.page.evaluate(() => {
+      [...window.jupyterapp.shell.widgets('main')].forEach(widget => {
+        widget.dispose();
+      });
+    });
+    await this.open(path);
+  }
+
+  /** Opens a second notebook, in a tab of its own. */
+  async openBeside(path: string): Promise<void> {
+    await this.page.evaluate(async file => {
+      await window.jupyterapp.commands.execute('docmanager:open', { path: file, factory: 'Notebook' });
+    }, path);
+    this.opened = '';
+    await this.ready(true);
+  }
+
+  async activate(path: string): Promise<void> {
+    await this.page.evaluate(file => {
+      const { shell } = window.jupyterapp;
+      const found = [...shell.widgets('main')].find(widget => widget.context.path === file);
+      shell.activateById(found?.id ?? '');
+    }, path);
+  }
+
+  async addCells(count: number): Promise<void> {
+    await this.page.evaluate(async many => {
+      const { commands } = window.jupyterapp;
+      for (let made = 0; made < many; made++) {
+        await commands.execute('notebook:insert-cell-below');
+      }
+    }, count);
+  }
+
+  async selectLast(): Promise<void> {
+    await this.page.evaluate(async () => {
+      const { content } = window.jupyterapp.shell.currentWidget;
+      content.activeCellIndex = content.widgets.length - 1;
+      await content.scrollToItem(content.activeCellIndex);
+    });
+  }
+
+  async scrollTo(cell: string): Promise<void> {
+    await this.page.evaluate(async id => {
+      const { content } = window.jupyterapp.shell.currentWidget;
+      await content.scrollToItem(content.widgets.findIndex(({ model }) => model.id === id));
+    }, cell);
+  }
+
   /** Opens a notebook in Notebook 7, in another page. */
   async inNotebook7(path: string): Promise<Lab> {
     const page = await this.page.context().newPage();
@@ -117,7 +183,17 @@ export class Lab {
 
   async started(): Promise<void> {
     await this.page.waitForFunction(() => 'jupyterapp' in window);
-    await this.page.evaluate(() => window.jupyterapp.started);
+    await this.page.evaluate(async () => {
+      const app = window.jupyterapp;
+      await app.started;
+      // JupyterLab does not write a cell's id on its element.
+      setInterval(() => {
+        const widget = app.shell.currentWidget as Partial<NotebookWidget> | null; // the last one may have been closed
+        for (const { node, model } of widget?.content?.widgets ?? []) {
+          node.dataset.testCell = model.id;
+        }
+      }, 50);
+    });
   }
 
   /** `busy`: while a cell runs, when the kernel can't be waited for. */
@@ -174,6 +250,62 @@ export class Lab {
   async restartKernel(): Promise<void> {
     this.ran.clear();
     await this.page.evaluate(() => window.jupyterapp.shell.currentWidget.context.sessionContext.restartKernel());
+  }
+
+  /** A cell's element, by its id. */
+  cell(id: string): Locator {
+    return this.page.locator(`[data-test-cell="${id}"]`);
+  }
+
+  async command(id: string, args: object = {}): Promise<void> {
+    await this.page.evaluate(
+      async ([name, given]) => {
+        await window.jupyterapp.commands.execute(name, given);
+      },
+      [id, args] as const
+    );
+  }
+
+  async showPanel(): Promise<void> {
+    if (!(await this.panel.isVisible())) {
+      await this.command('jitlab:open-panel');
+    }
+    await expect(this.panel).toBeVisible();
+  }
+
+  /** Changes a cell's text as typing would. */
+  async edit(cell: string, change: (source: string) => string): Promise<void> {
+    const now = await this.page.evaluate(id => {
+      const { widgets } = window.jupyterapp.shell.currentWidget.content;
+      return widgets.find(({ model }) => model.id === id)?.model.sharedModel.getSource() ?? '';
+    }, cell);
+    const next = change(now);
+    expect(next).not.toBe(now);
+    await this.page.evaluate(
+      ([id, text]) => {
+        const { widgets } = window.jupyterapp.shell.currentWidget.content;
+        widgets.find(({ model }) => model.id === id)?.model.sharedModel.setSource(text);
+      },
+      [cell, next] as const
+    );
+  }
+
+  /** Writes a person's settings of a plugin; JupyterLab takes them at once. */
+  async setting(plugin: string, settings: object): Promise<void> {
+    await this.page.evaluate(
+      async ([id, raw]) => {
+        const app = window.jupyterapp;
+        const token = [...app.pluginRegistry._services.keys()].find(({ name }) => name.endsWith(':ISettingRegistry'));
+        const registry = await app.resolveRequiredService(token ?? {});
+        await registry.upload(id, raw);
+      },
+      [plugin, JSON.stringify(settings)] as const
+    );
+  }
+
+  async theme(name: string): Promise<void> {
+    await this.command('apputils:change-theme', { theme: name });
+    await expect(this.page.locator('body')).toHaveAttribute('data-jp-theme-name', name);
   }
 
   async save(): Promise<void> {

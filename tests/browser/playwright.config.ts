@@ -7,6 +7,8 @@ const url = `http://127.0.0.1:${process.env.JITLAB_TEST_PORT}`;
 export default defineConfig({
   testDir: '.',
   testMatch: process.env.JITLAB_PICTURES === undefined ? '*.spec.ts' : process.env.JITLAB_PICTURES,
+  // `make test` leaves the long ones to `make test-browser`.
+  ...(process.env.JITLAB_BROWSER === 'long' ? {} : { grepInvert: /@long/ }),
   outputDir: 'test-results',
   workers: 1,
   retries: 0,

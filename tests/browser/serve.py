@@ -18,7 +18,8 @@ def main(port: str) -> None:
 def serve(port: str, root: Path) -> None:
     work = root / "work"
     shutil.copytree(HERE / "work", work)
-    shutil.copy(work / "live.ipynb", work / "seven.ipynb")  # a kernel belongs to a path
+    for original, copy in (("live", "seven"), ("shell", "shell7")):
+        shutil.copy(work / f"{original}.ipynb", work / f"{copy}.ipynb")  # a kernel belongs to a path
     shutil.copytree(REPOSITORY / "extension" / "test" / "fixtures", work / "fixtures")
     shutil.copytree(REPOSITORY / "notebooks", work / "notebooks")
     for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "JITLAB_CACHE_DIR"):

@@ -16,7 +16,7 @@ export class VerdictView {
   /** `jump` opens the section that a fact speaks of; `kernel` is the one that can measure, while there is one. */
   constructor(
     private readonly jump: (section: string) => void,
-    private readonly kernel: () => KernelAccess | null
+    private readonly kernel: () => KernelAccess | null = () => null
   ) {}
 
   show(report: Report, width: number): void {

@@ -1,0 +1,221 @@
+import { expect, type Locator } from '@playwright/test';
+import { findings } from './access';
+import { test, type Lab } from './lab';
+
+const NOTEBOOK = 'shell.ipynb';
+
+/** A real compiler, a real kernel: one cell with a host operation, and a function of one cell called in another. */
+async function ready(lab: Lab): Promise<void> {
+  await lab.has(NOTEBOOK, 'load', 'compiled');
+  await lab.showPanel();
+  await lab.select('compiled');
+  await expect(lab.panel).toHaveAttribute('data-cell', 'compiled');
+  await expect(lab.panel).toHaveAttribute('data-running', 'false');
+}
+
+function badge(lab: Lab, cell: string): Locator {
+  return lab.cell(cell).locator('.jl-badge');
+}
+
+test('a compiled cell has one line below it, which opens the panel there', async ({ lab }) => {
+  await ready(lab);
+  await expect(badge(lab, 'compiled')).toHaveText(/^\d+\/\d+ compiled\d+ kernels?1 host[\d.]+ [mµ]s$/);
+  await expect(badge(lab, 'plain')).toHaveCount(0);
+  await lab.select('plain');
+  await lab.command('application:toggle-right-area');
+  await expect(lab.panel).toBeHidden();
+  await badge(lab, 'compiled').click();
+  await expect(lab.panel).toBeVisible();
+  await expect(lab.panel).toHaveAttribute('data-cell', 'compiled');
+  await lab.command('jitlab:toggle-badges');
+  await expect(badge(lab, 'compiled')).toHaveCount(0);
+  await lab.command('jitlab:toggle-badges');
+  await expect(badge(lab, 'compiled')).toHaveCount(1);
+});
+
+test('a closed panel gets no messages, and the badge comes from the cell’s own output', async ({ lab }) => {
+  await ready(lab);
+  await lab.command('application:toggle-right-area');
+  await expect.poll(() => lab.debugState()).toMatchObject({ shown: false });
+  const before = await lab.debugState();
+  await lab.edit('compiled', source => source.replace('2.0', '3.0'));
+  await lab.run('compiled');
+  await expect(badge(lab, 'compiled')).toHaveText(/compiled/);
+  await expect(badge(lab, 'compiled')).not.toHaveText(/older version/);
+  expect(await lab.debugState()).toMatchObject({ events: before.events, last: before.last });
+  await lab.showPanel();
+  await expect(lab.panel).toHaveAttribute('data-origin', 'live');
+});
+
+test('lines have the mark of their cluster, their cost, and light up with the panel', async ({ lab }) => {
+  await ready(lab);
+  const editor = lab.cell('compiled').locator('.cm-editor');
+  await expect(editor).toHaveClass(/jl-marked/);
+  await expect(editor.locator('.jl-selvage [data-mark=c0]').first()).toBeVisible();
+  await expect(editor.locator('.jl-selvage [data-mark=host]')).toHaveCount(1);
+  await expect(editor.locator('.jl-cost', { hasText: /^k\d+ [\d.]+ [mµ]s$/ }).first()).toBeVisible();
+  await editor.locator('.cm-line', { hasText: 'np.exp(z)' }).hover();
+  await expect(editor.locator('.jl-lit-line', { hasText: 'np.exp(z)' })).toHaveCount(1);
+  await lab.section('Clusters').locator('[data-kind=cluster]').first().hover();
+  await expect(editor.locator('.jl-lit-line')).not.toHaveCount(1);
+  await lab.page.mouse.move(2, 2);
+  await expect(editor.locator('.jl-lit-line')).toHaveCount(0);
+});
+
+test('lines of a function that another cell calls are marked where they stand', async ({ lab }) => {
+  await ready(lab);
+  await lab.has(NOTEBOOK, 'load', 'compiled', 'defined', 'called');
+  const editor = lab.cell('defined').locator('.cm-editor');
+  await expect(editor.locator('.jl-selvage').first()).toBeVisible();
+  await expect(editor.locator('.jl-cost', { hasText: /k0/ }).first()).toBeVisible();
+  await expect(badge(lab, 'called')).toContainText('2 retraces');
+  await expect(editor.locator('.jl-changed').first()).toHaveText('rate');
+});
+
+test('an edited cell keeps the marks of the lines that did not change, and says which differ', async ({ lab }) => {
+  await ready(lab);
+  const editor = lab.cell('compiled').locator('.cm-editor');
+  const marks = await editor.locator('.jl-selvage').count();
+  await lab.edit('compiled', source => source.replace('p = np.exp(z)', '# a note\np = np.exp2(z)'));
+  await expect(lab.panel).toContainText('Compiled from an older version of this cell; lines 3–4 differ.');
+  await expect(editor.locator('.jl-selvage')).toHaveCount(marks - 1);
+  await expect(badge(lab, 'compiled')).toContainText('of an older version of this cell');
+  await lab.panel.getByRole('button', { name: 'Show that version' }).click();
+  await expect(lab.section('Code')).toContainText('p = np.exp(z)');
+  await lab.edit('compiled', source => source.replace('# a note\np = np.exp2(z)', 'p = np.exp(z)'));
+  await expect(lab.panel).not.toContainText('older version');
+  await expect(editor.locator('.jl-selvage')).toHaveCount(marks);
+});
+
+test('badges and marks go with a cell that is moved, and a copy has what its output says', async ({ lab }) => {
+  await ready(lab);
+  await lab.select('compiled');
+  await lab.command('notebook:move-cell-down');
+  await expect(badge(lab, 'compiled')).toHaveCount(1);
+  await expect(lab.cell('compiled').locator('.jl-selvage').first()).toBeVisible();
+  await lab.command('notebook:move-cell-up');
+  await lab.command('notebook:delete-cell');
+  await expect(badge(lab, 'compiled')).toHaveCount(0);
+  await lab.command('notebook:undo-cell-action');
+  await expect(badge(lab, 'compiled')).toHaveCount(1);
+  await lab.select('compiled');
+  await lab.command('notebook:copy-cell');
+  await lab.command('notebook:paste-cell-below');
+  await expect(lab.page.locator('.jp-Notebook .jp-mod-active .jl-badge')).toHaveText(/compiled/);
+  await lab.command('notebook:delete-cell');
+});
+
+test('the panel opens in the main area: columns where there is room, tabs where there is not', async ({ lab }) => {
+  await ready(lab);
+  await lab.command('jitlab:open-in-main-area');
+  const main = lab.page.locator('.jl-main');
+  await expect(main).toHaveAttribute('data-cell', 'compiled');
+  const tabs = main.getByRole('tablist', { name: 'Sections' });
+  await expect(tabs).toBeVisible();
+  await tabs.getByRole('tab', { name: 'Timeline' }).click();
+  await expect(main.getByRole('region', { name: 'Timeline' })).toBeVisible();
+  await expect(main.getByRole('region', { name: 'Clusters' })).toBeHidden();
+  await lab.page.setViewportSize({ width: 2000, height: 1000 });
+  await expect(tabs).toBeHidden();
+  for (const name of ['Clusters', 'Code', 'Timeline']) {
+    await expect(main.getByRole('region', { name, exact: true })).toBeVisible();
+  }
+  expect(await main.evaluate(element => element.scrollWidth - element.clientWidth)).toBeLessThan(1);
+  await lab.page.setViewportSize({ width: 1400, height: 900 });
+  await lab.command('application:close');
+  await lab.command('jitlab:open-in-main-area', { section: 'Timeline' });
+  await expect(main.getByRole('region', { name: 'Timeline' })).toBeVisible();
+  await expect(main.getByRole('region', { name: 'Verdict' })).toHaveCount(0);
+  await lab.command('application:close');
+});
+
+test('every key is a command: the list shows them, and one that was changed works', async ({ lab }) => {
+  await ready(lab);
+  await lab.section('Clusters').getByRole('button').first().focus();
+  await lab.page.keyboard.press('Shift+?');
+  const keys = lab.panel.getByRole('dialog', { name: 'Keys' });
+  await expect(keys).toContainText('Pin or unpin the cell');
+  await lab.page.keyboard.press('Escape');
+  await expect(keys).toBeHidden();
+  await expect(lab.section('Clusters').getByRole('button').first()).toBeFocused();
+  const pin = lab.panel.getByRole('button', { name: /pin this cell/i });
+  await lab.page.keyboard.press('p');
+  await expect(pin).toHaveAttribute('aria-pressed', 'true');
+  await lab.page.keyboard.press('p');
+  await expect(pin).toHaveAttribute('aria-pressed', 'false');
+  await lab.page.keyboard.press('Alt+3');
+  await expect(lab.section('Code').getByRole('button').first()).toBeFocused();
+  await expect(lab.section('Code').getByRole('button').first()).toHaveAttribute('aria-expanded', 'true');
+  const shortcuts = '@jupyterlab/shortcuts-extension:shortcuts';
+  await lab.setting(shortcuts, {
+    shortcuts: [
+      { command: 'jitlab:pin-cell', keys: ['P'], selector: '.jl-keyed', disabled: true },
+      { command: 'jitlab:pin-cell', keys: ['Y'], selector: '.jl-keyed' }
+    ]
+  });
+  await lab.page.keyboard.press('y');
+  await expect(pin).toHaveAttribute('aria-pressed', 'true');
+  await lab.page.keyboard.press('p');
+  await expect(pin).toHaveAttribute('aria-pressed', 'true');
+  await lab.page.keyboard.press('y');
+  await expect(pin).toHaveAttribute('aria-pressed', 'false');
+  await lab.setting(shortcuts, {});
+  await lab.page.keyboard.press('Escape');
+  await expect(lab.page.locator('.jp-Notebook:focus-within, .jp-Notebook:focus')).toHaveCount(1);
+});
+
+test('roles, names and contrast hold in every theme', async ({ lab }) => {
+  await ready(lab);
+  for (const theme of ['JupyterLab Light', 'JupyterLab Dark', 'JupyterLab Dark High Contrast']) {
+    await lab.theme(theme);
+    expect(await findings(lab.page, '#jitlab-panel'), theme).toEqual([]);
+    expect(await findings(lab.page, '.jl-badge-line'), theme).toEqual([]);
+  }
+  await lab.theme('JupyterLab Light');
+});
+
+test('two notebooks and their kernels do not mix', async ({ lab }) => {
+  await ready(lab);
+  await lab.openBeside('live.ipynb');
+  await lab.run('load', 'line');
+  await expect(lab.panel).toContainText('All 2 operations compiled');
+  await lab.activate(NOTEBOOK);
+  await lab.select('compiled');
+  await expect(lab.panel).toHaveAttribute('data-cell', 'compiled');
+  await lab.activate('live.ipynb');
+  await expect(lab.panel).toContainText('All 2 operations compiled');
+});
+
+test('Notebook 7 has badges and marks, and a panel that can be widened', async ({ lab }) => {
+  const seven = await lab.inNotebook7('shell7.ipynb');
+  await seven.run('load', 'compiled');
+  await expect(seven.cell('compiled').locator('.jl-badge')).toHaveText(/compiled/);
+  await expect(seven.cell('compiled').locator('.jl-selvage').first()).toBeVisible();
+  await expect(seven.panel).toBeVisible();
+  await expect(seven.panel).toHaveAttribute('data-cell', 'compiled');
+  const before = (await seven.panel.boundingBox())?.width ?? 0;
+  await seven.panel.getByRole('button', { name: 'Widen the panel' }).first().click();
+  await expect.poll(async () => (await seven.panel.boundingBox())?.width ?? 0).toBeGreaterThan(before + 100);
+  await seven.page.close();
+});
+
+for (const mode of ['full', 'defer', 'none', 'contentVisibility']) {
+  test(`badges and marks are there when a cell comes back into view, windowing mode ${mode} @long`, async ({ lab }) => {
+    const plugin = '@jupyterlab/notebook-extension:tracker';
+    await lab.setting(plugin, { windowingMode: mode });
+    await lab.openNew(NOTEBOOK);
+    await lab.run('load', 'compiled');
+    await lab.addCells(300);
+    await lab.select('compiled');
+    await expect(badge(lab, 'compiled')).toBeVisible();
+    await lab.command('notebook:move-cursor-down');
+    await lab.selectLast();
+    await expect(badge(lab, 'compiled')).not.toBeInViewport();
+    await lab.select('compiled');
+    await lab.scrollTo('compiled');
+    await expect(badge(lab, 'compiled')).toBeInViewport();
+    await expect(badge(lab, 'compiled')).toHaveCount(1);
+    await expect(lab.cell('compiled').locator('.jl-selvage').first()).toBeVisible();
+    await lab.setting(plugin, {});
+  });
+}
