@@ -200,7 +200,7 @@ export class CodePane {
     );
   }
 
-  private readonly tabs = h('div', { class: 'jl-tabs', role: 'tablist', 'aria-label': 'Stage' });
+  private readonly tabs = h('div', { class: 'jl-stages', role: 'tablist', 'aria-label': 'Stage' });
   private readonly message = h('div', { class: 'jl-muted jl-wait', role: 'status', hidden: true });
   private readonly foot = h('div', { class: 'jl-note jl-muted', hidden: true });
   private readonly list: CodeList;

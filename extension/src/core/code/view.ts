@@ -134,9 +134,9 @@ export class CodeView implements SectionView {
   private renderPinned(): void {
     const { links, pin } = this.context.selection;
     const linked = pin === null || !links ? null : links.of(pin);
-    this.pinned.hidden = !linked || linked.kind === 'none';
-    if (!linked || !links || this.pinned.hidden) {
-      this.pinned.replaceChildren();
+    if (!linked || !links || linked.kind === 'none') {
+      // It keeps its room: what is clicked must not move from under the pointer.
+      this.pinned.replaceChildren(h('div', { class: 'jl-grow', role: 'status' }, 'Nothing pinned: click a line.'));
       return;
     }
     const [title, type] = pinnedTexts(linked, links);
@@ -151,7 +151,7 @@ export class CodeView implements SectionView {
         { class: 'jl-grow', role: 'status' },
         h('b', {}, `Pinned: ${title}`),
         facts.length > 0 && ` · ${facts.join(' · ')}`,
-        type && h('div', {}, type)
+        h('div', {}, type)
       ),
       clear
     );
@@ -177,7 +177,7 @@ export class CodeView implements SectionView {
   private readonly store: CodeStore;
   private readonly source: SourcePane;
   private readonly panes: readonly CodePane[];
-  private readonly pinned = h('div', { class: 'jl-pin-bar', hidden: true });
+  private readonly pinned = h('div', { class: 'jl-pin-bar' });
   private readonly head = h('div', { class: 'jl-code-head', hidden: true });
   private readonly frame: HTMLElement;
   private report: Report | null = null;
