@@ -20,6 +20,7 @@ from jitlab.ir import (
     Cluster,
     Clustering,
     Edge,
+    Flip,
     Graph,
     Joined,
     Node,
@@ -30,6 +31,7 @@ from jitlab.ir import (
 )
 
 from .candidates import Study, is_constant, is_silent, unsupported
+from .flipping import made as make_flip
 from .flips import Advisor
 from .options import ClusteringOptions
 from .partition import Partition, chosen_device, device_text, effective_size, scope_text
@@ -59,7 +61,14 @@ def cluster(
     def changed(others: Overrides) -> Clustering:
         return cluster(graph, options, jit_compile=jit_compile, function=function, overrides=others, names=known)
 
-    made.changed = changed
+    def flipped(flip: Flip) -> Clustering | None:
+        found = make_flip(flip, graph, options, jit_compile)
+        if found is None:
+            return None
+        other, settings, must = found
+        return cluster(other, settings, jit_compile=must, function=function, overrides=overrides, names=known)
+
+    made.changed, made.flipped = changed, flipped
     return made
 
 

@@ -218,6 +218,7 @@ class Clustering:
     apart: list[Edge] = field(default_factory=list)
     flip: Callable[[Node | Edge], Flip | None] = lambda what: None  # what would change a decision; it looks when it is asked
     changed: Callable[[Overrides], Clustering] | None = None  # the same graph cut again, by other decisions
+    flipped: Callable[[Flip], Clustering | None] | None = None  # the same with a flip made, where a mark or an option does it
     overrides: Overrides = NO_OVERRIDES
 
     @property

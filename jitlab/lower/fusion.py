@@ -19,7 +19,7 @@ from jitlab.ir.program import Apply, Expr, Index, Scalar, work
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.control import Branch, Define, Loop
 from jitlab.ops.host import Item
-from jitlab.ops.indexing import Scatter
+from jitlab.ops.indexing import Gather, Scatter, Take
 from jitlab.ops.joining import Concatenate
 from jitlab.ops.library import Library
 from jitlab.ops.linear import Product
@@ -120,8 +120,11 @@ def groups_of(
     return None if more else groups
 
 
-def boundaries(groups: list[Group], level: str, cuts: Cuts = NO_CUTS) -> list[Edge]:
-    """The edges of the cluster that go through memory, each with the one reason: from what is stored to what reads it."""
+def boundaries(
+    groups: list[Group], level: str, cuts: Cuts = NO_CUTS, otherwise: Sequence[set[Node]] = ()
+) -> list[Edge]:
+    """The edges of the cluster that go through memory, each with the one reason: from what is stored to what reads it.
+    `otherwise`: what would share a nest at a higher level."""
     where = {node: group for group in groups for node in group.nodes}
     edges: dict[tuple[Node, Node], Edge] = {}
     for group in groups:
@@ -133,12 +136,20 @@ def boundaries(groups: list[Group], level: str, cuts: Cuts = NO_CUTS) -> list[Ed
                 if all((producer, reader) in edges for reader in readers):
                     continue
                 reason, cure = _why_not_fused(producer, where[producer], stage, group, level)
+                is_cheap_to_repeat = isinstance(producer.op, (Elementwise, Generated)) and producer not in stage.picked
                 for reader in readers:
+                    again: str | None
+                    if level != "O0" and cure is None and is_cheap_to_repeat and group.kind in ("map", "row", "column", "scan"):
+                        again = f"{producer.op.name} were computed a second time, for {reader.op.name}"
+                    else:
+                        again = cure
+                    if reason.code is NotFused.LEVEL and not any({producer, reader} <= nest for nest in otherwise):
+                        again = None
                     if (producer, reader) in cuts.pairs:
                         mine, size = Reason(NotFused.CUT, f"Cut: {producer.name} is stored"), producer.type.nbytes
                         edges[producer, reader] = Edge(producer, reader, mine, size)
                     else:
-                        edges.setdefault((producer, reader), Edge(producer, reader, reason, producer.type.nbytes, cure))
+                        edges.setdefault((producer, reader), Edge(producer, reader, reason, producer.type.nbytes, again))
     return list(edges.values())
 
 
@@ -489,7 +500,7 @@ def _why_not_fused(
 ) -> tuple[Reason, str | None]:
     size = bytes_text(producer.type.nbytes)
     name = called(producer)
-    lines = ", ".join(str(n) for n in sorted({s.line for s in producer.sources})) or "?"
+    lines = _lines(producer)
     if level == "O0":
         text = f"Not fused: level O0 gives each operation its own kernel; {name} is {size}"
         return Reason(NotFused.LEVEL, text), "--level O1"
@@ -504,6 +515,11 @@ def _why_not_fused(
         return Reason(NotFused.REDUCED_OUTER_AXIS, text), None
     if "region" in (made.kind, group.kind):
         return Reason(NotFused.UPDATED, f"Not fused: part of an array is written; {name} is {size} (line {lines})"), None
+    if producer in stage.picked:
+        picks = (node for node in stage.computed if isinstance(node.op, (Take, Gather)) and producer in node.inputs)
+        pick = next(picks, stage.node)
+        text = f"Not fused: {name} is read again, {size}. {pick.op.name} may read any element of it, where an index array says"
+        return Reason(NotFused.GATHERED, f"{text} (line {_lines(pick)})", (pick.name,)), None
     positions = [p for n, p in stage.refs if n is producer]
     if any(len(p) != producer.ndim for p in positions):
         return Reason(NotFused.RESHAPED, f"Not fused: {name} is read under another shape; {size} (line {lines})"), None
@@ -511,6 +527,10 @@ def _why_not_fused(
         text = f"Not fused: {name} is read over another space than it is made in; {size} (line {lines})"
         return Reason(NotFused.DIFFERENT_SPACE, text), None
     return Reason(NotFused.READ_AGAIN, f"Not fused: {name} is read again, {size} (line {lines})"), None
+
+
+def _lines(node: Node) -> str:
+    return ", ".join(str(n) for n in sorted({s.line for s in node.sources})) or "?"
 
 
 def bytes_text(n: int) -> str:

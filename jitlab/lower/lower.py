@@ -14,9 +14,11 @@ from jitlab.ops.views import Update, View
 
 from .block import Block, with_items
 from .cuts import Cuts
+from .edges import completed
 from .fusion import Group, boundaries, cut_between
 from .inside import inner_edges, inner_nests
 from .joining import without_unread
+from .memory import arrange
 from .reading import Unreadable
 from .rows import in_blocks
 from .shared import Layout, Shared
@@ -131,7 +133,8 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     )
     sizes = shared.sizes
     infos = [replace(info, nests=inner_nests(kernel)) for info, kernel in zip(infos, kernels, strict=True)]
-    edges = boundaries(groups, shared.level, shared.cuts)
+    edges = boundaries(groups, shared.level, shared.cuts, _fused_otherwise(cluster, shared))
+    edges = completed(edges, infos, cluster.nodes)
     inside = inner_edges(cluster, shared, [nest for info in infos for nest in info.nests])
     scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))
     return Lowered(
@@ -139,6 +142,19 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
         infos, edges + inside, kept=_still(shared, temps), in_place=in_place,
         temporaries=temporaries(cluster, kernels, temps, shared, edges), scratch_bytes=scratch,
     )  # fmt: skip
+
+
+def _fused_otherwise(cluster: Cluster, shared: Shared) -> list[set[Node]]:
+    """At level O0: what would share a nest at O1."""
+    if shared.level != "O0":
+        return []
+    block = Block(with_items(cluster.nodes), list(dict.fromkeys(cluster.outputs)), list(cluster.inputs))
+    try:
+        groups = arrange(block, shared.sizes, shared.wanted, level="O1").groups
+    except Unreadable:
+        return []
+    nests = [group for group in groups if group.kind not in ("gemm", "call")]
+    return [{node for stage in group.stages for node in stage.computed} for group in nests]
 
 
 def _still(shared: Shared, temps: Sequence[Buffer]) -> list[Copy]:

@@ -2,7 +2,7 @@
 
 from .buffers import pool
 from .compiled import Compiled, Origin, compiled, forget_compiled
-from .executable import Executable, layout_of, plan_of, watching
+from .executable import Executable, executable_of, layout_of, plan_of, watching
 
 trim = pool.trim
 
@@ -11,6 +11,7 @@ __all__ = [
     "Executable",
     "Origin",
     "compiled",
+    "executable_of",
     "forget_compiled",
     "layout_of",
     "plan_of",

@@ -112,11 +112,11 @@ class Executable:
         if not is_trial:
             _live.add(self)
 
-    def changed(self, overrides: Overrides) -> Executable:
+    def changed(self, overrides: Overrides, level: str | None = None) -> Executable:
         """The same graph compiled by other decisions, for a what-if: a second executable, this one stays as it is."""
         assert self.clustering.changed is not None
         return Executable(
-            self.clustering.changed(overrides), function=self.function, trace=self.trace, level=self.level,
+            self.clustering.changed(overrides), function=self.function, trace=self.trace, level=level or self.level,
             writes=self._writes, is_trial=True,
         )  # fmt: skip
 
@@ -469,10 +469,16 @@ def watching(watcher: Callable[[Executable, Sequence[Any]], None]) -> Iterator[N
 
 def plan_of(function: str, trace: int, cluster: str | None = None) -> Plan | None:
     """The plan of a trace whose code can still run; the one with that cluster when a cluster is given."""
+    found = executable_of(function, trace, cluster)
+    return found.plan if found is not None else None
+
+
+def executable_of(function: str, trace: int, cluster: str | None = None) -> Executable | None:
+    """What runs a trace, while it can still run."""
     for executable in list(_live):
         if (executable.function, executable.trace) == (function, trace):
             if cluster is None or any(c.name == cluster for c in executable.clustering.clusters):
-                return executable.plan
+                return executable
     return None
 
 

@@ -1,0 +1,79 @@
+"""Is what a report says would flip a decision true? The changed version is compiled, beside the one that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from jitlab import events
+from jitlab.ir import Change, Edge, Flip, NotFused, Overrides
+from jitlab.runtime import Executable
+
+from .questions import Pair, Place
+from .replaying import first_effect
+
+
+def operation_flip_holds(executable: Executable, name: str) -> bool | None:
+    """Does an operation compile once what "would compile if" says is changed? None: nothing is said, or no change of marks,
+    options or order expresses it."""
+    clustering = executable.clustering
+    node = next((node for node in clustering.graph.nodes if node.name == name), None)
+    flip = clustering.flip(node) if node is not None and node in clustering.stays else None
+    made = _clustered(executable, flip)
+    return None if made is None else name in Place(made.plan).cluster
+
+
+def edge_flip_holds(executable: Executable, pair: Pair) -> bool | None:
+    """Do two operations share a cluster (apart by clusters) or a kernel (apart by kernels) once what "would fuse if" says is
+    changed? None as above."""
+    clustering = executable.clustering
+    edge = next((e for e in clustering.apart if (e.producer.name, e.consumer.name) == pair), None)
+    if edge is not None:
+        flip = clustering.flip(edge)
+        made = _clustered(executable, flip)
+        if made is None:
+            return None
+        place = Place(made.plan)
+        first = f"{pair[0]}_again" if flip is not None and flip.change is Change.COMPUTE_TWICE else pair[0]
+        home = place.cluster.get(first)
+        return home is not None and home is place.cluster.get(pair[1])
+    found = next((e for e in executable.plan.boundaries if (e.producer.name, e.consumer.name) == pair), None)
+    return None if found is None or found.would_fuse_if is None else _fuses(executable, found, pair)
+
+
+def _fuses(executable: Executable, edge: Edge, pair: Pair) -> bool | None:
+    if edge.reason.code is NotFused.LEVEL:
+        made = _compiled(executable.changed(Overrides(), level="O1"))
+        return Place(made.plan).together(*pair)
+    made = _compiled(executable.changed(Overrides(again=(pair,))))
+    return Place(made.plan).together(f"{pair[0]}_again", pair[1])
+
+
+def _clustered(executable: Executable, flip: Flip | None) -> Executable | None:
+    """The executable of the changed version."""
+    if flip is None or executable.clustering.flipped is None:
+        return None
+    if flip.change is Change.COMPUTE_TWICE:
+        return _compiled(executable.changed(Overrides(again=((flip.names[0], flip.names[1]),))))
+    clustering = executable.clustering.flipped(flip)
+    if clustering is None:
+        return None
+    return _compiled(Executable(clustering, function=executable.function, level=executable.level, is_trial=True))
+
+
+def _compiled(executable: Executable) -> Executable:
+    """Planned, and compiled by a run on ones where that has no effect."""
+    with events.muted():
+        arguments = _ones(executable)
+        executable.prepare(arguments)
+        if first_effect(executable.graph) is None:
+            with suppress(Exception), np.errstate(all="ignore"):  # data of its own may be refused; it is compiled by then
+                executable.run(arguments)
+    return executable
+
+
+def _ones(executable: Executable) -> Sequence[Any]:
+    return [np.ones(tuple(int(n) for n in p.shape), p.dtype) for p in executable.graph.parameters]

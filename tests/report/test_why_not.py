@@ -1,0 +1,174 @@
+"""Each edge between kernels and each operation that is not compiled has its one reason; what is told to flip it is compiled."""
+
+import gc
+import warnings
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from tests.fuzz import fuzzing
+
+X = np.random.default_rng(5).random((60, 20))
+
+
+def outermost(op, ops):
+    while op.parent is not None:
+        op = ops[op.parent]
+    return op
+
+
+@pytest.mark.parametrize("first", [0, 20])
+def test_every_edge_has_exactly_one_reason_in_random_programs(first):
+    edges = 0
+    for seed in range(first, first + 20):
+        program = fuzzing.make(seed)
+        with warnings.catch_warnings(), jl.record() as recording:
+            warnings.simplefilter("ignore")
+            fuzzing.transformed(program)(*(x.copy() for x in program.inputs.values()))
+        report = recording.report()
+        shared = [set(kernel.ops) | {kernel.cluster} for kernel in report.kernels]
+        for plan in {op.plan for op in report.ops}:
+            ops = {op.name: op for op in report.ops if op.plan == plan}
+            cut = [(edge.producer, edge.consumer) for edge in report.boundaries if edge.plan == plan]
+            for op in ops.values():
+                assert op.cluster or op.parent or op.reason, (seed, op)
+                for source in (ops[name] for name in op.inputs if name in ops):
+                    end = op if source.parent is not None else outermost(op, ops)
+                    if any({op.name, source.name, source.cluster} <= kernel for kernel in shared):
+                        continue
+                    edges += 1
+                    assert cut.count((source.name, end.name)) == 1, (seed, source.name, op.name)
+                    assert report.why_not(source.name, op.name).code not in ("unknown", "no_edge")
+    assert edges > 20
+
+
+# ---- fusion: told, compiled, true
+
+
+def read_by_a_product(x):
+    e = np.exp(x)
+    return e @ x.T, e.sum(axis=1)
+
+
+def summed_both_ways(x):
+    e = np.tanh(x)
+    return e, e.sum(), e.sum(axis=0)
+
+
+def sorted_and_scaled(x):
+    e = np.exp(x)
+    return np.sort(e, axis=1), e * 2
+
+
+def column_means(x):
+    e = np.sqrt(x)
+    return e - e.mean(axis=0)
+
+
+def picked(x):
+    e = np.exp(x)
+    return e[np.array([3, 1])] + 1, e * 2
+
+
+def moved_across(x):
+    e = np.exp(x)
+    return e, (e.T * 2).sum(axis=1)
+
+
+def level_zero(x):
+    return np.exp(x) * 2 + 1
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=0))
+    return e / e.sum(axis=0)
+
+
+def norms(x):
+    y = x * x + 1
+    return y / y.sum(), np.cumsum(y, axis=0)
+
+
+PROGRAMS = [
+    read_by_a_product, summed_both_ways, sorted_and_scaled, column_means, picked, moved_across, softmax, norms, level_zero,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("level", ["O0", "O1"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_would_fuse_two_operations_does(program, level):
+    f = jl.jit(program, jit_level=level)
+    report = jl.explain(f, X)
+    told = [edge for edge in report.boundaries if edge.would_fuse_if is not None]
+    for edge in told:
+        answer = report.why_not(edge.producer, edge.consumer, check=True)
+        assert answer.checked is True, (edge.producer, edge.consumer, str(answer))
+        assert str(answer).endswith("Checked: compiled so, it does.")
+
+
+def test_a_fusion_that_nothing_flips_tells_nothing():
+    report = jl.explain(jl.jit(lambda x: x / x.sum()), X)
+    answer = report.why_not("Sum", "RealDiv", check=True)
+    assert answer.would_fuse_if is None and answer.checked is None and answer.code == "whole_reduction"
+
+
+def test_an_index_array_is_the_reason_of_what_it_reads():
+    @jl.function
+    def rows(x, i):
+        e = np.exp(x)
+        return e, e[i] * 2
+
+    answer = jl.explain(rows, X, np.array([3, 1])).why_not("Exp", "GatherV2")
+    assert answer.code == "gathered" and "may read any element of it" in str(answer)
+
+
+# ---- clusters
+
+
+def kept_out(x):
+    with jl.jit_scope(compile_ops=False):
+        t = np.tanh(x)
+    return t * 2
+
+
+def two_scopes(x):
+    with jl.jit_scope(strict=True):
+        e = np.exp(x)
+    with jl.jit_scope(strict=True):
+        return e * 2
+
+
+def unmarked(x):
+    with jl.jit_scope(strict=True):
+        e = np.exp(x)
+    return e * 2
+
+
+def around(x):
+    e = np.exp(x)
+    with jl.jit_scope(compile_ops=False):
+        t = np.tanh(e)
+    return e * t
+
+
+@pytest.mark.parametrize(
+    ("program", "a", "b"),
+    [
+        (kept_out, "Tanh", "Mul"), (two_scopes, "Exp", "Mul"), (unmarked, "Exp", "Mul"), (around, "Exp", "Mul"),
+        (around, "Exp", "Tanh"), (around, "Tanh", "Mul"),
+    ],
+)  # fmt: skip
+def test_what_would_join_two_operations_does(program, a, b):
+    report = jl.explain(jl.function(program), X)
+    answer = report.why_not(a, b, check=True)
+    assert answer.would_fuse_if is not None and answer.checked is True, str(answer)
+
+
+def test_a_report_whose_function_is_gone_says_so():
+    report = jl.explain(jl.function(lambda x: np.exp(x) * 2, jit_compile=None), X)
+    twice = jl.explain(jl.function(two_scopes), X)
+    gc.collect()
+    with pytest.raises(jl.errors.OptionError, match="not there any more"):
+        twice.why_not("Exp", "Mul", check=True)
+    assert report.why_not("Exp", "Mul", check=True).fused
