@@ -298,18 +298,19 @@ class Painter {
       this.selvage(box, x, y, 4, height, 3);
     }
     const [left, room] = isOp ? [x + 8, width - 10] : [x + 13, width - 20];
-    if (height < 13 || room < 12) {
+    if (height < 10.5 || room < 12) {
       if (!isOp) {
         this.wait(box, x + 2, y + 10, width);
       }
       return;
     }
     if (isOp) {
-      context.font = lit ? look.theme.fonts.name : look.theme.fonts.body;
+      const type = lit && height >= 16 ? 'name' : height >= 16 ? 'body' : 'note';
+      context.font = look.theme.fonts[type];
       context.fillStyle = inks.text;
       context.textAlign = 'left';
       const more = box.kind === 'loop' ? ` · ${box.count - 1}` : '';
-      context.fillText(shorten(box.name + more, room, lit ? 'name' : 'body', look.measure), left, y + height / 2 + 4);
+      context.fillText(shorten(box.name + more, room, type, look.measure), left, y + height / 2 + 4);
       return;
     }
     const two = height >= 28;

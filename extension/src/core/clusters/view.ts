@@ -527,12 +527,12 @@ export class ClustersView {
       ? lit.kind === 'cluster' && lit.clusters.has(id)
       : box.kind === 'kernel'
         ? lit.kind === 'kernel' && lit.kernels.has(id)
-        : lit.ops.has(id);
+        : lit.kind !== 'cluster' && lit.kind !== 'kernel' && lit.ops.has(id); // what is inside has its box's own mark
   }
 
   private isEdgeLit({ from, to, boundary }: TreeEdge, group: TreeNode | null): boolean {
     const { lit, links } = this.context.selection;
-    if (!lit || !links || lit.edges.size === 0) {
+    if (!lit || !links || lit.edges.size === 0 || lit.kind === 'cluster' || lit.kind === 'kernel') {
       return false;
     }
     const source = this.around?.source ?? this.tree();
