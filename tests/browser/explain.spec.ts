@@ -1,0 +1,93 @@
+import { expect, type Locator } from '@playwright/test';
+import { test } from './lab';
+
+/** One cell walked through, as somebody does who wants to know why, to change it, and to keep the change. */
+test('from a line to its machine code, from a value to what its fusion is worth, from a run to the one before', async ({
+  lab
+}) => {
+  await lab.has('explained.ipynb', 'load', 'setup', 'step', 'use');
+  const { page } = lab;
+
+  await test.step('a retrace says where its time went, what did not change, and goes to its line', async () => {
+    await page.keyboard.press('Escape');
+    const section = lab.section('Retraces');
+    await open(section);
+    await expect(section).toContainText('rate changed twice');
+    await expect(section).toContainText('2 other arguments are equal');
+    await expect(section.getByRole('img', { name: /^Where the time went: capture / })).toBeVisible();
+    await expect(section.getByRole('button', { name: /^Copy rate = / })).toBeVisible();
+    await section.getByRole('button', { name: /line \d$/ }).click();
+    await expect(page.locator('.jp-Cell.jp-mod-active')).toContainText('def smooth');
+    await lab.select('use');
+  });
+
+  await test.step('a line pinned in the source is lit and in sight in its code, and the other way round', async () => {
+    const section = lab.section('Code');
+    await open(section);
+    const source = section.getByRole('list', { name: 'Source' });
+    await source.getByRole('listitem').filter({ hasText: 'np.exp(z)' }).click();
+    await expect(section.getByRole('status').first()).toContainText('Pinned: line 4');
+    const program = section.getByRole('list', { name: /^Program of / });
+    await expect(program.locator('[aria-current]').first()).toBeInViewport();
+    await expect(program.locator('[aria-current]').filter({ hasText: 'Exp' })).toBeVisible();
+    await section.getByRole('tab', { name: 'Assembly' }).first().click();
+    const assembly = section.getByRole('list', { name: /^Assembly of / });
+    await expect(assembly.locator('[aria-current]').first()).toBeInViewport();
+    await expect(section).toContainText(/\d+ % of its lines carry a line of the source/);
+    await expect(section).toContainText(/\d+ lines without a cell line folded|carry a line/);
+    await assembly.getByRole('listitem').first().focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await expect(source.locator('[aria-current]').first()).toBeVisible();
+    await page.keyboard.press('Escape');
+    await expect(section.locator('[aria-current]')).toHaveCount(0);
+  });
+
+  await test.step('the keyboard asks what if; both plans are measured, and the answer advises', async () => {
+    const exp = lab.section('Clusters').getByRole('treeitem', { name: /^Exp, line 4/ });
+    await exp.focus();
+    await page.keyboard.press('x');
+    const card = lab.panel.getByRole('dialog', { name: /^Exp, line 4/ });
+    await expect(card).toContainText('f64[4000,32] → f64[4000,32]');
+    await card.getByRole('button', { name: /^Cut Exp from / }).click();
+    const section = lab.section('What-if');
+    const answer = section.locator('.jl-card[data-state=done]').first();
+    await expect(answer).toContainText(/faster|slower|no measurable change/);
+    await expect(answer).toContainText('of each, in turn');
+    await expect(answer.getByRole('img', { name: /^Cut Exp from / })).toBeVisible();
+    await expect(answer.getByRole('table', { name: 'What moved' })).toContainText('kernels');
+    await section.getByRole('button', { name: 'Show as a table' }).click();
+    await expect(answer.getByRole('table', { name: 'What moved' })).toContainText('time');
+    await expect(answer.getByRole('img')).toHaveCount(0);
+  });
+
+  await test.step('a run is named, the cell runs again, and the two are compared', async () => {
+    const section = lab.section('Compare');
+    await open(section);
+    await expect(section).toContainText('One run so far');
+    await section.getByRole('button', { name: 'Pin as baseline' }).click();
+    await section.getByRole('textbox', { name: 'Name of the baseline' }).fill('first <b>');
+    await page.keyboard.press('Enter');
+    await expect(section.getByRole('combobox', { name: 'Compare with' })).toContainText('baseline “first <b>”');
+    await lab.run('use');
+    await expect(section.getByRole('img', { name: /^run 2 against baseline “first <b>”: whole cell/ })).toBeVisible();
+    await section.getByRole('button', { name: 'Show as a table' }).click();
+    await expect(section.getByRole('table', { name: 'Change of each part' })).toContainText('whole cell');
+  });
+
+  await test.step('without its kernel everything that was answered stays', async () => {
+    await lab.restartKernel();
+    await expect(lab.panel).toHaveAttribute('data-origin', 'previous');
+    await expect(lab.section('What-if')).toContainText('Measuring needs the kernel');
+    await expect(lab.section('What-if').locator('.jl-card[data-state=done]')).toHaveCount(1);
+    await expect(lab.section('Compare')).toContainText('whole cell');
+  });
+});
+
+/** Opens a section that is closed. */
+async function open(section: Locator): Promise<void> {
+  const heading = section.getByRole('heading').getByRole('button').first();
+  if ((await heading.getAttribute('aria-expanded')) === 'false') {
+    await heading.click();
+  }
+}
