@@ -165,6 +165,12 @@ export interface Compared extends Event {
   largest_error: number;
 }
 
+/** Twin of NumericsChecked; `numerics` as in the report. */
+export interface NumericsChecked extends Event {
+  kind: 'numerics-checked';
+  numerics: Record<string, unknown>[];
+}
+
 /** Twin of StatementRan. */
 export interface StatementRan extends Event {
   kind: 'statement-ran';
