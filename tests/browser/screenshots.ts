@@ -42,7 +42,10 @@ test('the gallery: each section of the panel, in light and dark', async ({ lab }
   await lab.section('What-if').getByRole('button', { name: 'Sweep' }).click();
   await expect(lab.section('What-if').locator('[data-state=done]').first()).toBeVisible({ timeout: 120_000 });
   for (const [name, theme] of Object.entries(THEMES)) {
-    await page.evaluate(wanted => window.jupyterapp.commands.execute('apputils:change-theme', { theme: wanted }), theme);
+    await page.evaluate(
+      wanted => window.jupyterapp.commands.execute('apputils:change-theme', { theme: wanted }),
+      theme
+    );
     await expect(page.locator('body')).toHaveAttribute('data-jp-theme-name', theme);
     for (const title of SECTIONS) {
       await lab.select(title === 'Retraces' ? 'train' : 'softmax');
