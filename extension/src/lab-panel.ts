@@ -44,9 +44,9 @@ export class JitlabView extends Widget {
     const main = options.main
       ? undefined
       : openMain
-        ? { label: 'Open in the main area', open: openMain }
+        ? { label: 'Open in the main area', sections: true, open: openMain }
         : widen
-          ? { label: 'Widen the panel', open: widen }
+          ? { label: 'Widen the panel', sections: false, open: widen }
           : undefined;
     // eslint-disable-next-line @typescript-eslint/no-this-alias -- getters have a `this` of their own
     const own = this;

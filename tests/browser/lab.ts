@@ -334,6 +334,17 @@ export class Lab {
     }, cell);
   }
 
+  /** Opens a section that is closed: at first only Clusters is open, and the one that the advice speaks of. */
+  async unfold(title: string): Promise<Locator> {
+    const section = this.section(title);
+    const heading = section.locator('h3 button').first();
+    if ((await heading.getAttribute('aria-expanded')) !== 'true') {
+      await heading.click();
+    }
+    await expect(heading).toHaveAttribute('aria-expanded', 'true');
+    return section;
+  }
+
   section(title: string): Locator {
     return this.panel.getByRole('region', { name: title, exact: true });
   }
@@ -374,7 +385,7 @@ export class Lab {
   }
 
   private async ready(kernel: boolean): Promise<void> {
-    await expect(this.page.locator('.jp-Notebook').first()).toBeVisible();
+    await expect(this.page.locator('.jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook').first()).toBeVisible();
     await this.page.evaluate(async withKernel => {
       const { context } = window.jupyterapp.shell.currentWidget;
       await context.ready;

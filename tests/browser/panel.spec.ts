@@ -25,14 +25,15 @@ test('a cell that runs shows its clusters, retraces and both timelines', async (
   await expect(lab.panel).toContainText('Make lr an array: it retraced 5 times');
   await expect(lab.section('Clusters').getByRole('treeitem').first()).toBeVisible();
   expect(await lab.clusterNames()).toEqual(['cluster_0', 'ArgPartition', 'cluster_1']);
-  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
+  await expect(await lab.unfold('Retraces')).toContainText('lr changed 5 times');
   await expect(lab.section('Retraces')).toContainText('a Python number is part of a trace');
-  await expect(lab.section('Timeline').locator('canvas')).toHaveAttribute(
+  await expect((await lab.unfold('Timeline')).locator('canvas')).toHaveAttribute(
     'aria-label',
-    /op by op: 22 spans.*compiled: 7 spans/
+    /op by op: 22 spans.*compiled: 2 spans.*kernels: 4 spans/
   );
   await lab.section('Timeline').getByRole('button', { name: 'Show as a table' }).click();
   await expect(lab.section('Timeline').getByRole('table')).toContainText('_XlaLaunch');
+  await lab.section('Timeline').getByRole('button', { name: 'Show as a table' }).click();
   await expect(lab.page.locator('.jp-mod-active .jl-output')).toContainText('21 of 22 operations compiled');
 });
 
@@ -108,8 +109,12 @@ test('a click is not lost to a report that comes while the button is down', asyn
   await lab.has('live.ipynb', 'load');
   await lab.start('slow');
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
-  await lab.section('Retraces').getByRole('button', { name: 'Retraces' }).click();
-  const heading = lab.section('Retraces').getByRole('button', { name: 'Retraces' });
+  await lab.unfold('Retraces');
+  await lab
+    .section('Retraces')
+    .getByRole('button', { name: /^Retraces/ })
+    .click();
+  const heading = lab.section('Retraces').getByRole('button', { name: /^Retraces/ });
   await expect(heading).toHaveAttribute('aria-expanded', 'false');
   await lab.section('Verdict').getByRole('button', { name: 'retraces' }).hover();
   await lab.page.mouse.down();
@@ -131,7 +136,7 @@ test('a closed panel gets no messages, and what it missed when it is shown again
   const before = await lab.debugState();
   await lab.run('softmax');
   expect(await lab.debugState()).toMatchObject({ events: before.events, last: before.last });
-  await lab.page.evaluate(() => window.jupyterapp.commands.execute('jitlab:open'));
+  await lab.page.evaluate(() => window.jupyterapp.commands.execute('jitlab:open-panel'));
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');
 });
@@ -142,7 +147,7 @@ test('a reload brings everything back without running anything', async ({ lab })
   await lab.reload();
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');
   await expect(lab.panel).toContainText('21 of 22 operations compiled');
-  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
+  await expect(await lab.unfold('Retraces')).toContainText('lr changed 5 times');
   expect(await lab.clusterNames()).toEqual(['cluster_0', 'ArgPartition', 'cluster_1']);
 });
 
@@ -166,7 +171,7 @@ test('a restart keeps the figures, says that they are old, and a new run replace
   await lab.restartKernel();
   await expect(lab.panel).toHaveAttribute('data-origin', 'previous');
   await expect(lab.panel).toContainText('From before the restart. Run the cell to measure again.');
-  await expect(lab.section('Retraces')).toContainText('lr changed 5 times');
+  await expect(await lab.unfold('Retraces')).toContainText('lr changed 5 times');
   await lab.run('load', 'softmax');
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');
   await expect(lab.panel).not.toContainText('From before the restart');

@@ -13,7 +13,7 @@ export interface HeadActions {
 
 /** The panel's first row: which cell, which run, and what its state is. Drawn anew only when it says something else. */
 export class Head {
-  readonly element = h('header', { class: 'jl-head' });
+  readonly element = h('div', { class: 'jl-head' });
 
   constructor(
     private readonly actions: PanelActions,

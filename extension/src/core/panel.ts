@@ -45,7 +45,7 @@ export interface PanelActions {
   /** Gives the keyboard back to the notebook. */
   leave(): void;
   /** Opens the whole panel (null) or a section of it where there is more room. */
-  readonly main?: { label: string; open(section: string | null): void };
+  readonly main?: { label: string; sections: boolean; open(section: string | null): void };
   menu?: () => MenuItem[];
   readonly settings?: Settings;
   /** Runs the command that a key stands for; whether one had it. */
@@ -80,7 +80,7 @@ export class PanelView {
     this.parts = kinds.map(({ title, table, make }) => {
       const main = actions?.main;
       const opensIn =
-        main && only === null
+        main?.sections && only === null
           ? {
               label: main.label,
               open: () => {

@@ -87,7 +87,7 @@ export class Section {
     }
     const { main } = options;
     if (main) {
-      this.tools.append(iconButton('main', `${title}: ${main.label.toLowerCase()} (O)`, main.open));
+      this.tools.append(iconButton('main', `${main.label} (O)`, main.open));
     }
     this.update();
   }
