@@ -221,8 +221,8 @@ def largest_error(expected: Sequence[Any], found: Sequence[Any]) -> float:
 
 def largest_error_ulp(expected: Sequence[Any], found: Sequence[Any]) -> float | None:
     """The largest difference in units in the last place of what was expected (of complex numbers, of their size); 1 for an
-    integer or a bool that differs. An element that all but cancelled is measured by `eps` times the largest of its array.
-    None where one side alone is NaN or infinite."""
+    integer or a bool that differs. An element smaller than the root mean square of its array is measured by that: what all but
+    cancelled has lost its digits on both sides. None where one side alone is NaN or infinite."""
     largest = 0.0
     for x, y in zip(expected, found, strict=True):
         x, y = np.asarray(x), np.asarray(y)
@@ -232,8 +232,10 @@ def largest_error_ulp(expected: Sequence[Any], found: Sequence[Any]) -> float | 
             with np.errstate(all="ignore"):
                 off = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0, np.abs(x - y))
                 size = np.abs(x)
-                least = np.max(np.where(np.isfinite(size), size, 0)) * np.finfo(size.dtype).eps
-                ulps = off / np.spacing(np.maximum(size, least))
+                finite = np.where(np.isfinite(size), size, 0)
+                largest_size = np.max(finite)
+                typical = largest_size * np.sqrt(np.mean(np.square(finite / largest_size))) if largest_size else largest_size
+                ulps = off / np.spacing(np.maximum(size, typical.astype(size.dtype)))
             if not np.isfinite(np.where(off == 0, 0, ulps)).all():
                 return None
             largest = max(largest, float(np.max(np.where(off == 0, 0, ulps))))

@@ -11,7 +11,7 @@ from typing import Any
 
 from jitlab.costs import duration
 from jitlab.errors import ImpossiblePlanError, OptionError
-from jitlab.ir import Plan
+from jitlab.ir import Plan, display_name
 from jitlab.runtime import Executable
 from jitlab.statistics import Change
 
@@ -75,7 +75,9 @@ class WhatIf:
         shown += [f"  {line}" for line in self.moved]
         shown.append(f"  {self.advice}")
         if self.keep is not None:
-            shown += [f"  To keep the change, lines {self.keep.first} to {self.keep.last} of {self.keep.file} become:"]
+            first, last = self.keep.first, self.keep.last
+            lines = f"line {first}" if first == last else f"lines {first} to {last}"
+            shown += [f"  To keep the change, {lines} of {display_name(self.keep.file)} become{'s' * (first == last)}:"]
             shown += [f"    {line}" for line in self.keep.lines]
         elif self.keep_text:
             shown += textwrap.wrap(self.keep_text, 96, initial_indent="  ", subsequent_indent="  ")

@@ -508,3 +508,14 @@ def test_a_part_of_a_line_is_kept_out_by_its_kind():
     f = jl.function(made("def program(x):\n    return np.exp(x) * 2\n", "by its kind"))
     keep = f.whatif(X, keep_out="Exp", seconds=QUICK).keep
     assert keep.lines == ("    with jl.jit_scope(lambda op: op.op != 'Exp'):", "        return np.exp(x) * 2")
+
+
+def test_an_error_is_told_in_units_of_what_is_typical_of_the_array():
+    from jitlab.api.replaying import largest_error_ulp
+
+    values, off = np.array([1.0, 2.0, 1e-9]), np.array([0.0, 0.0, 2.2e-16])
+    assert largest_error_ulp([values], [values + off]) < 2  # the last one all but cancelled
+    assert largest_error_ulp([np.full(3, 1e300)], [np.full(3, 1e300) * (1 + 3e-16)]) == 1
+    assert largest_error_ulp([np.zeros(3)], [np.zeros(3)]) == 0
+    assert largest_error_ulp([np.array([np.inf, 1.0])], [np.array([np.inf, 1.0])]) == 0
+    assert largest_error_ulp([np.ones(2)], [np.array([1.0, np.nan])]) is None
