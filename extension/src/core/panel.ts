@@ -214,9 +214,6 @@ export class PanelView {
       get confirms() {
         return actions?.settings?.confirmWhatIf ?? false;
       },
-      get tableRows() {
-        return (actions?.settings ?? DEFAULTS).tableRows;
-      },
       jump: title => {
         this.jump(title);
       },

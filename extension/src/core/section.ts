@@ -15,8 +15,6 @@ export interface SectionContext {
   readonly goToLine: (file: string, line: number) => void;
   /** Whether a measurement first says what it will run and waits for a yes; a setting. */
   readonly confirms?: boolean;
-  /** Rows that a table shows at most; a setting. */
-  readonly tableRows?: number;
 }
 
 /** One view of the report. It is shown again when the report, a job of the cell, the width or the theme changes. */

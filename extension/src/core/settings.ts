@@ -13,8 +13,6 @@ export interface Settings {
   openOnLoad: boolean;
   /** Runs that the chooser lists. */
   runs: number;
-  /** Rows that a table shows at most. */
-  tableRows: number;
 }
 
 export const DEFAULTS: Settings = {
@@ -27,8 +25,7 @@ export const DEFAULTS: Settings = {
   announce: true,
   confirmWhatIf: false,
   openOnLoad: true,
-  runs: 20,
-  tableRows: 500
+  runs: 20
 };
 
 /** Settings from anywhere: what is of another type has its default. */
@@ -51,7 +48,6 @@ export function readSettings(value: unknown): Settings {
     announce: flag('announce'),
     confirmWhatIf: flag('confirmWhatIf'),
     openOnLoad: flag('openOnLoad'),
-    runs: count('runs'),
-    tableRows: count('tableRows')
+    runs: count('runs')
   };
 }
