@@ -232,6 +232,7 @@ CODES = {
     NotFused.LIBRARY_CALL: "library", NotFused.WHOLE_REDUCTION: "space", NotFused.REDUCED_OUTER_AXIS: "space",
     NotFused.DIFFERENT_SPACE: "space", NotFused.RESHAPED: "space", NotFused.READ_AGAIN: "memory", NotFused.GATHERED: "memory",
     NotFused.OVERLAP: "memory", NotFused.UPDATED: "memory", NotFused.RECOMPUTE_IS_DEAR: "memory", NotFused.LEVEL: "level",
+    NotFused.TOO_LONG: "size",
     Apart.CYCLE: "cycle", Apart.DEVICES: "device", Apart.CROSS_DEVICE: "device", Apart.RESOURCES: "variable",
     Apart.SCOPES: "scope", Apart.SIZE: "size", Stays.DTYPE: "type", Stays.FOREIGN_TYPE: "type",
 }  # fmt: skip

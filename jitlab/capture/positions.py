@@ -30,12 +30,16 @@ _LIBRARY = tuple(
 #: Line, last line, column and last column of an instruction, None where it has none.
 Position = tuple[int | None, int | None, int | None, int | None]
 
+#: Instructions that are counted off each time to find the position of one: a table of them all costs memory.
+LONG = 256
+
 #: Converted code by id (code objects of two files may be equal, and hashing one is slow), as long as it lives.
 _converted: dict[int, weakref.ref[CodeType]] = {}
 _added: dict[int, weakref.ref[CodeType]] = {}
 _wrappers: dict[int, weakref.ref[CodeType]] = {}
 _spans: dict[int, dict[int, Source]] = {}  # by the id of converted code, then by instruction
-_positions: dict[int, list[Position]] = {}  # by the id of converted code, one for each instruction
+_long: dict[int, weakref.ref[CodeType]] = {}  # other code that is at an instruction beyond LONG, by id
+_positions: dict[int, list[Position]] = {}  # by the id of converted or long code, one for each instruction
 _user: dict[str, bool] = {}
 
 
@@ -66,7 +70,7 @@ def _noted(code: CodeType) -> weakref.ref[CodeType]:
     key = id(code)
 
     def forget(_: Any) -> None:
-        for table in (_converted, _added, _wrappers, _spans, _positions):
+        for table in (_converted, _added, _wrappers, _spans, _positions, _long):
             table.pop(key, None)
 
     return weakref.ref(code, forget)
@@ -164,7 +168,9 @@ def span(frame: FrameType) -> Source:
 def _position(frame: FrameType) -> tuple[int, int, int, int]:
     key, index = id(frame.f_code), frame.f_lasti // 2
     found: Position = (None, None, None, None)
-    if key in _converted:  # a long program asks for each of its instructions
+    if key in _converted or index >= LONG:  # a long program asks for each of its instructions
+        if key not in _converted and key not in _long:
+            _long[key] = _noted(frame.f_code)
         if key not in _positions:
             _positions[key] = list(frame.f_code.co_positions())
         if index < len(_positions[key]):

@@ -105,6 +105,7 @@ class NotFused(Enum):
     GATHERED = "gathered"
     OVERLAP = "overlap"
     UPDATED = "updated"
+    TOO_LONG = "too_long"
     LEVEL = "level_O0"
     CLUSTER_BORDER = "cluster_border"
     CUT = "cut"  # a what-if says so

@@ -6,6 +6,7 @@ outputs y0, temporaries t0, symbols n0, scalars c0, loop variables i0): two trac
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -492,14 +493,18 @@ def expressions(statement: Statement) -> tuple[Expr, ...]:
     return ()
 
 
-def work(expr: Expr, seen: set[int] | None = None) -> float:
-    """Operations to compute an expression once, shared parts counted once."""
-    seen = set() if seen is None else seen
-    if id(expr) in seen:
-        return 0.0
-    seen.add(id(expr))
-    own = expr.op.flops_per_element if isinstance(expr, Apply) and expr.op is not None else 0.0
-    return float(own) + sum(work(part, seen) for part in expr.parts)
+def work(expr: Expr, enough: float = math.inf) -> float:
+    """Operations to compute an expression once, shared parts counted once; `enough` or more where there are that many."""
+    total, seen, todo = 0.0, {id(expr)}, [expr]
+    while todo and total < enough:
+        e = todo.pop()
+        if isinstance(e, Apply) and e.op is not None:
+            total += e.op.flops_per_element
+        for part in e.parts:
+            if id(part) not in seen:
+                seen.add(id(part))
+                todo.append(part)
+    return total
 
 
 def contiguous_strides(shape: Sequence[Poly]) -> tuple[Poly, ...]:

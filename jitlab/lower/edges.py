@@ -22,12 +22,13 @@ def completed(edges: Sequence[Edge], kernels: Iterable[KernelInfo], nodes: Seque
             homes.setdefault(node, set()).add(kernel.name)
     known = {(_owner(edge.producer), edge.consumer) for edge in edges}
     result = list(edges)
+    inside = set(nodes)
     for consumer in nodes:
         if not is_operation(consumer):
             continue
         for source in dict.fromkeys(consumer.inputs):
             producer = _owner(source)
-            if not is_operation(producer) or producer not in nodes or (producer, consumer) in known:
+            if not is_operation(producer) or producer not in inside or (producer, consumer) in known:
                 continue
             if homes.get(producer, set()) & homes.get(consumer, set()):
                 continue

@@ -29,6 +29,7 @@ from jitlab.ops.views import Reshape, Update, View
 
 from .block import Block, binds, is_control
 from .cuts import NO_CUTS, Cuts
+from .lengths import MOST_DEEP, MOST_OPERATIONS, depth_within, is_too_long
 from .names import called
 from .reading import DEAR, Position, Reader, Ref, Unreadable
 from .sizes import Sizes
@@ -57,6 +58,7 @@ class Stage:
     passed: dict[Node, None] = field(default_factory=dict)  # all that it computes or looks through on the way
     items: tuple[Node, ...] = ()  # the results of a loop or branch
     along: int | None = None  # of a scan: its axis of `space`
+    too_long: list[Group] = field(default_factory=list)  # whose nests it would share were they not as long as one may be
 
     @property
     def made(self) -> tuple[Node, ...]:
@@ -91,6 +93,22 @@ class Group:
     stages: list[Stage]
     kind: str  # "map", "row", "column", or that of its one stage
     outer: tuple[Poly, ...] = ()
+    operations: set[Node] = field(init=False, default_factory=set)  # all that is computed in its nest
+    touched: set[Node] = field(init=False, default_factory=set)  # those, and what its stages read
+    deep: dict[Node, int] = field(init=False, default_factory=dict)  # how many operations a value of the nest ends
+
+    def __post_init__(self) -> None:
+        for stage in self.stages:
+            self._count(stage)
+
+    def add(self, stage: Stage) -> None:
+        self._count(stage)
+        self.stages.append(stage)
+
+    def _count(self, stage: Stage) -> None:
+        self.deep[stage.node] = 0 if stage.kind in ("reduce", "scan") else depth_within(stage, self)
+        self.operations.update(stage.passed, stage.made)
+        self.touched.update(stage.made, stage.leaves, stage.lazy, (node for node, _ in stage.refs))
 
     @property
     def nodes(self) -> list[Node]:
@@ -112,9 +130,13 @@ def groups_of(
 ) -> list[Group] | None:
     """Groups in the order they run; None when something dear is to be stored first, and `stored` has grown by it."""
     groups: list[Group] = []
+    where: dict[Node, int] = {}  # the number of the group that makes a value
     for stage in stages:
-        if level == "O0" or not _join(stage, groups, cuts):
+        at = None if level == "O0" else _join(stage, groups, where, cuts)
+        if at is None:
+            at = len(groups)
             groups.append(_alone(stage))
+        where.update(dict.fromkeys(stage.made, at))
     more = _dear_in_several(groups, stored)
     stored |= more
     return None if more else groups
@@ -137,6 +159,7 @@ def boundaries(
                     continue
                 reason, cure = _why_not_fused(producer, where[producer], stage, group, level)
                 is_cheap_to_repeat = isinstance(producer.op, (Elementwise, Generated)) and producer not in stage.picked
+                is_cheap_to_repeat = is_cheap_to_repeat and reason.code is not NotFused.TOO_LONG
                 for reader in readers:
                     again: str | None
                     if level != "O0" and cure is None and is_cheap_to_repeat and group.kind in ("map", "row", "column", "scan"):
@@ -293,7 +316,7 @@ def _stage(
 
 
 class _TracingReader(Reader):
-    """Remembers what it computed, and what that costs an element."""
+    """Remembers what it computed, and what that costs an element (counted up to DEAR: nobody asks for more)."""
 
     def __init__(self, sizes: Sizes, resolve: object) -> None:
         super().__init__(sizes, resolve, lambda node: Scalar(node.name, node.dtype), lambda node: 0)  # type: ignore[arg-type]
@@ -315,7 +338,7 @@ class _TracingReader(Reader):
         expr = super().compute(node, position)
         self.passed[node] = None
         if isinstance(node.op, (Elementwise, Generated)):
-            self.work[node] = work(expr)
+            self.work[node] = work(expr, DEAR)
         return expr
 
 
@@ -401,27 +424,29 @@ def cut_between(groups: Iterable[Group], group: Group, cuts: Cuts) -> bool:
     return cuts.between(made, (node for stage in group.stages for node in stage.computed))
 
 
-def _join(stage: Stage, groups: list[Group], cuts: Cuts) -> bool:
-    """Put the stage into the latest group it may join; False when it has to start one."""
+def _join(stage: Stage, groups: list[Group], where: dict[Node, int], cuts: Cuts) -> int | None:
+    """Put the stage into the latest group it may join, and tell its number; None when it has to start one."""
     if stage.kind not in ("map", "reduce", "scan"):
-        return False
-    where = {node: i for i, group in enumerate(groups) for node in group.nodes}
+        return None
     first = max((where[node] for node, _ in stage.refs if node in where), default=0)
-    for i in range(len(groups) - 1, first - 1, -1):
-        if cuts.between(groups[i].nodes, stage.computed):
-            break
-        if len(groups[i].stages) < MOST_STAGES and _related(stage, groups[i]) and _fits(stage, groups[i]):
-            groups[i].stages.append(stage)
-            return True
-    return False
-
-
-def _related(stage: Stage, group: Group) -> bool:
-    """Sharing a nest saves memory traffic: a value of the group, an input or a computation is read by both."""
     mine = {node for node, _ in stage.refs} | stage.leaves | set(stage.lazy)
-    if any(node in mine for node in group.nodes):
-        return True
-    return any(mine & (other.leaves | set(other.lazy) | {n for n, _ in other.refs}) for other in group.stages)
+    for i in range(len(groups) - 1, first - 1, -1):
+        group = groups[i]
+        if cuts.pairs and cuts.between(group.nodes, stage.computed):
+            break
+        # Sharing a nest saves memory traffic: a value of the group, an input or a computation is read by both.
+        if len(group.stages) >= MOST_STAGES or mine.isdisjoint(group.touched):
+            continue
+        before = group.kind, group.outer
+        if not _fits(stage, group):
+            continue
+        if is_too_long(stage, group):
+            group.kind, group.outer = before
+            stage.too_long.append(group)
+            continue
+        group.add(stage)
+        return i
+    return None
 
 
 def _fits(stage: Stage, group: Group) -> bool:
@@ -486,13 +511,20 @@ def _dear_in_several(groups: list[Group], stored: set[Node]) -> set[Node]:
                 cost[node] = operations
     dear = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= DEAR}
     # Keep the last of a chain: what only feeds kept values is not computed again.
-    return {node for node in dear if not _only_feeds(node, dear, groups)}
+    readers = _direct_readers(dear, groups)
+    return {node for node in dear if not readers[node] or not readers[node] <= dear}
 
 
-def _only_feeds(node: Node, dear: set[Node], groups: list[Group]) -> bool:
-    readers = [reader for group in groups for stage in group.stages for reader in (*stage.lazy, stage.node)]
-    direct = {reader for reader in readers if node in reader.inputs}
-    return bool(direct) and direct <= dear
+def _direct_readers(dear: set[Node], groups: list[Group]) -> dict[Node, set[Node]]:
+    """What reads each of these values."""
+    found: dict[Node, set[Node]] = {node: set() for node in dear}
+    for group in groups if dear else ():
+        for stage in group.stages:
+            for reader in (*stage.lazy, stage.node):
+                for node in reader.inputs:
+                    if node in found:
+                        found[node].add(reader)
+    return found
 
 
 def _why_not_fused(
@@ -504,6 +536,9 @@ def _why_not_fused(
     if level == "O0":
         text = f"Not fused: level O0 gives each operation its own kernel; {name} is {size}"
         return Reason(NotFused.LEVEL, text), "--level O1"
+    if any(producer in group.deep for group in stage.too_long):
+        text = f"Not fused: one nest has at most {MOST_OPERATIONS} operations, {MOST_DEEP} of them one after the other"
+        return Reason(NotFused.TOO_LONG, f"{text}; {name} is {size} (line {lines})", (MOST_OPERATIONS, MOST_DEEP)), None
     if "gemm" in (made.kind, group.kind):
         text = f"Not fused: a library call reads and writes whole matrices; {name} is {size} (line {lines})"
         return Reason(NotFused.LIBRARY_CALL, text), None

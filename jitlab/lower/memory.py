@@ -19,6 +19,7 @@ from jitlab.ops.views import Update, View
 from .block import Block, covers, is_control, overwritten
 from .cuts import NO_CUTS, Cuts
 from .fusion import Group, Stage, bytes_text, groups_of, is_lazy, must_be_stored, stages_of
+from .lengths import long_values
 from .names import called
 from .sizes import Sizes
 
@@ -47,6 +48,7 @@ def arrange(
         if block.targets:
             block.move_results(_in_place(block, stored, dict(apart)))
             stored |= must_be_stored(block, sizes, level)
+        stored |= long_values(block, stored)
         in_place = _in_place(block, stored, apart)
         stages = stages_of(block, sizes, stored, in_place)
         clash = next(_clashes(block, stages, stored, in_place), None)

@@ -425,7 +425,8 @@ class Nest:
             return
         seen.add(id(e))
         earlier = made.get(id(e))
-        if earlier is not None and earlier is not p and earlier.inner == p.inner and e.depends & inner and work(e) >= DEAR:
+        again = earlier is not None and earlier is not p and earlier.inner == p.inner
+        if earlier is not None and again and e.depends & inner and work(e, DEAR) >= DEAR:
             if id(e) not in kept:
                 kept[id(e)] = self._keep(e, earlier, k)
             replaced[id(e)] = kept[id(e)]

@@ -63,10 +63,11 @@ class BlockWriter:
         self.inside = set(self.block.all_nodes)
         self.shared.copies += arranged.copies
         self._allocate(arranged)
+        order = {node: number for number, node in enumerate(self.block.nodes)}
         for group in arranged.groups:
             computed: dict[Node, None] = {}
             statements = self._write(group, computed)
-            yield group, statements, [n for n in self.block.nodes if n in computed or n in group.nodes]
+            yield group, statements, sorted({n for n in (*computed, *group.nodes) if n in order}, key=order.__getitem__)
 
     def statements(self) -> list[Statement]:
         """The whole block, in order; nests are without vectors yet."""

@@ -1,0 +1,61 @@
+"""A program may be as long as it likes: nests are bounded, and no recursion goes as deep as the program."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab.lower.lengths import MOST_DEEP, MOST_OPERATIONS
+
+X = np.linspace(0, 1, 5)
+
+
+def chain(x, n):
+    for _ in range(n):
+        x = x * 1.0001
+    return x
+
+
+def fan(x, n):
+    total = x
+    for y in [x * (1 + k / n) for k in range(n // 2)]:
+        total = total + y
+    return total
+
+
+def tree(x, n):
+    level = [x * (1 + k / n) for k in range(n // 2)]
+    while len(level) > 1:
+        level = [a + b for a, b in zip(level[::2], level[1::2], strict=False)] + level[len(level) & ~1 :]
+    return level[0]
+
+
+def run(write, n, level="O1"):
+    """What `write` gives, recorded operation by operation; the report."""
+    graph = jl.Graph()
+    with graph.as_default():
+        x = jl.placeholder(np.float64, X.shape, name="x")
+        with jl.jit_scope():
+            y = write(x, n)
+    with jl.record() as recording:
+        result = jl.Session(graph).run(y, {x: X})
+    return result, recording.report()
+
+
+def test_a_chain_of_3_000_operations_is_cut_into_nests_that_give_numpys_bits():
+    result, report = run(chain, 3000)
+    assert np.array_equal(result, chain(X, 3000))
+    assert len(report.kernels) == -(-3000 // MOST_DEEP)
+    assert {edge.reason.code for edge in report.boundaries} == {"too_long"}
+
+
+@pytest.mark.parametrize("write", [fan, tree])
+def test_no_nest_of_a_wide_program_is_longer_than_one_may_be(write):
+    n = MOST_OPERATIONS + 200
+    result, report = run(write, n)
+    assert np.array_equal(result, write(X, n))
+    assert 1 < len(report.kernels) <= 1 + n // MOST_DEEP
+    assert all(len(kernel.ops) <= MOST_OPERATIONS for kernel in report.kernels)
+
+
+def test_a_short_program_is_one_nest():
+    assert len(run(chain, MOST_DEEP - 1)[1].kernels) == 1
