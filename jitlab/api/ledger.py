@@ -275,7 +275,8 @@ class Ledger:
         found = fixes([*(self.explained(miss) for miss in list(self.misses)), *planned], self.kind)
         place = self._place
         if place is not None and not self.is_method and place.functions > 1:
-            made = fixes(list(place.misses), self.kind)
+            code = self.definition.code  # of a cell that was edited, or run again, it is another object: there is no loop
+            made = fixes([miss for miss in list(place.misses) if miss.definition.code is code], self.kind)
             found += [fix for fix in made if "hoist" in fix.kinds]
         return found
 

@@ -243,6 +243,19 @@ def test_a_cell_that_is_run_again_with_other_code():
     assert miss.causes == ("redefined_function",) and "other code" in miss.changes[0].after
 
 
+def test_nothing_is_to_do_about_a_cell_that_was_edited_or_run_again():
+    namespace = {"jl": jl, "np": np, "__name__": "__main__"}
+    edits = [("", "x + k", (2.0, 3.0)), ("", "x * k", (2.0, 3.0)), ("", "x * k", (np.array(2.0),))]
+    for number, (options, body, values) in enumerate(edits):
+        exec(compile(f"@jl.function{options}\ndef f(x, k):\n    return {body}\n", f"<cell {number}>", "exec"), namespace)
+        for k in values:
+            namespace["f"](np.ones(3), k)
+    ledger = namespace["f"].ledger
+    (miss,) = ledger
+    assert miss.causes == ("redefined_function",)
+    assert ledger.fix_for(miss) is None and ledger.fixes() == []
+
+
 def test_methods_of_instances_begin_anew():
     class Layer:
         @jl.function
