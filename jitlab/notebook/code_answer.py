@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 from jitlab.report.code import STAGES, code_of
 
 from .jobs import Refused
-from .requests import Json, request, run_of
+from .requests import Json, Maybe, request, run_of
 
 if TYPE_CHECKING:
     from .session import Session
 
 
-@request("code", cell=str, cluster=str, stage=STAGES)
-def code(session: Session, cell: str, cluster: str, stage: str) -> Json:
-    """The lines of a stage, each with its lines of the program."""
+@request("code", cell=str, cluster=str, stage=STAGES, plan=Maybe(str))
+def code(session: Session, cell: str, cluster: str, stage: str, plan: str | None = None) -> Json:
+    """The lines of a stage, each with its lines of the program. `plan`: where two have a cluster of that name."""
     report = session.report_of(run_of(session, cell))
     if report is None:
         raise Refused("jitlab has no report of this cell.", hint="run the cell again")
-    return {"code": code_of(report, cluster, stage)}
+    return {"code": code_of(report, cluster, stage, plan)}

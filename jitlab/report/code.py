@@ -299,6 +299,6 @@ def _gutter(at: Sequence[tuple[str, int]], several: bool) -> str:
     return ",".join(f"{wording.clean(file).rsplit('/', 1)[-1]}:{line}" for file, line in at)
 
 
-def code_of(report: Report, cluster: str, stage: str) -> Json:
+def code_of(report: Report, cluster: str, stage: str, plan: str | None = None) -> Json:
     """What the panel's request `code` is answered with. Thread-safe: it reads what is kept and runs nothing."""
-    return report.code(cluster, stage).to_json()
+    return report.code(cluster, stage, plan=plan).to_json()

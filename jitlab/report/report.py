@@ -448,20 +448,20 @@ class Report:
             )
         return text
 
-    def code(self, cluster: str, stage: str = "asm") -> Code:
+    def code(self, cluster: str, stage: str = "asm", *, plan: str | None = None) -> Code:
         """The code of a cluster line by line, each line with the program's lines and operations it came from.
 
-        `stage`: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm" or "ptx". Nothing runs: the
-        code is compiled once more with locations, which change no instruction. Raises OptionError for a cluster whose code is
-        no longer kept.
+        `stage`: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm" or "ptx". `plan` names one of
+        `plans`, where two have a cluster of that name. Nothing runs: the code is compiled once more with locations, which
+        change no instruction. Raises OptionError for a cluster whose code is no longer kept.
         """
         from .code import STAGES, cluster_code
 
         if stage not in STAGES:
             raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
-        entry = self._cluster(cluster)
-        plan = next(p for p in self.data["plans"] if p["name"] == entry.plan)
-        code = self._code_of(plan, cluster)
+        entry = self._cluster(cluster, plan)
+        told = next(p for p in self.data["plans"] if p["name"] == entry.plan)
+        code = self._code_of(told, cluster)
         if code is None:
             raise OptionError(
                 f"the code of {cluster} is not kept",
@@ -469,15 +469,19 @@ class Report:
                 hint="run the function again and take a new report",
             )
         reads = {op.name: op.inputs for op in self.ops if op.plan == entry.plan}
-        return cluster_code(code, cluster, stage, plan["function"], reads=reads, file_name=self._file_name)
+        return cluster_code(code, cluster, stage, told["function"], reads=reads, file_name=self._file_name)
 
     def _code_of(self, plan: Mapping[str, Any], cluster: str) -> ClusterCode | None:
-        return self._codes.get(cluster) or known_code(plan["function"], plan["trace"], cluster)
+        own, kept = self._codes.get(cluster), known_code(plan["function"], plan["trace"], cluster)
+        several = sum(known.name == cluster for known in self.clusters) > 1
+        return kept if several else own or kept  # `_codes` knows names alone
 
-    def _cluster(self, name: str) -> Cluster:
-        cluster = next((c for c in self.clusters if c.name == name), None)
+    def _cluster(self, name: str, plan: str | None = None) -> Cluster:
+        cluster = next((c for c in self.clusters if c.name == name and plan in (None, c.plan)), None)
         if cluster is None:
-            raise OptionError(f"this report has no cluster {name!r}", hint=_close(name, (c.name for c in self.clusters)))
+            where = "this report" if plan is None else f"the plan {plan!r}"
+            known = (c.name for c in self.clusters if plan in (None, c.plan))
+            raise OptionError(f"{where} has no cluster {name!r}", hint=_close(name, known))
         return cluster
 
     def graph(self) -> Digraph:

@@ -151,6 +151,9 @@ def test_the_panel_asks_for_code_and_lines_are_those_of_the_cell(notebook):
     assert code["share"] >= 0.95 and {tuple(at) for line in code["lines"] for at in line["at"]} == {
         (source["file"], 2), (source["file"], 3),
     }  # fmt: skip
+    asked = {"want": "code", "cell": "cell-code", "cluster": cluster, "stage": "asm"}
+    assert reply(notebook, {**asked, "plan": report["clusters"][0]["plan"]})["code"] == code
+    assert "the plan 'nobody' has no cluster" in reply(notebook, {**asked, "plan": "nobody"})["error"]
     refused = reply(notebook, {"want": "code", "cell": "cell-code", "cluster": cluster, "stage": "exec"})
     assert "stage has to be one of" in refused["error"]
 

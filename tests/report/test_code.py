@@ -1,6 +1,7 @@
 """report.code: each line of each stage with the lines of the program it came from, and nothing lost on the way."""
 
 import gc
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -176,6 +177,26 @@ def test_the_code_is_there_after_the_function_is_gone():
     code = code_of(report, report.clusters[0].name, "asm")
     assert code["share"] == 1.0 and code["stage"] == "asm" and code["note"] is None
     assert all(set(line) == {"text", "at", "ops", "kernel", "noise"} for line in code["lines"])
+
+
+def test_a_plan_tells_two_clusters_of_one_name_apart():
+    def one(x):
+        return np.cbrt(x) + 7
+
+    def two(x):
+        return np.sqrt(x) * 3 - x
+
+    compiled = [jl.jit(f) for f in (one, two)]
+    first, second = (jl.explain(f, np.ones(64)) for f in compiled)
+    name = first.clusters[0].name
+    renamed = json.loads(json.dumps(second.data).replace(f'"{second.clusters[0].name}"', f'"{name}"'))
+    both = Report({**first.data, **{key: [*renamed[key], *first.data[key]] for key in ("plans", "ops", "clusters", "kernels")}})
+    found = both.code(name, "program", plan=first.clusters[0].plan)
+    assert found.lines == first.code(name, "program").lines
+    with pytest.raises(OptionError, match="is not kept"):
+        both.code(name, "program", plan=second.clusters[0].plan)  # that plan knows its cluster by another name
+    with pytest.raises(OptionError, match="the plan 'nobody' has no cluster"):
+        both.code(name, plan="nobody")
 
 
 def test_code_is_shown_while_other_threads_run_and_ask(reports):
