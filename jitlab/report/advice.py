@@ -51,8 +51,21 @@ def _cure(retraces: list[Json]) -> Json:
     return {
         "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces), fix),
         "code": code,
-        "why": f"{why} {'' if code else fix + ' '}{wording.duration(_lost(retraces))} lost.", "section": "retraces",
+        "why": f"{why} {'' if code else _sentence(fix) + ' '}{wording.duration(_lost(retraces))} lost.{_where(code, first)}",
+        "section": "retraces",
     }  # fmt: skip
+
+
+def _sentence(fix: str) -> str:
+    return fix[:1].upper() + fix[1:] + ("" if fix.endswith(".") else ".")
+
+
+def _where(code: str | None, retrace: Json) -> str:
+    """An argument is changed before the call: inside of the function it is too late."""
+    file, line = retrace["site"]
+    if code is None or not line or not code.startswith(f"{retrace['argument']} = "):
+        return ""
+    return f" Write this before the call in {wording.short_file(file)}, line {line}, not inside of {retrace['function']}."
 
 
 def _lost(retraces: list[Json]) -> float:

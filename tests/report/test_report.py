@@ -158,10 +158,10 @@ def test_a_fix_for_lost_compilation_needs_a_fix():
     assert rec.report().verdict["next"] is None
 
 
-def retraced(cause, argument, before, after, fix):
+def retraced(cause, argument, before, after, fix, site=("", 0)):
     event = events.Traced(
         function="f", trace=2, causes=(cause,), argument=argument, before=before, after=after, lines=(), fix=fix,
-        operations=1, start_ns=0, duration_ns=10**9,
+        operations=1, start_ns=0, duration_ns=10**9, site=site,
     )  # fmt: skip
     return samples.recorded([event]).report()
 
@@ -174,6 +174,16 @@ def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
         " Each value of mode is a program of its own: use few of them. 1.00 s lost.",
         "section": "retraces",
     }  # fmt: skip
+
+
+def test_next_says_where_an_argument_is_changed():
+    report = retraced("python_value", "k", "2", "3", "k = np.asarray(k)", site=("script.py", 12))
+    assert report.verdict["next"]["why"].endswith("Write this before the call in script.py, line 12, not inside of f.")
+
+
+def test_a_fix_in_words_is_a_sentence_of_next():
+    report = retraced("closure", "k", "2", "3", "define `f` once, before the loop")
+    assert report.verdict["next"]["why"].endswith(". Define `f` once, before the loop. 1.00 s lost.")
 
 
 def test_a_harmless_retrace_has_nothing_to_fix():
