@@ -72,12 +72,12 @@ class Costs:
         if self.whole is not None:
             self.whole.called()
 
-    def ran(self, duration_ns: int) -> None:
-        """A call was timed."""
-        self.timed_calls += 1
+    def ran(self, duration_ns: int, calls: int = 1) -> None:
+        """Calls were timed."""
+        self.timed_calls += calls
         self.run_ns += duration_ns
         if self.whole is not None:
-            self.whole.ran(duration_ns)
+            self.whole.ran(duration_ns, calls)
 
     def spent(self, ns: int) -> None:
         self.spent_ns += ns

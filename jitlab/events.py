@@ -7,14 +7,20 @@ what is compiled (design D12). Events carry plain data only, so that they can be
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
+import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
+
+from jitlab import noting
+from jitlab.noting import Calls
 
 Span = tuple[str, int, int, int, int]  # file or cell, line, column, end line, end column
 
@@ -287,7 +293,37 @@ class DumpWritten(Event):
     path: str
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What happened in a while, for listeners that take it in bulk: calls that C functions answered, and single events."""
+
+    calls: tuple[Calls, ...]
+    events: tuple[Event, ...]
+
+
+def each(calls: Calls) -> Iterator[Event]:
+    """The same as events, in their order."""
+    about = calls.about
+    launches = [(launch, *(part.tolist() for part in parts)) for launch, *parts in calls.launches()]
+    whole = zip(calls.starts.tolist(), calls.durations.tolist(), strict=True)
+    for n, (started, duration) in enumerate(whole):
+        for launch, starts, durations, kernels in launches:
+            yield ClusterRan(
+                cell=calls.cell, function=about.function, trace=about.trace, cluster=launch.cluster, start_ns=starts[n],
+                duration_ns=durations[n], kernels_ns=tuple(kernels[n]) if any(kernels[n]) else (),
+                scratch_bytes=launch.scratch_bytes,
+            )  # fmt: skip
+        if about.tells_call:
+            yield FunctionCalled(
+                cell=calls.cell, function=about.function, trace=about.trace, start_ns=started, duration_ns=duration
+            )
+
+
 Listener = Callable[[Event], None]
+Taker = Callable[[Batch], None]
+
+#: What happens in every run may wait so long for listeners that take it in bulk, and so many of them together.
+WAIT_NS, WAITING = 10_000_000, 1000
 
 
 def active() -> bool:
@@ -298,18 +334,47 @@ def active() -> bool:
 def send(event: Event) -> None:
     """Tell every listener. A listener's own error never reaches the user's program: it is told once, as a warning, and the
     listener hears no more."""
-    for listener in () if _muted.get() else tuple(_listeners):
-        try:
-            listener(event)
-        except Exception as error:
-            remove_listener(listener)
-            warnings.warn(f"a listener to jitlab's events failed and was removed: {error!r}", RuntimeWarning, stacklevel=2)
+    if _muted.get() or not _listeners:
+        return
+    if not busy.word.value and type(event) in FREQUENT:
+        _waiting.append(event)
+        if len(_waiting) >= WAITING or event.start_ns - _collected_ns > WAIT_NS:  # type: ignore[attr-defined]
+            collect()
+        return
+    collect()
+    for listener, _ in tuple(_listeners):
+        _tell(listener, listener, event)
+
+
+def collect() -> None:
+    """Hand over what waits to those who take it in bulk: call it before what they have is read."""
+    global _collected_ns
+    with _collecting:
+        calls = tuple(noting.take())
+        if not calls and not _waiting:
+            return
+        batch = Batch(calls, tuple(_waiting.popleft() for _ in range(len(_waiting))))
+        for listener, take in tuple(_listeners):
+            if take is not None:
+                _tell(listener, take, batch)
+            else:  # it came while these waited
+                for event in batch.events:
+                    _tell(listener, listener, event)
+        _collected_ns = time.perf_counter_ns()
+
+
+def _tell(listener: Listener, how: Callable[[Any], None], what: Any) -> None:
+    try:
+        how(what)
+    except Exception as error:
+        remove_listener(listener)
+        warnings.warn(f"a listener to jitlab's events failed and was removed: {error!r}", RuntimeWarning, stacklevel=3)
 
 
 @contextmanager
-def listen(listener: Listener) -> Iterator[None]:
-    """Call `listener` with each event, from any thread, inside the block."""
-    add_listener(listener)
+def listen(listener: Listener, take: Taker | None = None) -> Iterator[None]:
+    """Call `listener` with each event, from any thread, inside the block. `take`: as for `add_listener`."""
+    add_listener(listener, take)
     try:
         yield
     finally:
@@ -321,30 +386,50 @@ def muted() -> Iterator[None]:
     """Inside, this thread tells nobody anything: what is run for an experiment is no part of the user's program."""
     token = _muted.set(True)
     try:
-        yield
+        with busy:  # a C function would note its calls
+            yield
     finally:
         _muted.reset(token)
 
 
-def add_listener(listener: Listener) -> None:
+def add_listener(listener: Listener, take: Taker | None = None) -> None:
+    """Who has `take` gets what happens in every run in bulk, some time later, and `collect` hands over the rest: compiled
+    functions stay fast for it. Everybody else hears each event at once."""
+    collect()
     with busy.block:
-        _listeners.append(listener)
-        busy.word.value += 1
+        _listeners.append((listener, take if noting.clock() is not None else None))
+        _count_listeners()
 
 
 def remove_listener(listener: Listener) -> None:
+    collect()
     with busy.block:
-        if listener in _listeners:
-            _listeners.remove(listener)
-            busy.word.value -= 1
+        found = next((known for known in _listeners if known[0] == listener), None)
+        if found is not None:
+            _listeners.remove(found)
+            _count_listeners()
+
+
+def begin_cell() -> None:
+    """What waits belongs to the cell before; in the new one each function is seen on the Python way once."""
+    collect()
+    noting.renew()
+
+
+def _count_listeners() -> None:
+    eager = sum(take is None for _, take in _listeners)
+    busy.word.value += eager - busy.listeners
+    busy.listeners = eager
+    noting.watch(len(_listeners) > eager)
 
 
 class Busy:
-    """Somebody listens or something is being captured: while `word` is not 0, warm calls take the Python way, where both
-    are looked after. C code reads the word."""
+    """Somebody hears each event or something is being captured: while `word` is not 0, warm calls take the Python way, where
+    both are looked after. C code reads the word."""
 
     def __init__(self) -> None:
         self.word = ctypes.c_int64(0)
+        self.listeners = 0  # of the word
         self.block = threading.Lock()
 
     def __enter__(self) -> None:
@@ -363,14 +448,35 @@ def current_cell() -> str:
 
 @contextmanager
 def in_cell(cell: str) -> Iterator[None]:
-    token = _cell.set(cell)
+    token = _cell.set(noting.named(cell))
     try:
         yield
     finally:
         _cell.reset(token)
 
 
+def cell_variable() -> ContextVar[str]:
+    """What C code asks for the cell."""
+    return _cell
+
+
+def _after_fork() -> None:
+    global _collecting
+    _collecting = threading.RLock()  # the thread that held it may be none of the child's
+    busy.block = threading.Lock()
+
+
+#: What happens in every run.
+FREQUENT = frozenset({FunctionCalled, ClusterRan, HostOperationRan, ArrayCopied})
+
 busy = Busy()
-_listeners: list[Listener] = []
+_listeners: list[tuple[Listener, Taker | None]] = []
+_waiting: deque[Event] = deque()
+_collecting = threading.RLock()
+_collected_ns = 0
 _muted: ContextVar[bool] = ContextVar("jitlab_muted", default=False)
 _cell: ContextVar[str] = ContextVar("jitlab_cell", default="")
+noting.named(_cell.get())
+noting.full.append(collect)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -454,7 +454,7 @@ def _warm_up(trace: CallTrace) -> None:
     executable, run = trace.executable, trace.run
     if trace.writes or executable is None or run is None or not layout_is_known():
         return
-    made = executable.warm(list, [not node.shape for node in executable.graph.outputs])
+    made = executable.warm(list, [not node.shape for node in executable.graph.outputs], tells_call=False)
     if made is None:
         return
     warm, codes = made

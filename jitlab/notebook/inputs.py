@@ -104,6 +104,18 @@ class Inputs:
             given.kept_ns = time.perf_counter_ns()
             given.took_ns = given.kept_ns - started
 
+    def ran(self, cell: str, number: int, executable: Executable | None, runs: int) -> None:
+        """Runs that were only counted: another one of the same cell was noted before them."""
+        with self._lock:
+            found = self._cells.get(cell)
+            given = found.given.get(id(executable)) if found is not None and found.number == number else None
+            if given is not None:
+                given.runs += runs
+
+    def wants_all(self, cell: str) -> bool:
+        """Are copies of every run of the cell to be kept the next time?"""
+        return cell in self._wanted
+
     def _cell(self, id: str, number: int) -> CellInputs:
         cell = self._cells.get(id)
         if cell is None or cell.number != number:

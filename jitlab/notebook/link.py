@@ -11,12 +11,13 @@ import threading
 import time
 import uuid
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from jitlab import events
+from jitlab.noting import Calls
 from jitlab.report.summary import estimated_size
 
 from .budget import Budget, size_of
@@ -56,8 +57,9 @@ class Link:
         self._clock = clock
         self._budget = Budget(self._clock)
         self._last = 0
-        self._ring: deque[Entry] = deque(maxlen=self.ring_events)
-        self._pending: deque[Entry] = deque(maxlen=self.ring_events)
+        self._ring: deque[Entry] = deque()
+        self._pending: deque[Entry] = deque()
+        self._ring_count = self._pending_count = 0  # events of them
         self._unheld: Counter[tuple[str, str]] = Counter()  # pending events beyond the ring, by cell and kind
         self._heard: Counter[str] = Counter()  # events of each cell, but its start and end
         self._waiting: dict[str, float] = {}  # cells with events that no report showed, since when
@@ -101,20 +103,34 @@ class Link:
     # ---- what happens in the kernel
     def emit(self, cell: str, event: events.Event | Mapping[str, Any]) -> None:
         """Queues one event; the caller knows the cell, because the sending thread can't."""
+        self._queue(cell, event, 1, kind_of(event) not in ALWAYS_TOLD)
+
+    def emit_calls(self, cell: str, calls: Calls) -> None:
+        """The same for calls that a C function noted; they become events when they are told."""
+        bulk = Bulk(calls)
+        self._queue(cell, bulk, len(bulk), True)
+
+    def _queue(self, cell: str, what: Any, number: int, is_counted: bool) -> None:
         with self._lock:
-            self._last += 1
-            entry = (self._last, cell, event)
+            self._last += number
+            entry = (self._last, cell, what)
             self._ring.append(entry)
-            if kind_of(event) not in ALWAYS_TOLD:
-                self._heard[cell] += 1
+            self._ring_count += number
+            while self._ring_count > self.ring_events:
+                self._ring_count -= number_of(self._ring.popleft())
+            if is_counted:
+                self._heard[cell] += number
             if not self.attached:
                 return
             if cell not in self._waiting:
                 self._waiting[cell] = self._clock()
-            if len(self._pending) == self.ring_events:
-                _, first_cell, first = self._pending[0]
-                self._unheld[first_cell, kind_of(first)] += 1
             self._pending.append(entry)
+            self._pending_count += number
+            while self._pending_count > self.ring_events:
+                gone = self._pending.popleft()
+                self._pending_count -= number_of(gone)
+                for kind, times in kinds_of(gone).items():
+                    self._unheld[gone[1], kind] += times
         if not self._wake.is_set():
             self._wake.set()
 
@@ -206,9 +222,11 @@ class Link:
     def events_between(self, first: int, last: int) -> list[Message]:
         """Events that were told by their number only, as many of them as one message holds and the ring still has."""
         with self._lock:
-            entries = [entry for entry in self._ring if first <= entry[0] <= last]
+            entries = [entry for entry in self._ring if first <= entry[0] and entry[0] - number_of(entry) < last]
         told, size = [], 0
-        for entry in entries:
+        for entry in (one for many in entries for one in singles(many)):
+            if not first <= entry[0] <= last:
+                continue
             event = {**light(entry), "cell": entry[1]}
             size += size_of(event)
             if size > self.batch_bytes:
@@ -223,6 +241,7 @@ class Link:
         self.attached = False
         self._replay_since = None
         self._pending.clear()
+        self._pending_count = 0
         self._unheld.clear()
         self._unsent.clear()
         self._unsent_jobs.clear()
@@ -282,6 +301,7 @@ class Link:
             return []
         missed = [entry for entry in self._ring if entry[0] > self._replay_since]
         self._pending.clear()  # the ring held them too
+        self._pending_count = 0
         self._unheld.clear()
         self._unsent.update(cell for cell, entry in self._reports.items() if self._replay_have.get(cell) != entry[1])
         self._unsent_jobs.update(self._jobs)
@@ -302,6 +322,7 @@ class Link:
         self._batched = self._clock()
         message = self._batch(self._pending, self._unheld)
         self._pending.clear()
+        self._pending_count = 0
         self._unheld.clear()
         return [self._spent(message)]
 
@@ -317,14 +338,19 @@ class Link:
             counts.setdefault(of, Counter())[kind] += number
         size = 0
         for entry in entries:
-            if size <= room:
-                event = light(entry) if entry[1] == cell else {**light(entry), "cell": entry[1]}
-                size += size_of(event)
-            if size <= room or kind_of(entry[2]) in ALWAYS_TOLD:
-                told.append(event if size <= room else {**light(entry), "cell": entry[1]})
-            else:
-                counts.setdefault(entry[1], Counter())[kind_of(entry[2])] += 1
-        first = entries[0][0] - sum((unheld or {}).values())
+            left = kinds_of(entry)
+            for one in singles(entry):
+                kind = kind_of(one[2])
+                if size <= room:
+                    event = light(one) if one[1] == cell else {**light(one), "cell": one[1]}
+                    size += size_of(event)
+                if size > room and kind not in ALWAYS_TOLD:
+                    break  # it and the others of the same C function are counted
+                told.append(event if size <= room else {**light(one), "cell": one[1]})
+                left[kind] -= 1
+            if any(left.values()):
+                counts.setdefault(entry[1], Counter()).update(+left)
+        first = entries[0][0] - number_of(entries[0]) + 1 - sum((unheld or {}).values())
         message: Message = {"op": "batch", "cell": cell, "first": first, "last": entries[-1][0], "events": told}
         if counts:
             message["counts"] = {of: dict(numbers) for of, numbers in counts.items()}
@@ -361,6 +387,44 @@ class Link:
             if now - since > self.lag_seconds:
                 behind += max(0, self._heard[cell] - self._report_sent.get(cell, (0.0, 0))[1])
         return behind
+
+
+class Bulk:
+    """Calls that a C function noted, in the place of their events."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self, calls: Calls) -> None:
+        self.calls = calls
+
+    def __len__(self) -> int:
+        return sum(self.kinds().values())
+
+    def kinds(self) -> Counter[str]:
+        about = self.calls.about
+        calls = len(self.calls)
+        found = Counter({events.ClusterRan.kind: calls * len(about.launches)})
+        if about.tells_call:
+            found[events.FunctionCalled.kind] = calls
+        return found
+
+
+def number_of(entry: Entry) -> int:
+    return len(entry[2]) if isinstance(entry[2], Bulk) else 1
+
+
+def kinds_of(entry: Entry) -> Counter[str]:
+    return entry[2].kinds() if isinstance(entry[2], Bulk) else Counter({kind_of(entry[2]): 1})
+
+
+def singles(entry: Entry) -> Iterator[Entry]:
+    """An entry of noted calls as one of each event."""
+    if not isinstance(entry[2], Bulk):
+        yield entry
+        return
+    first = entry[0] - len(entry[2]) + 1
+    for n, event in enumerate(events.each(entry[2].calls)):
+        yield first + n, entry[1], event
 
 
 def kind_of(event: events.Event | Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.capture.positions import cell_names
+from jitlab.noting import Calls
 from jitlab.report import Recording, Report
 from jitlab.report.outline import PARTS
 from jitlab.report.summary import on_wire
@@ -109,8 +110,8 @@ class Session:
                 logger.warning("jitlab could not open its link to the panel", exc_info=True)
         self.shell.events.register("pre_run_cell", self.pre_run_cell)
         self.shell.events.register("post_run_cell", self.post_run_cell)
-        events.add_listener(self.hear)
-        self._watch.enter_context(watching(self._note))
+        events.add_listener(self.hear, self.take)
+        self._watch.enter_context(watching(self._note, now_and_then=True))
 
     def stop(self) -> None:
         events.remove_listener(self.hear)
@@ -166,9 +167,12 @@ class Session:
         if info is not None:
             transformed = getattr(info, "transformed_cell", None) or source
             cell_names[self.shell.compile.get_code_name(source, transformed, count)] = run.title
-        inside = events.in_cell(run.id)
-        inside.__enter__()
-        run.exit = lambda: inside.__exit__(None, None, None)
+        events.begin_cell()
+        inside = ExitStack()
+        inside.enter_context(events.in_cell(run.id))
+        if self.inputs.wants_all(run.id):
+            inside.enter_context(events.busy)  # every run is seen
+        run.exit = inside.close
         self._stack.append(run)
         started = events.CellStarted(cell=run.id, execution_count=count, source=source, start_ns=run.start_ns)
         self.emit(run.id, started)
@@ -181,6 +185,7 @@ class Session:
         return stored if stored == count - 1 else count
 
     def end(self, run: CellRun, error: BaseException | None) -> None:
+        events.collect()
         try:
             run.exit()
         except ValueError:  # begun in another context (a cell with `await`), which is gone by now
@@ -204,7 +209,8 @@ class Session:
         """What this thread does inside (a replay) is not the cell's."""
         self._deaf.add(threading.get_ident())
         try:
-            yield
+            with events.busy:  # what a C function notes belongs to the cell
+                yield
         finally:
             self._deaf.discard(threading.get_ident())
 
@@ -213,21 +219,53 @@ class Session:
         if self._deaf and threading.get_ident() in self._deaf:
             return
         with _HEARING:
-            run = self.running
-            if event.cell and (run is None or run.id != event.cell):
-                run = self.run_with_id(event.cell)
+            run = self._run_of(event.cell)
             if run is None:
                 return
-            if run.recording is None:
-                self._record(run)
-                self._keep_live()
-            assert run.recording is not None
-            run.recording.listen(event)
+            self._recording_of(run).listen(event)
             if self.link is not None:
                 self.link.emit(run.id, event)
-                if self.link.attached:
-                    self._dirty.add(run.id)
-                    self._keep_live()
+            self._told(run)
+
+    def take(self, batch: events.Batch) -> None:
+        """The same for many events, and for calls that C functions noted."""
+        with _HEARING:
+            parts: dict[int, tuple[CellRun, list[Calls], list[events.Event]]] = {}
+            for calls in batch.calls:
+                run = self._run_of(calls.cell)
+                if run is not None:
+                    parts.setdefault(id(run), (run, [], []))[1].append(calls)
+                    self.inputs.ran(run.id, run.number, calls.about.plan(), len(calls))
+            for event in batch.events:
+                run = self._run_of(event.cell)
+                if run is not None:
+                    parts.setdefault(id(run), (run, [], []))[2].append(event)
+            for run, noted, single in parts.values():
+                self._recording_of(run).take(events.Batch(tuple(noted), tuple(single)))
+                if self.link is not None:
+                    for calls in noted:
+                        self.link.emit_calls(run.id, calls)
+                    for event in single:
+                        self.link.emit(run.id, event)
+                self._told(run)
+
+    def _run_of(self, cell: str) -> CellRun | None:
+        run = self.running
+        if cell and (run is None or run.id != cell):
+            run = self.run_with_id(cell)
+        return run
+
+    def _recording_of(self, run: CellRun) -> Recording:
+        if run.recording is None:
+            self._record(run)
+            self._keep_live()
+        assert run.recording is not None
+        return run.recording
+
+    def _told(self, run: CellRun) -> None:
+        if self.link is not None and self.link.attached:
+            self._dirty.add(run.id)
+            self._keep_live()
 
     def _whose(self) -> tuple[str, int] | None:
         """The cell that runs, when what this thread does is its own."""
@@ -246,6 +284,7 @@ class Session:
 
     def report_of(self, run: CellRun, saved: bool = False) -> Report | None:
         """The report of a cell, made anew when something happened since the last one."""
+        events.collect()
         recording = run.recording
         if recording is None:
             return None
@@ -273,6 +312,7 @@ class Session:
     def push(self, run: CellRun) -> None:
         """Make the newest report and hand it to the panel."""
         self._dirty.discard(run.id)
+        events.collect()
         if self.link is not None:
             mark = self.link.mark(run.id)
             if self.report_of(run) is not None:

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .recording import Recording, Span
+    from .recording import Recording
+    from .spans import Span
 
 Json = dict[str, Any]
 
@@ -35,7 +36,8 @@ def lanes(recording: Recording, kernels: Sequence[Mapping[str, Any]]) -> list[Js
         spans = recording.lanes[group]
         if not spans:
             continue
-        start = min(recording.began[group], *(span.start_ns for span in spans))
+        start = spans.began
+        assert start is not None
         sorted_out: dict[str, list[Json]] = {}
         lane_of = {kind: name for name, kinds in parts for kind in kinds}
         for span in spans:
@@ -52,7 +54,7 @@ def lanes(recording: Recording, kernels: Sequence[Mapping[str, Any]]) -> list[Js
             made.append(
                 {
                     "name": name, "group": group, "offset": round((start - recording.start_ns) / 1e3, 3),
-                    "dropped": recording.dropped[group] if name in ("op by op", "compiled", "capture") else 0,
+                    "dropped": spans.dropped if name in ("op by op", "compiled", "capture") else 0,
                     "spans": sorted_out[name],
                 }
             )  # fmt: skip

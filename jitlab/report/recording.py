@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jitlab import events
 from jitlab.ir import ClusterCode, Plan
+from jitlab.noting import Calls
 
 from .load import Load
 from .samples import Samples
+from .spans import Lane, Span
 
 if TYPE_CHECKING:
     from .report import Report
@@ -36,8 +38,8 @@ class Tally:
     ns: int = 0
     kernels_ns: list[int] = field(default_factory=list)
 
-    def add(self, ns: int, kernels_ns: tuple[int, ...] = ()) -> None:
-        self.calls += 1
+    def add(self, ns: int, kernels_ns: Sequence[int] = (), calls: int = 1) -> None:
+        self.calls += calls
         self.ns += ns
         if kernels_ns:
             if len(self.kernels_ns) < len(kernels_ns):
@@ -58,6 +60,13 @@ class Sampled(Tally):
         self.samples.add(event.duration_ns)
         self.last_ns = event.start_ns
 
+    def add_calls(self, starts: Any, durations: Any, kernels_ns: Any = None) -> None:
+        """Many calls at once: arrays of nanoseconds, a number a call; of kernels (calls, kernels)."""
+        of_kernels = kernels_ns.sum(axis=0).tolist() if kernels_ns is not None and kernels_ns.any() else ()
+        self.add(int(durations.sum()), of_kernels, len(durations))
+        self.samples.extend(durations)
+        self.last_ns = max(self.last_ns, int(starts[-1]))
+
 
 @dataclass
 class LoopTally:
@@ -67,26 +76,8 @@ class LoopTally:
     iterations: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One bar of the timeline; times in nanoseconds of `perf_counter_ns`."""
-
-    name: str
-    label: str
-    kind: str
-    start_ns: int
-    duration_ns: int
-    function: str = ""
-    trace: int = 0
-    cluster: str | None = None
-    kernels_ns: tuple[int, ...] = ()  # of a launch that was timed kernel by kernel
-    tier: str = ""  # of machine code
-    bytes: int = 0  # of a copy
-    lines: tuple[events.Span, ...] = ()  # of a statement
-
-
 class Recording:
-    """Listens to events from any thread. Give `listen` to `events.add_listener`, or use `record()`."""
+    """Listens to events from any thread. Give `listen` and `take` to `events.add_listener`, or use `record()`."""
 
     def __init__(
         self, cell: dict[str, Any] | None = None, file_name: Callable[[str], str] | None = None,
@@ -117,11 +108,7 @@ class Recording:
         self.dumps: deque[str] = deque(maxlen=TRACES)
         self.compared: events.Compared | None = None
         self.numerics: list[dict[str, Any]] | None = None  # of the last check
-        self.lanes: dict[str, deque[Span]] = {
-            "op by op": deque(maxlen=COMPARED_SPANS), "compiled": deque(maxlen=SPANS), "first call": deque(maxlen=SPANS),
-        }  # fmt: skip
-        self.dropped: dict[str, int] = dict.fromkeys(self.lanes, 0)
-        self.began: dict[str, int] = {}  # also where the first spans of a lane are dropped
+        self.lanes = {"op by op": Lane(COMPARED_SPANS), "compiled": Lane(SPANS), "first call": Lane(SPANS)}
         self.count = 0  # events that were taken in
         self.texts: OrderedDict[str, dict[tuple[str, str], str]] = OrderedDict()  # of each cluster's plan, all its stages
         self.codes: OrderedDict[str, ClusterCode] = OrderedDict()  # of each cluster, as long as its texts are kept
@@ -157,6 +144,17 @@ class Recording:
                 self.count += 1
                 take(event)
 
+    def take(self, batch: events.Batch) -> None:
+        """Take in many events, and calls that C functions noted."""
+        with self._lock:
+            for calls in batch.calls:
+                self._calls_noted(calls)
+            for event in batch.events:
+                take = self._take.get(type(event))
+                if take is not None:
+                    self.count += 1
+                    take(event)
+
     def adopt_runs(self, replay: Recording) -> None:
         """Take over a comparison's times: it measured again what ran compiled, as it measured NumPy."""
         with self._lock:
@@ -168,9 +166,7 @@ class Recording:
 
     def take_lane(self, name: str, other: Recording) -> None:
         """Show a lane of another recording in the place of one's own."""
-        self.lanes[name], self.dropped[name] = other.lanes[name], other.dropped[name]
-        if name in other.began:
-            self.began[name] = other.began[name]
+        self.lanes[name] = other.lanes[name]
 
     def fingerprint(self, of: Callable[..., str], plan: dict[str, Any], *names: str) -> str:
         """Of a plan (or a cluster of it), made once: reports of a cell that runs are many. Clusters' names are unique."""
@@ -183,6 +179,7 @@ class Recording:
 
     def ended(self) -> None:
         """What is measured from now on is something else."""
+        events.collect()
         self.others = self._load.others()
 
     def report(self) -> Report:
@@ -190,6 +187,7 @@ class Recording:
         from .build import report_json
         from .report import Report
 
+        events.collect()
         with self._lock:
             data = report_json(self)
             texts, codes = dict(self.texts), dict(self.codes)
@@ -253,6 +251,18 @@ class Recording:
         if tally.calls == 1 and key in self.captured:  # the call that waited for its capture
             tally.samples = Samples()
 
+    def _calls_noted(self, calls: Calls) -> None:
+        about = calls.about
+        if about.tells_call:
+            self.count += len(calls)
+            self.functions[about.function, about.trace].add_calls(calls.starts, calls.durations)
+        for launch, starts, durations, kernels_ns in calls.launches():
+            self.count += len(calls)
+            key = about.function, about.trace, launch.cluster
+            self.clusters[key].add_calls(starts, durations, kernels_ns)
+            self.scratch[key] = max(self.scratch.get(key, 0), launch.scratch_bytes)
+        self.lanes["compiled"].note(calls)
+
     def _cluster_ran(self, event: events.ClusterRan) -> None:
         key = event.function, event.trace, event.cluster
         self.clusters[key].add_call(event, event.kernels_ns)
@@ -292,18 +302,15 @@ class Recording:
     def _span(
         self, lane: str, event: Any, name: str, label: str, kind: str, cluster: str | None = None, **more: Any
     ) -> None:
-        spans = self.lanes[lane]
-        self.dropped[lane] += len(spans) == spans.maxlen
-        self.began.setdefault(lane, event.start_ns)
         function, trace = getattr(event, "function", ""), getattr(event, "trace", 0)
-        spans.append(Span(name, label, kind, event.start_ns, event.duration_ns, function, trace, cluster, **more))
+        self.lanes[lane].append(Span(name, label, kind, event.start_ns, event.duration_ns, function, trace, cluster, **more))
 
 
 @contextmanager
 def record() -> Iterator[Recording]:
     """Record everything that happens inside, from any thread: `with jl.record() as rec: ...; rec.report()`."""
     recording = Recording()
-    with events.listen(recording.listen):
+    with events.listen(recording.listen, recording.take):
         yield recording
     recording.ended()
 

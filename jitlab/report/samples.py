@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from typing import Any
+
+import numpy as np
 
 MOST = 256  # samples kept of one thing
 FEW = 3  # fewer warm ones than this are joined by those before
@@ -26,6 +29,21 @@ class Samples:
                 self._values = self._values[::2]
                 self._stride *= 2
         self._seen += 1
+
+    def extend(self, durations: np.ndarray[Any, Any]) -> None:
+        """The same as `add` for each of them."""
+        at, end = 0, len(durations)
+        while at < end:
+            first = at + -self._seen % self._stride  # the next one that is kept
+            kept = durations[first :: self._stride][: MOST - len(self._values)]
+            self._values.extend(kept.tolist())
+            is_full = len(self._values) >= MOST
+            after = first + (len(kept) - 1) * self._stride + 1 if is_full else end
+            self._seen += after - at
+            at = after
+            if is_full:
+                self._values = self._values[::2]
+                self._stride *= 2
 
     def renew(self) -> None:
         """Better code runs from now on: what was measured before is warm-up."""

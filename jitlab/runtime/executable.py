@@ -6,14 +6,14 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 import numpy as np
 
-from jitlab import costs, events
+from jitlab import costs, events, noting
 from jitlab.ir import (
     UNKNOWN,
     Cluster,
@@ -109,6 +109,7 @@ class Executable:
         self._lock = threading.Lock()
         self._last_use = _last_uses(clustering)
         self.costs = costs.Costs()
+        self._sites: tuple[noting.Site, ...] = ()  # of the C functions in front of it
         if not is_trial:
             _live.add(self)
 
@@ -202,6 +203,7 @@ class Executable:
     def _run(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
         if not self._planned:
             self.prepare(arguments, in_place)
+        started = time.perf_counter_ns() if self._sites else 0
         for watcher in () if self.is_trial else tuple(_watchers):
             watcher(self, arguments)
         values: dict[Node, Any] = dict(zip(self.graph.parameters, arguments, strict=True))
@@ -217,6 +219,9 @@ class Executable:
                     raise
             for node in self._last_use.get(id(step), ()):
                 del values[node]
+        if started and events.active():
+            for site in self._sites:
+                site.open(started, bool(_watchers))
         return [values[node] for node in self.graph.outputs]
 
     # -- clusters
@@ -396,11 +401,14 @@ class Executable:
         """Kernels are numbered through the whole plan: k0, k1, ..."""
         self.plan.kernels[:] = [replace(k, name=f"k{i}") for i, k in enumerate(self.plan.kernels)]
 
-    def warm(self, form: type | None, scalars: Sequence[bool]) -> tuple[Warm, list[Compiled]] | None:
+    def warm(
+        self, form: type | None, scalars: Sequence[bool], tells_call: bool = True
+    ) -> tuple[Warm, list[Compiled]] | None:
         """What a C function needs to run this trace without Python, or None when it has to go through Python.
 
         For plans of clusters alone with small results and little scratch, contiguous arguments. `scalars`: which of the
-        graph's outputs are given back as NumPy scalars; `form`: how they are packed.
+        graph's outputs are given back as NumPy scalars; `form`: how they are packed; `tells_call`: the C function answers for
+        the whole function when somebody records its calls.
         """
         graph, clusters = self.graph, self.clustering.clusters
         if len(clusters) != len(self.clustering.steps) or len(set(graph.outputs)) != len(graph.outputs):
@@ -409,7 +417,7 @@ class Executable:
             return None
         place: dict[Node, tuple[str, int]] = {n: ("argument", i) for i, n in enumerate(graph.parameters)}
         place |= {n: ("result", i) for i, n in enumerate(graph.outputs)}
-        launches, codes, used = [], [], 0
+        launches, codes, used, launched = [], [], 0, []
         for cluster in clusters:
             variant = self._variants.get((cluster.name, tuple("C" for _ in cluster.inputs), NONE))
             if variant is None or variant.lowered.copies:
@@ -429,11 +437,17 @@ class Executable:
                 slot += 1
             launches.append(Launch(variant.template, variant.code.address, tuple(pointers)))
             codes.append(variant.code)
+            kernels = noting.kernels_of([phase.kernel for phase in variant.code.layout.phases])
+            launched.append(noting.Launched(cluster.name, kernels, variant.scratch_bytes))
         if used > SCRATCH_BYTES:
             return None
         arguments = tuple(Argument(np.dtype(n.dtype), plain(n.shape)) for n in graph.parameters)
         results = tuple(Result(np.dtype(n.dtype), plain(n.shape), s) for n, s in zip(graph.outputs, scalars, strict=True))
-        return Warm(arguments, results, form, tuple(launches), used), codes
+        about = noting.About(self.function, self.trace, tuple(launched), tells_call, self.costs, ref(self))
+        site = noting.Site(about) if noting.clock() is not None and about.lines <= noting.MOST_LINES else None
+        if site is not None:
+            self._sites += (site,)
+        return Warm(arguments, results, form, tuple(launches), used, site), codes
 
     # -- host operations
 
@@ -457,9 +471,10 @@ class Executable:
 
 
 @contextmanager
-def watching(watcher: Callable[[Executable, Sequence[Any]], None]) -> Iterator[None]:
-    """Inside, `watcher` is told of each run, in any thread, before it starts."""
-    with events.busy:  # warm calls take the way on which they are seen
+def watching(watcher: Callable[[Executable, Sequence[Any]], None], now_and_then: bool = False) -> Iterator[None]:
+    """Inside, `watcher` is told of each run, in any thread, before it starts. `now_and_then`: where runs follow each other
+    closely and somebody takes notes of them, of one in some milliseconds is enough."""
+    with nullcontext() if now_and_then else events.busy:  # warm calls take the way on which they are seen
         _watchers.append(watcher)
         try:
             yield

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
+
+from jitlab import events, noting
 
 from . import machine
 from .context import DONE, PAUSED, STOPPED, ContextLayout
@@ -54,13 +56,15 @@ class Launch:
 
 @dataclass(frozen=True)
 class Warm:
-    """One signature's way through: what a warm call checks and does. `form`: None for one bare result, tuple or list."""
+    """One signature's way through: what a warm call checks and does. `form`: None for one bare result, tuple or list. `site`:
+    where calls are noted, None when they can't be."""
 
     arguments: tuple[Argument, ...]
     results: tuple[Result, ...]
     form: type | None
     launches: tuple[Launch, ...]
     scratch_bytes: int
+    site: noting.Site | None = None
 
 
 class _MethodDef(ctypes.Structure):
@@ -71,6 +75,7 @@ def make_entry(warm: Warm, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwis
     """A builtin function for warm calls, and what has to live as long as it does.
 
     It calls `otherwise` with the same arguments when anything differs, or `busy` is not 0. `calls` counts what it answers.
+    While somebody takes notes it notes each call, and its first one goes on to `otherwise`.
     """
     text = _entry_text(warm, ctypes.addressof(busy), ctypes.addressof(calls))
     loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
@@ -162,6 +167,8 @@ def _entry_text(warm: Warm, busy: int, calls: int) -> str:
                 fits = equal if fits == "true" else new(f"and i1 {fits}, {equal}")
             check(fits, f"data{number}")
         data.append(at(object_, DATA, "ptr"))
+    note = _Note(warm, lines, new)
+    note.start()
 
     made: list[str] = []
     failures: list[str] = []
@@ -190,6 +197,7 @@ def _entry_text(warm: Warm, busy: int, calls: int) -> str:
             pointer = memory.get((kind, which)) or new(f"getelementptr i8, ptr %scratch, i64 {which}")
             place = new(f"getelementptr i64, ptr {context}, i64 {slot}")
             lines.append(f"  store ptr {pointer}, ptr {place}")
+        note.launch(number, context)
         run = new(f"load ptr, ptr inttoptr (i64 {ctypes.addressof(launch.run)} to ptr)")
         first = new(f"call i64 {run}(ptr {context})")
         cases = f"i64 {DONE}, label %ran{number} i64 {PAUSED}, label %pause{number} i64 {STOPPED}, label %stop{number}"
@@ -211,6 +219,8 @@ def _entry_text(warm: Warm, busy: int, calls: int) -> str:
         lines.append(f"  call void @PyErr_Restore({', '.join(f'ptr {x}' for x in error)})")
         lines.append("  br label %raised")
         lines.append(f"ran{number}:")
+        note.launched(number)
+    note.write()
     counter = f"ptr inttoptr (i64 {calls} to ptr)"  # the GIL is held: nobody else counts meanwhile
     so_far = new(f"load i64, {counter}")
     lines.append(f"  store i64 {new(f'add i64 {so_far}, 1')}, {counter}")
@@ -246,6 +256,8 @@ def _entry_text(warm: Warm, busy: int, calls: int) -> str:
             "declare void @Py_DecRef(ptr)",
             "declare i32 @PyErr_CheckSignals()",
             "declare void @PyErr_Restore(ptr, ptr, ptr)",
+            "declare i32 @PyContextVar_Get(ptr, ptr, ptr)",
+            "declare ptr @PyObject_CallNoArgs(ptr)",
             "declare ptr @PyEval_SaveThread()",
             "declare void @PyEval_RestoreThread(ptr)",
             "declare ptr @PyTuple_New(i64)",
@@ -258,6 +270,96 @@ def _entry_text(warm: Warm, busy: int, calls: int) -> str:
             "}",
         ]
     )
+
+
+class _Note:
+    """The code that notes a call, where somebody takes notes; `jitlab.noting` says what a note is."""
+
+    def __init__(self, warm: Warm, lines: list[str], new: Callable[[str], str]) -> None:
+        self.site, self.lines, self.new = warm.site, lines, new
+        self.is_taken = "false"
+        self.at = noting.FIRST  # of the next launch
+
+    def start(self) -> None:
+        """Is this call noted? The Python way when it has to be seen there."""
+        new, site = self.new, self.site
+        watched = new(f"load i64, {_pointer(ctypes.addressof(noting.watched))}")
+        self.is_taken = new(f"icmp ne i64 {watched}, 0")
+        if site is None:
+            self.lines += [f"  br i1 {self.is_taken}, label %slow, label %unseen", "unseen:"]
+            return
+        words = ctypes.addressof(site.words)
+        size = site.about.lines * noting.LINE
+        self.lines[1:1] = [f"  %note = alloca [{size} x i64], align 64", "  %cell = alloca ptr", "  %clock = alloca i64"]
+        self.lines += [f"  br i1 {self.is_taken}, label %seen, label %go", "seen:"]
+        same = new(f"icmp eq i64 {watched}, {new(f'load i64, {_pointer(words)}')}")
+        self.lines += [f"  br i1 {same}, label %timed, label %slow", "timed:"]
+        start = self._now()
+        early = new(f"icmp slt i64 {start}, {new(f'load i64, {_pointer(words + 8)}')}")
+        self.lines += [f"  br i1 {early}, label %noted, label %slow", "noted:"]
+        self._store(noting.START, start)
+        self.lines += ["  br label %go", "go:"]
+
+    def launch(self, number: int, context: str) -> None:
+        """Before a launch: when, and where its code notes the processor's counter."""
+        if self.site is None:
+            return
+        self.lines += [f"  br i1 {self.is_taken}, label %watch{number}, label %launch{number}", f"watch{number}:"]
+        self._store(self.at, self._now())
+        slot = self.new(f"getelementptr i64, ptr {context}, i64 {ContextLayout.TIMES}")
+        self.lines += [f"  store ptr {self._place(self.at + 2)}, ptr {slot}", f"  br label %launch{number}", f"launch{number}:"]
+
+    def launched(self, number: int) -> None:
+        if self.site is None:
+            return
+        self.lines += [f"  br i1 {self.is_taken}, label %watched{number}, label %launched{number}", f"watched{number}:"]
+        self._store(self.at + 1, self._now())
+        self.at += 3 + len(self.site.about.launches[number].kernels)
+        self.lines += [f"  br label %launched{number}", f"launched{number}:"]
+
+    def write(self) -> None:
+        """Into the block, which is handed over first when it is full."""
+        if self.site is None:
+            return
+        new, lines, size = self.new, self.lines, self.site.about.lines
+        lines += [f"  br i1 {self.is_taken}, label %write, label %written", "write:"]
+        new(f"call i32 @PyContextVar_Get({_pointer(id(events.cell_variable()))}, ptr null, ptr %cell)")
+        cell = new("load ptr, ptr %cell")
+        lines.append(f"  call void @Py_DecRef(ptr {cell})")  # the name of a cell is kept for good
+        self._store(noting.SITE, str(self.site.number))
+        self._store(noting.CELL, new(f"ptrtoint ptr {cell} to i64"))
+        self._store(noting.END, self._now())
+        lines += ["  br label %room", "room:"]
+        block = new(f"load ptr, {_pointer(ctypes.addressof(noting.head))}")
+        used = new(f"load i64, ptr {block}")
+        fits = new(f"icmp sle i64 {used}, {noting.LINES - size}")
+        lines += [f"  br i1 {fits}, label %copy, label %full", "full:"]
+        handed = new(f"call ptr @PyObject_CallNoArgs({_pointer(id(noting.full[0]))})")
+        lines += [f"  br i1 {new(f'icmp eq ptr {handed}, null')}, label %raised, label %handed", "handed:"]
+        lines += [f"  call void @Py_DecRef(ptr {handed})", "  br label %room", "copy:"]
+        line = new(f"add i64 {used}, 1")
+        place = new(f"getelementptr [{noting.LINE} x i64], ptr {block}, i64 {line}")
+        lines.append(f"  call void @llvm.memcpy.p0.p0.i64(ptr {place}, ptr %note, i64 {8 * noting.LINE * size}, i1 0)")
+        lines += [f"  store i64 {new(f'add i64 {used}, {size}')}, ptr {block}", "  br label %written", "written:"]
+
+    def _now(self) -> str:
+        found = noting.clock()
+        assert found is not None
+        address, by_pointer = found
+        if not by_pointer:
+            return self.new(f"call i64 inttoptr (i64 {address} to ptr)()")
+        self.new(f"call i32 inttoptr (i64 {address} to ptr)(ptr %clock)")
+        return self.new("load i64, ptr %clock")
+
+    def _place(self, word: int) -> str:
+        return self.new(f"getelementptr i64, ptr %note, i64 {word}")
+
+    def _store(self, word: int, value: str) -> None:
+        self.lines.append(f"  store i64 {value}, ptr {self._place(word)}")
+
+
+def _pointer(address: int) -> str:
+    return f"ptr inttoptr (i64 {address} to ptr)"
 
 
 def _release(number: int, made: Sequence[str]) -> str:

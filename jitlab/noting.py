@@ -1,0 +1,241 @@
+"""Calls that C functions answered while somebody recorded: each one is noted here, and Python takes the notes in bulk.
+
+A note is one or more lines of eight words: the number of the C function's `Site`, the address of the cell's name, the call's
+start and end, then of each launch its start, its end, and the processor's counter before the first and after each phase. C code
+writes them with the interpreter's lock held. When a block is full it calls `full`, so nothing is lost.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+#: Words of a line, lines of a block. The first line of a block holds how many others are in use.
+LINE, LINES = 8, 2048
+
+#: Longer notes are not made: such calls take the Python way.
+MOST_LINES = 64
+
+#: The words of a note before those of its launches.
+SITE, CELL, START, END, FIRST = range(5)
+
+#: While runs are watched now and then, one call in so many nanoseconds takes the Python way, where it is seen.
+PERIOD_NS = 10_000_000
+
+#: 0: nobody takes notes. Else it changes with who does, and from cell to cell: each function then takes the Python way once.
+watched = ctypes.c_int64(0)
+
+#: The address of the block that is written now.
+head = ctypes.c_int64(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """One launch of a C function: of each phase of its code the number of the kernel it belongs to."""
+
+    cluster: str
+    kernels: tuple[int, ...]
+    scratch_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the notes of a C function are about. `tells_call`: it answers for the whole function, not for its plan alone."""
+
+    function: str
+    trace: int
+    launches: tuple[Launched, ...]
+    tells_call: bool
+    costs: Any
+    plan: Any  # a weak reference to what runs it the Python way
+
+    @property
+    def words(self) -> int:
+        return FIRST + sum(3 + len(launch.kernels) for launch in self.launches)
+
+    @property
+    def lines(self) -> int:
+        return -(-self.words // LINE)
+
+
+class Site:
+    """The place of one C function. It notes calls while `seen` is what `watched` is, until a moment; others go to Python."""
+
+    def __init__(self, about: About) -> None:
+        self.about, self.number = about, next(_numbers)
+        self.words = (ctypes.c_int64 * 2)(0, 0)  # seen, until
+        _about[self.number] = about
+        weakref.finalize(self, _gone.append, self.number).atexit = False
+
+    def open(self, started_ns: int, is_watched: bool) -> None:
+        """A call that began then was seen on the Python way: the C function may answer the next ones."""
+        if started_ns >= _since_ns:
+            self.words[1] = time.perf_counter_ns() + PERIOD_NS if is_watched else 1 << 62
+            self.words[0] = watched.value
+
+
+class Calls:
+    """Calls that one C function answered in one cell. `words`: a note in each row; `places`: their order among all notes."""
+
+    __slots__ = ("about", "cell", "places", "words")
+
+    def __init__(self, about: About, cell: str, words: np.ndarray[Any, Any], places: np.ndarray[Any, Any]) -> None:
+        self.about, self.cell, self.words, self.places = about, cell, words, places
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def starts(self) -> np.ndarray[Any, Any]:
+        return self.words[:, START]
+
+    @property
+    def durations(self) -> np.ndarray[Any, Any]:
+        spent: np.ndarray[Any, Any] = self.words[:, END] - self.words[:, START]
+        return spent
+
+    def launches(self) -> Iterator[tuple[Launched, Any, Any, Any]]:
+        """Each launch with its start, its duration and the times of its kernels, (calls, kernels), in nanoseconds: the
+        duration as the processor's counter divided it. Zeros where that stood still."""
+        at = FIRST
+        for launch in self.about.launches:
+            phases = len(launch.kernels)
+            starts = self.words[:, at]
+            durations = self.words[:, at + 1] - starts
+            ticks = self.words[:, at + 2 : at + 3 + phases]
+            at += 3 + phases
+            whole = ticks[:, -1] - ticks[:, 0]
+            share = np.where(whole > 0, durations / np.maximum(whole, 1), 0.0)
+            of_phases = np.diff(ticks, axis=1)
+            times = np.zeros((len(ticks), max(launch.kernels, default=-1) + 1))
+            for phase, kernel in enumerate(launch.kernels):
+                times[:, kernel] += of_phases[:, phase]
+            yield launch, starts, durations, (times * share[:, None]).astype(np.int64)
+
+
+def named(cell: str) -> str:
+    """The same name, as the object that notes refer to; it is kept from now on."""
+    kept = _names.setdefault(cell, cell)
+    _cells[id(kept)] = kept
+    return kept
+
+
+def watch(anybody: bool) -> None:
+    """Notes are taken from now on, or no more; who took some before has taken them."""
+    global _since_ns
+    _since_ns = time.perf_counter_ns()
+    watched.value = next(_numbers) if anybody else 0
+
+
+def renew() -> None:
+    """A cell begins: each function takes the Python way once."""
+    if watched.value:
+        watch(True)
+
+
+def take() -> list[Calls]:
+    """All notes so far, those of one function in one cell together. For one thread at a time."""
+    block = _blocks[head.value]
+    if not block.used.value:
+        return []
+    gone = [_gone.popleft() for _ in range(len(_gone))]
+    spare = _spares.pop() if _spares else _Block()
+    head.value = spare.address  # from here on nobody else writes to the block
+    lines = block.lines[: block.used.value].copy()
+    block.used.value = 0
+    _spares.append(block)
+    made = list(_sorted_out(lines))
+    for number in gone:
+        del _about[number]
+    for calls in made:
+        if calls.about.tells_call:
+            calls.about.costs.ran(int(calls.durations.sum()), len(calls))
+    return made
+
+
+def _sorted_out(lines: np.ndarray[Any, Any]) -> Iterator[Calls]:
+    for number, places in _places(lines):
+        about = _about[number]
+        if about.lines == 1:
+            words = lines if len(places) == len(lines) else lines[places]
+        else:
+            words = lines[places[:, None] + np.arange(about.lines)].reshape(len(places), -1)
+        cells = words[:, CELL]
+        for cell in (cells[0],) if (cells == cells[0]).all() else np.unique(cells):
+            mine = slice(None) if (cells == cell).all() else cells == cell
+            yield Calls(about, _cells[int(cell)], words[mine], places[mine])
+
+
+def _places(lines: np.ndarray[Any, Any]) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
+    """The first lines of the notes, by the number of their site."""
+    number = int(lines[0, SITE])
+    if (lines[:: _about[number].lines, SITE] == number).all():  # one function alone, as in a loop
+        yield number, np.arange(0, len(lines), _about[number].lines)
+        return
+    found: dict[int, list[int]] = {}
+    numbers, at = lines[:, SITE].tolist(), 0
+    while at < len(numbers):
+        found.setdefault(numbers[at], []).append(at)
+        at += _about[numbers[at]].lines
+    for number, places in found.items():
+        yield number, np.array(places)
+
+
+class _Block:
+    def __init__(self) -> None:
+        words = np.empty((LINES + 1) * LINE, np.int64)
+        self.used = ctypes.c_int64.from_address(words.ctypes.data)
+        self.used.value = 0
+        self.address: int = words.ctypes.data
+        self._words = words
+        self.lines = words[LINE:].reshape(LINES, LINE)
+        _blocks[self.address] = self
+
+
+@cache
+def clock() -> tuple[int, bool] | None:
+    """The address of the interpreter's own clock of `perf_counter_ns`, and does it give the time by a pointer? None where it
+    is not to be had: then every call that somebody records takes the Python way."""
+    if sys.implementation.name != "cpython":
+        return None
+    for name, by_pointer in (("PyTime_PerfCounterRaw", True), ("_PyTime_GetPerfCounter", False)):
+        function = getattr(ctypes.pythonapi, name, None)
+        if function is None:
+            continue
+        now = ctypes.c_int64()
+        function.restype = ctypes.c_int if by_pointer else ctypes.c_int64
+        before = time.perf_counter_ns()
+        given = function(ctypes.byref(now)) if by_pointer else function()
+        if before <= (now.value if by_pointer else given) <= time.perf_counter_ns():
+            return ctypes.cast(function, ctypes.c_void_p).value or 0, by_pointer
+    return None
+
+
+def kernels_of(phases: Sequence[str]) -> tuple[int, ...]:
+    """The names of kernels, a phase each, as numbers in the order they appear."""
+    order = list(dict.fromkeys(phases))
+    return tuple(order.index(name) for name in phases)
+
+
+#: What C code calls when its note has no room: it hands the notes to who takes them.
+full: list[Callable[[], None]] = []
+
+_since_ns = 0
+_numbers = itertools.count(1)
+_about: dict[int, About] = {}
+_gone: deque[int] = deque()
+_names: dict[str, str] = {}
+_cells: dict[int, str] = {}
+_blocks: dict[int, _Block] = {}
+_spares: list[_Block] = []
+head.value = _Block().address
