@@ -6,6 +6,7 @@ import { cellOfFile, compiledSource, lineMarks, type LineMark } from './core/lin
 import type { PanelState } from './core/panel';
 import { REPORT_MIME, type Report } from './core/report';
 import { Signal } from './core/signal';
+import { prompted } from './core/sources';
 import { KernelLink } from './link';
 
 const SETTLE_MS = 150;
@@ -188,12 +189,19 @@ export class FollowedNotebook {
       this.touch(id);
     });
     if (model.type === 'code') {
-      (model as ICodeCellModel).outputs.changed.connect(() => {
+      const code = model as ICodeCellModel;
+      const take = (): void => {
         if (!this.link.model.isShown) {
           const report = reportIn(model);
           if (report !== undefined) {
             this.link.model.takeOutput(id, report); // no view is open, so the kernel does not send it
           }
+        }
+      };
+      code.outputs.changed.connect(take);
+      code.stateChanged.connect((_, { name }) => {
+        if (name === 'executionCount') {
+          take(); // it comes after the outputs, and the report's title with it
         }
       });
     }
@@ -316,7 +324,7 @@ function reportIn(cell: ICellModel): unknown {
   for (let at = outputs.length - 1; at >= 0; at--) {
     const report = outputs.get(at).data[REPORT_MIME];
     if (report !== undefined) {
-      return report;
+      return prompted(report, (cell as ICodeCellModel).executionCount);
     }
   }
   return undefined;

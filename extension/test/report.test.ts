@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readReport } from '../src/core/report';
+import { prompted } from '../src/core/sources';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
 
@@ -35,4 +36,21 @@ test('keys that are unknown, missing or of another type do no harm', () => {
   });
   assert.equal(read.ops.length, 1);
   assert.deepEqual(read.lanes, []);
+});
+
+test('a saved report takes the prompt of the notebook that it is in, but for its source', () => {
+  const lines = ['%%jit', 'print("In [ ]")'];
+  const saved = {
+    ...{ version: 1, cell: { id: 'a', execution_count: null, title: 'In [ ]', source: lines } },
+    plans: [{ name: 'In [ ] #1', function: 'In [ ]' }],
+    sources: [{ file: 'In [ ]', cell: 'a', first: 1, lines }]
+  };
+  const shown = report(prompted(saved, 4));
+  assert.deepEqual(
+    [shown.cell.title, shown.plans[0]?.name, shown.sources[0]?.file, shown.cell.source, shown.sources[0]?.lines],
+    ['In [4]', 'In [4] #1', 'In [4]', lines, lines]
+  );
+  assert.equal(prompted(saved, null), saved);
+  assert.equal(prompted(softmax, 4), softmax);
+  assert.equal(prompted('junk', 4), 'junk');
 });

@@ -1,5 +1,5 @@
 import { h, icon, iconButton, on } from './dom';
-import { duration, some } from './format';
+import { duration, grouped, some } from './format';
 import { openMenu, type MenuItem } from './popup';
 import type { PanelActions, PanelState } from './panel';
 import type { Report } from './report';
@@ -131,10 +131,10 @@ function statusOf(state: PanelState): string {
   const { cell, behind = 0, busy } = state;
   const events = cell?.events ?? 0;
   if (behind > 0) {
-    return `${behind.toLocaleString('en-US')} events behind`;
+    return `${grouped(behind)} events behind`;
   }
   if (cell?.running) {
-    return `running${events ? `, ${events.toLocaleString('en-US')} events` : ''}`;
+    return `running${events ? `, ${grouped(events)} events` : ''}`;
   }
   const origin = { live: '', previous: 'previous kernel', saved: 'saved' }[cell?.origin ?? 'live'];
   return origin || (busy ? 'kernel busy' : '');

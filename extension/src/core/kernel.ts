@@ -12,7 +12,7 @@ export type Request =
       start: number;
       stop: number;
     }
-  | { want: 'code'; cell: string; cluster: string; stage: CodeStage }
+  | { want: 'code'; cell: string; cluster: string; plan?: string; stage: CodeStage }
   | { want: 'runs'; cell: string }
   | { want: 'compare'; cell: string; against: { baseline: string } | { run: number } }
   | { want: 'pin-baseline' | 'drop-baseline'; cell: string; name: string }

@@ -1,6 +1,7 @@
 import { isCellFinished, isCellStarted, type Batch, type FromKernel, type ToKernel } from './events';
 import { JobsModel } from './kernel';
 import { readReport, type Report } from './report';
+import { sameReport } from './same';
 import { Signal } from './signal';
 
 /** What the panel knows of one cell. */
@@ -269,12 +270,16 @@ export class NotebookModel {
   private store(id: string, value: unknown, origin: CellState['origin']): void {
     const read = readReport(value);
     const before = this.cells.get(id);
-    const refused = typeof read === 'string';
+    const refusal = typeof read === 'string' ? read : null;
+    let report = typeof read === 'string' ? null : read;
+    if (report && before?.report && sameReport(before.report, report)) {
+      report = before.report; // what is drawn of it stays
+    }
     this.cells.set(id, {
-      report: refused ? null : read,
-      refusal: refused ? read : null,
+      report,
+      refusal,
       origin,
-      running: refused ? (before?.running ?? false) : read.cell.running,
+      running: report ? report.cell.running : (before?.running ?? false),
       events: before?.events ?? 0
     });
   }

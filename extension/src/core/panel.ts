@@ -76,7 +76,9 @@ export class PanelView {
     this.selection = options.selection ?? new Selection();
     const only = options.main?.only ?? null;
     const context = this.context();
-    const kinds = SECTIONS.filter(({ title }) => only === null || title === only);
+    const kinds = SECTIONS.filter(
+      ({ title, asks }) => (only === null || title === only) && (actions !== null || !asks)
+    );
     this.parts = kinds.map(({ title, table, make }) => {
       const main = actions?.main;
       const opensIn =
@@ -142,7 +144,7 @@ export class PanelView {
       }),
       this.selection.changed.connect(() => {
         this.linked = true;
-        this.schedule();
+        this.schedule(false);
       })
     ];
     for (const section of this.sections) {
@@ -167,7 +169,17 @@ export class PanelView {
       this.recall(state.notebook);
     }
     this.state = state;
-    this.schedule();
+    const told = this.toldOf(state);
+    const same = told.length === this.told.length && told.every((each, index) => each === this.told[index]);
+    this.told = told;
+    this.schedule(!same);
+  }
+
+  /** All of a state that figures are drawn from; the rest is counts and words of the head. */
+  private toldOf({ notebook, cell }: PanelState): unknown[] {
+    const kernel = this.actions?.kernel ?? null;
+    const jobs = kernel && cell?.report ? kernel.jobs.of(cell.report.cell.id) : [];
+    return [notebook, cell === undefined, cell?.report, cell?.refusal, cell?.origin, cell?.running, kernel, ...jobs];
   }
 
   /** Settings have changed. */
@@ -223,8 +235,9 @@ export class PanelView {
     };
   }
 
-  /** Events may come by the thousand; the panel draws once a frame at most. */
-  private schedule(): void {
+  /** Events may come by the thousand; the panel draws once a frame at most, and of mere events only their number. */
+  private schedule(whole = true): void {
+    this.whole ||= whole;
     if (!this.frame) {
       this.frame = requestAnimationFrame(() => {
         this.frame = 0;
@@ -236,11 +249,13 @@ export class PanelView {
   private render(): void {
     const { state } = this;
     const width = this.element.clientWidth;
-    const selects = this.linked && state === this.shown && width === this.width && !this.forced;
+    const whole = this.whole || this.forced || width !== this.width;
+    const selects = this.linked && state === this.shown && !whole;
     if (!state || width === 0 || (this.pressed && !selects)) {
       return; // what is being pressed stays where it is: a click needs the element that it began on
     }
-    this.linked = false;
+    const linked = this.linked;
+    this.linked = this.whole = false;
     if (selects) {
       for (const { view } of this.parts) {
         view.render?.();
@@ -257,6 +272,9 @@ export class PanelView {
     this.notice.show(state, report);
     this.work.show(state, report, this.actions?.kernel ?? null);
     this.message.show(state, report);
+    if (!whole && !linked) {
+      return;
+    }
     const showReport = report !== null && report.cell.error === null;
     const hasFigures = report !== null && (showReport || report.ops.length + report.statements.length > 0);
     this.verdict.element.hidden = !hasFigures;
@@ -491,6 +509,9 @@ export class PanelView {
   private shown: PanelState | null = null;
   private width = 0;
   private linked = false;
+  /** Something else than the number of events has changed. */
+  private whole = true;
+  private told: readonly unknown[] = [];
   private forced = false;
   private pressed = false;
   private choosing = true;

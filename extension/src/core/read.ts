@@ -16,8 +16,16 @@ export function records(value: unknown): Record<string, unknown>[] {
   return list(value).filter(isRecord);
 }
 
+/** The list itself where it is what it should be: of 50 000 operations a copy each is felt. */
 export function numbers(value: unknown): number[] {
-  return list(value).filter(entry => typeof entry === 'number');
+  const all = list(value);
+  return all.every(entry => typeof entry === 'number') ? all : all.filter(entry => typeof entry === 'number');
+}
+
+/** As `list(value).map(text)`; the list itself where it has nothing but text. */
+export function texts(value: unknown): string[] {
+  const all = list(value);
+  return all.every(entry => typeof entry === 'string') ? all : all.map(text);
 }
 
 export function number(value: unknown): number | null {

@@ -1,5 +1,6 @@
 /** The report of docs/report-format.md, and the one place that turns unknown JSON into it. */
-import { isRecord, list, number, numbers, record, records, text } from './read';
+import { readNumerics, type Checked } from './numerics';
+import { isRecord, list, number, numbers, record, records, text, texts } from './read';
 import { readHistory, readSources, type History, type Source } from './sources';
 
 export const REPORT_MIME = 'application/vnd.jitlab.report+json';
@@ -24,6 +25,8 @@ export interface Report {
   /** Every file that the positions speak of. */
   sources: Source[];
   temporaries: Temporary[];
+  /** Of the last check beside NumPy; empty where none was made. */
+  numerics: Checked[];
   history: History | null;
 }
 
@@ -157,7 +160,13 @@ export interface Temporary {
   cluster: string;
   name: string;
   producer: string;
+  consumers: string[];
+  /** A call. */
   bytes: number | null;
+  /** Of the producer. */
+  lines: Position[];
+  /** Whether it leaves its cluster. */
+  leaves: boolean;
   reason: Reason | null;
 }
 
@@ -232,7 +241,15 @@ export interface Lane {
   dropped: number;
   /** Spans that there are; more than `spans` where they were too many to be sent at once. */
   total: number;
+  /** How many `spans` there are, and when they ran, without making them; absent where they are made already. */
+  times?: SpanTimes;
   spans: Span[];
+}
+
+export interface SpanTimes {
+  count: number;
+  start: (at: number) => number;
+  duration: (at: number) => number;
 }
 
 /** Start and duration in microseconds. */
@@ -274,7 +291,7 @@ export function readReport(value: unknown): Report | string {
       trace: number(plan.trace) ?? 0,
       like: text(plan.like)
     })),
-    ops: records(value.ops).map(readOperation),
+    ops: readOperations(value.ops),
     clusters: records(value.clusters).map(readCluster),
     kernels: records(value.kernels).map(readKernel),
     boundaries: records(value.boundaries).map(readBoundary),
@@ -306,13 +323,7 @@ export function readReport(value: unknown): Report | string {
       lines: readPositions(loop.lines),
       iterations: number(loop.iterations) ?? 0
     })),
-    lanes: records(record(value.timeline).lanes).map(lane => ({
-      name: text(lane.name),
-      group: text(lane.group) || text(lane.name),
-      dropped: number(lane.dropped) ?? 0,
-      total: Math.max(number(lane.total) ?? 0, list(lane.spans).length),
-      spans: records(lane.spans).map(readSpan)
-    })),
+    lanes: records(record(value.timeline).lanes).map(readLane),
     summary: readSummary(value.summary),
     sources: readSources(value.sources),
     temporaries: records(value.temporaries).map(temporary => ({
@@ -320,9 +331,13 @@ export function readReport(value: unknown): Report | string {
       cluster: text(temporary.cluster),
       name: text(temporary.name),
       producer: text(temporary.producer),
+      consumers: list(temporary.consumers).map(text),
       bytes: number(temporary.bytes),
+      lines: readPositions(temporary.lines),
+      leaves: temporary.place === 'result',
       reason: readReason(temporary.reason)
     })),
+    numerics: readNumerics(value.numerics),
     history: readHistory(value.history)
   };
 }
@@ -363,7 +378,8 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
 
 /** Items of a part of a report that was asked for: operations or boundaries. */
 export function readOperations(items: unknown): Operation[] {
-  return records(items).map(readOperation);
+  const positions = new Positions();
+  return records(items).map(op => readOperation(op, positions));
 }
 
 /** Spans of a part, each with the lane that it is of. */
@@ -392,7 +408,7 @@ function readNext(value: unknown): Next | null {
     : null;
 }
 
-function readOperation(op: Record<string, unknown>): Operation {
+function readOperation(op: Record<string, unknown>, positions: Positions): Operation {
   return {
     name: text(op.name),
     plan: text(op.plan),
@@ -400,10 +416,10 @@ function readOperation(op: Record<string, unknown>): Operation {
     cluster: text(op.cluster) || null,
     kernel: text(op.kernel) || null,
     reason: readReason(op.reason),
-    lines: readPositions(op.lines),
-    shape: list(op.shape).map(extent => number(extent) ?? 0),
+    lines: positions.read(op.lines),
+    shape: readShape(op.shape),
     dtype: text(op.dtype),
-    inputs: list(op.inputs).map(text),
+    inputs: texts(op.inputs),
     scope: text(op.scope),
     seconds: number(op.seconds),
     parent: text(op.parent)
@@ -416,8 +432,8 @@ function readCluster(cluster: Record<string, unknown>): Cluster {
     name: text(cluster.name),
     plan: text(cluster.plan),
     color: Math.abs(Math.trunc(number(cluster.color) ?? 0)) % 6,
-    ops: list(cluster.ops).map(text),
-    kernels: list(cluster.kernels).map(text),
+    ops: texts(cluster.ops),
+    kernels: texts(cluster.kernels),
     reason: readReason(cluster.reason),
     lines: numbers(cluster.lines),
     device: text(cluster.device)
@@ -430,7 +446,7 @@ function readKernel(kernel: Record<string, unknown>): Kernel {
     name: text(kernel.name),
     plan: text(kernel.plan),
     cluster: text(kernel.cluster),
-    ops: list(kernel.ops).map(text),
+    ops: texts(kernel.ops),
     kind: text(kernel.kind),
     lines: numbers(kernel.lines),
     bound: text(kernel.bound),
@@ -479,6 +495,68 @@ function readRetrace(retrace: Record<string, unknown>): Retrace {
     sameCount: number(retrace.same_count) ?? 0,
     site: readPositions([retrace.site]).find(({ file }) => file !== '') ?? null
   };
+}
+
+/** Spans are made when somebody first asks for them: of 100 000 that takes as long as the rest of a first picture. */
+function readLane(lane: Record<string, unknown>): Lane {
+  const given = records(lane.spans);
+  let made: Span[] | null = null;
+  return {
+    name: text(lane.name),
+    group: text(lane.group) || text(lane.name),
+    dropped: number(lane.dropped) ?? 0,
+    total: Math.max(number(lane.total) ?? 0, given.length),
+    times: {
+      count: given.length,
+      start: at => number(given[at]?.start) ?? 0,
+      duration: at => Math.max(0, number(given[at]?.duration) ?? 0)
+    },
+    get spans() {
+      return (made ??= given.map(readSpan));
+    }
+  };
+}
+
+function readShape(value: unknown): number[] {
+  const all = list(value);
+  return all.every(extent => typeof extent === 'number') ? all : all.map(extent => number(extent) ?? 0);
+}
+
+/** Operations of a line have one place: each is made once and shared. */
+class Positions {
+  read(value: unknown): Position[] {
+    const entries = list(value);
+    const [only] = entries;
+    if (entries.length !== 1 || !Array.isArray(only) || typeof only[0] !== 'string') {
+      return readPositions(value);
+    }
+    const [file, line, start, endLine, end] = only as unknown[];
+    const small = isSmall(line) && isSmall(end) && (start === -1 || isSmall(start)) && endLine === line;
+    if (!small) {
+      return readPositions(value);
+    }
+    let known = this.known.get(file as string);
+    if (!known) {
+      known = new Map();
+      this.known.set(file as string, known);
+    }
+    const key = ((line as number) * SMALL + (start as number) + 1) * SMALL + (end as number);
+    let found = known.get(key);
+    if (!found) {
+      found = readPositions(value);
+      known.set(key, found);
+    }
+    return found;
+  }
+
+  private readonly known = new Map<string, Map<number, Position[]>>();
+}
+
+/** Three of them are one whole number that is exact. */
+const SMALL = 65_536;
+
+function isSmall(value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) < SMALL - 1;
 }
 
 function readSpan(span: Record<string, unknown>): Span {

@@ -32,6 +32,8 @@ export interface SectionKind {
   title: string;
   /** Whether it can also be read as a table. */
   table: boolean;
+  /** Left out of an output, which has no kernel to ask. */
+  asks?: boolean;
   make: (section: Section, context: SectionContext) => SectionView;
 }
 
@@ -111,7 +113,9 @@ export class Section {
   }
 
   set summary(text: string) {
-    this.summaryText.textContent = text;
+    if (this.summaryText.textContent !== text) {
+      this.summaryText.textContent = text;
+    }
   }
 
   private update(): void {

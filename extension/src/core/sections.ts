@@ -12,6 +12,6 @@ export const SECTIONS: readonly SectionKind[] = [
   { title: 'Code', table: false, make: (section, context) => new CodeView(section, context) },
   { title: 'Retraces', table: false, make: (section, context) => new RetracesView(section, context) },
   { title: 'Timeline', table: true, make: (section, context) => new TimelineView(section, context) },
-  { title: 'What-if', table: true, make: (section, context) => new WhatIfView(section, context) },
-  { title: 'Compare', table: true, make: (section, context) => new CompareView(section, context) }
+  { title: 'What-if', table: true, asks: true, make: (section, context) => new WhatIfView(section, context) },
+  { title: 'Compare', table: true, asks: true, make: (section, context) => new CompareView(section, context) }
 ];

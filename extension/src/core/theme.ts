@@ -50,17 +50,22 @@ export function readTheme(element: HTMLElement): Theme {
 }
 
 export function canvasMeasure(context: CanvasRenderingContext2D, theme: Theme): Measure {
-  const widths = new Map<string, number>();
+  // One map a type: a key put together anew for each question takes longer than the answer.
+  const known = new Map<Type, Map<string, number>>();
   return (text, type) => {
-    const key = `${type} ${text}`;
-    let width = widths.get(key);
+    let widths = known.get(type);
+    if (!widths) {
+      widths = new Map();
+      known.set(type, widths);
+    }
+    let width = widths.get(text);
     if (width === undefined) {
-      if (widths.size > 20_000) {
+      if (widths.size > 10_000) {
         widths.clear();
       }
       context.font = theme.fonts[type];
       width = context.measureText(text).width;
-      widths.set(key, width);
+      widths.set(text, width);
     }
     return width;
   };

@@ -1,5 +1,6 @@
 import { arrayBytes, fileName } from '../format';
-import type { Boundary, Cluster, Fallback, Kernel, Operation, Report, Statement } from '../report';
+import type { Checked } from '../numerics';
+import type { Boundary, Cluster, Fallback, Kernel, Operation, Report, Statement, Temporary } from '../report';
 
 /** A report as a spine: boxes in program order, and the values that pass between them. */
 export interface Flow {
@@ -33,6 +34,10 @@ export interface FlowNode {
   calls: number;
   /** Values that enter from an earlier box and were not joined to it. */
   boundaries: Boundary[];
+  /** Its values that still reach memory. */
+  temporaries: Temporary[];
+  /** How near its outputs are to NumPy's, after a check. */
+  checked: Checked[];
 }
 
 export interface FlowKernel {
@@ -70,15 +75,20 @@ const FLOWS = new WeakMap<Report, Flow>();
 
 function makeFlow(report: Report): Flow {
   const opsOfPlan = new Map<string, Operation[]>();
+  let plan: string | null = null;
+  let own: Operation[] = [];
   for (const op of report.ops) {
-    const ops = opsOfPlan.get(op.plan) ?? [];
-    ops.push(op);
-    opsOfPlan.set(op.plan, ops);
+    if (op.plan !== plan) {
+      plan = op.plan;
+      own = opsOfPlan.get(plan) ?? [];
+      opsOfPlan.set(plan, own);
+    }
+    own.push(op);
   }
   const boundariesOfPlan = shareOut(report.boundaries, opsOfPlan);
   const parts: { plans: string[]; part: FlowPart }[] = [];
   for (const [plan, ops] of opsOfPlan) {
-    const nodes = nodesOf(report, ops, boundariesOfPlan.get(plan) ?? []);
+    const { nodes, edges } = nodesOf(report, ops, boundariesOfPlan.get(plan) ?? []);
     const like = report.plans.find(({ name }) => name === plan)?.like ?? '';
     const same = parts.find(part => like !== '' && like !== plan && part.plans[0] === like);
     if (same) {
@@ -87,7 +97,7 @@ function makeFlow(report: Report): Flow {
         addTimes(node, nodes[index]);
       });
     } else {
-      parts.push({ plans: [plan], part: { title: plan, place: placeOf(report, ops), nodes, edges: edgesOf(nodes) } });
+      parts.push({ plans: [plan], part: { title: plan, place: placeOf(report, ops), nodes, edges } });
     }
   }
   for (const { plans, part } of parts) {
@@ -117,7 +127,16 @@ export function slowest(flow: Flow, least: number): { flow: Flow; shown: number;
   }
   const parts = flow.parts.map(part => {
     const nodes = part.nodes.filter(node => kept.has(node));
-    return { ...part, nodes, edges: edgesOf(nodes) };
+    const place = new Map(nodes.map((node, index) => [node, index]));
+    const at = (index: number): number | undefined => {
+      const node = part.nodes[index];
+      return node && place.get(node);
+    };
+    const edges = part.edges.flatMap(edge => {
+      const [from, to] = [at(edge.from), at(edge.to)];
+      return from === undefined || to === undefined ? [] : [{ ...edge, from, to }];
+    });
+    return { ...part, nodes, edges };
   });
   return {
     flow: { ...flow, parts: parts.filter(part => part.nodes.length > 0) },
@@ -127,23 +146,58 @@ export function slowest(flow: Flow, least: number): { flow: Flow; shown: number;
   };
 }
 
-function nodesOf(report: Report, ops: readonly Operation[], boundaries: readonly Boundary[]): FlowNode[] {
+/** The operations of a plan by number, so that each name is looked up once: of 50 000 that is most of what a first picture takes. */
+interface Numbered {
+  ops: readonly Operation[];
+  at: ReadonlyMap<string, number>;
+  /** For each operation where in `sources` its inputs begin; -1 there: not of this plan. */
+  first: Int32Array;
+  sources: readonly number[];
+  /** The box of each, by its place among the boxes. */
+  box: Int32Array;
+}
+
+function numbered(ops: readonly Operation[], box: Int32Array): Numbered {
+  const at = new Map<string, number>();
+  for (let index = 0; index < ops.length; index++) {
+    at.set(ops[index]?.name ?? '', index);
+  }
+  const first = new Int32Array(ops.length + 1);
+  const sources: number[] = [];
+  for (let index = 0; index < ops.length; index++) {
+    for (const input of ops[index]?.inputs ?? []) {
+      sources.push(at.get(input) ?? -1);
+    }
+    first[index + 1] = sources.length;
+  }
+  return { ops, at, first, sources, box };
+}
+
+function nodesOf(
+  report: Report,
+  ops: readonly Operation[],
+  boundaries: readonly Boundary[]
+): { nodes: FlowNode[]; edges: FlowEdge[] } {
   const clusters = byName(report.clusters);
   const fallbacks = byName(report.fallbacks);
   const nodes: FlowNode[] = [];
   const byCluster = new Map<string, FlowNode>();
-  for (const op of ops) {
-    const open = op.cluster === null ? undefined : byCluster.get(op.cluster);
-    if (open) {
-      open.ops.push(op);
+  const box = new Int32Array(ops.length);
+  const places = new Map<string, number>();
+  ops.forEach((op, index) => {
+    let place = op.cluster === null ? undefined : places.get(op.cluster);
+    if (place !== undefined) {
+      nodes[place]?.ops.push(op);
     } else if (op.cluster !== null) {
       const node = clusterNode(op.cluster, lookup(clusters, op.cluster, op.plan), [op]);
       byCluster.set(op.cluster, node);
-      nodes.push(node);
+      place = nodes.push(node) - 1;
+      places.set(op.cluster, place);
     } else {
-      nodes.push(hostNode(op, lookup(fallbacks, op.name, op.plan)));
+      place = nodes.push(hostNode(op, lookup(fallbacks, op.name, op.plan))) - 1;
     }
-  }
+    box[index] = place;
+  });
   const plan = ops[0]?.plan ?? '';
   for (const cluster of report.clusters) {
     if (report.summary && cluster.plan === plan && !byCluster.has(cluster.name)) {
@@ -153,27 +207,48 @@ function nodesOf(report: Report, ops: readonly Operation[], boundaries: readonly
     }
   }
   const kernels = byName(report.kernels);
+  const graph = numbered(ops, box);
   for (const node of byCluster.values()) {
-    node.kernels = kernelsOf(kernels, plan, node);
+    node.kernels = kernelsOf(kernels, plan, node, graph);
     node.lines = node.lines.length ? node.lines : node.ops.flatMap(linesOf);
     node.count = Math.max(node.ops.length, report.summary?.clusters.get(node.name) ?? 0);
   }
-  const joined = joinHostRows(inOrder(nodes));
-  placeBoundaries(joined, boundaries);
-  return joined;
+  for (const value of report.temporaries) {
+    if (ofPlan(value.plan, plan)) {
+      byCluster.get(value.cluster)?.temporaries.push(value);
+    }
+  }
+  for (const row of report.numerics) {
+    if (ofPlan(row.plan, plan)) {
+      byCluster.get(row.cluster)?.checked.push(row);
+    }
+  }
+  const joined = joinHostRows(inOrder(nodes, graph));
+  const moved = new Map<FlowNode, number>();
+  joined.forEach(({ node, of }, place) => {
+    for (const one of of.length ? of : [node]) {
+      moved.set(one, place);
+    }
+  });
+  const now = Int32Array.from(nodes, node => moved.get(node) ?? -1);
+  const last = { ...graph, box: box.map(place => now[place] ?? -1) };
+  const boxes = joined.map(({ node }) => node);
+  placeBoundaries(boxes, boundaries, last);
+  return { nodes: boxes, edges: edgesOf(boxes, last) };
 }
 
 /** Each box after those it reads from, else by the first of its operations. */
-function inOrder(nodes: readonly FlowNode[]): FlowNode[] {
-  const home = homesOf(nodes);
-  const place = new Map(nodes.map((node, index) => [node, index]));
-  const ordered = nodes.every((node, index) =>
-    node.ops.every(op => op.inputs.every(input => (place.get(home.get(input) ?? node) ?? 0) <= index))
-  );
-  if (ordered) {
-    return [...nodes];
+function inOrder(nodes: readonly FlowNode[], { box, first, sources, ops }: Numbered): FlowNode[] {
+  for (let index = 0; index < ops.length; index++) {
+    const own = box[index] ?? 0;
+    for (let at = first[index] ?? 0; at < (first[index + 1] ?? 0); at++) {
+      const source = sources[at] ?? -1;
+      if (source >= 0 && (box[source] ?? 0) > own) {
+        return sorted(nodes, homesOf(nodes));
+      }
+    }
   }
-  return sorted(nodes, home);
+  return [...nodes];
 }
 
 function sorted(nodes: readonly FlowNode[], home: ReadonlyMap<string, FlowNode>): FlowNode[] {
@@ -235,8 +310,9 @@ function hostNode(op: Operation, fallback: Fallback | undefined): FlowNode {
   return node;
 }
 
-function joinHostRows(nodes: readonly FlowNode[]): FlowNode[] {
-  const joined: FlowNode[] = [];
+/** The boxes, and of one that several share, which they were. */
+function joinHostRows(nodes: readonly FlowNode[]): { node: FlowNode; of: FlowNode[] }[] {
+  const joined: { node: FlowNode; of: FlowNode[] }[] = [];
   for (let at = 0; at < nodes.length;) {
     let end = at;
     while (end < nodes.length && nodes[end]?.cluster === null) {
@@ -248,68 +324,78 @@ function joinHostRows(nodes: readonly FlowNode[]): FlowNode[] {
       const node = emptyNode(row[0]?.id ?? '', `${row.length} on the host`, ops);
       node.lines = ops.flatMap(linesOf);
       node.seconds = total(row.map(part => part.seconds));
-      joined.push(node);
+      joined.push({ node, of: row });
     } else {
-      joined.push(...row);
+      joined.push(...row.map(one => ({ node: one, of: [] })));
     }
     const next = nodes[end];
     if (next) {
-      joined.push(next);
+      joined.push({ node: next, of: [] });
     }
     at = end + 1;
   }
   return joined;
 }
 
-function kernelsOf(kernels: ReadonlyMap<string, Kernel[]>, plan: string, node: FlowNode): FlowKernel[] {
+function kernelsOf(
+  kernels: ReadonlyMap<string, Kernel[]>,
+  plan: string,
+  node: FlowNode,
+  { ops, at }: Pick<Numbered, 'ops' | 'at'>
+): FlowKernel[] {
   const parts: FlowKernel[] = [];
-  const homes = new Map<string, FlowKernel[]>();
-  const home = (op: string, part: FlowKernel): void => {
-    const found = homes.get(op);
-    if (!found) {
-      homes.set(op, [part]);
-    } else if (!found.includes(part)) {
-      found.push(part);
-    }
-  };
   for (const name of new Set(node.cluster?.kernels)) {
     for (const kernel of kernels.get(name) ?? []) {
       if (ofPlan(kernel.plan, plan)) {
-        const part: FlowKernel = { kernel, ops: [], boundaries: [] };
-        parts.push(part);
-        kernel.ops.forEach(op => {
-          home(op, part);
-        });
+        parts.push({ kernel, ops: [], boundaries: [] });
       }
     }
   }
   const byKernel = new Map(parts.map(part => [part.kernel.name, part]));
-  for (const op of node.ops) {
-    const own = byKernel.get(op.kernel ?? '');
-    if (own) {
-      home(op.name, own);
+  // Of nearly every operation its own kernel is the only one that has it; here are the others.
+  const others = new Map<string, Set<FlowKernel>>();
+  for (const part of parts) {
+    const { kernel } = part;
+    const only = byKernel.get(kernel.name) === part;
+    for (const name of kernel.ops) {
+      if (!only || ops[at.get(name) ?? -1]?.kernel !== kernel.name) {
+        others.set(name, (others.get(name) ?? new Set()).add(part));
+      }
     }
-    const parents = op.parent === '' ? undefined : homes.get(op.parent);
-    parents?.forEach(part => {
-      home(op.name, part); // the body of a loop is in the loop's kernel
-    });
-    homes.get(op.name)?.forEach(part => part.ops.push(op));
+  }
+  for (const op of node.ops) {
+    const own = op.kernel === null ? undefined : byKernel.get(op.kernel);
+    if (op.parent !== '') {
+      const outer = ops[at.get(op.parent) ?? -1];
+      const around = byKernel.get(outer?.kernel ?? '');
+      const all = new Set([...(others.get(op.name) ?? []), ...(others.get(op.parent) ?? [])]);
+      others.set(op.name, around ? all.add(around) : all); // the body of a loop is in the loop's kernel
+    }
+    own?.ops.push(op);
+    for (const part of (others.size && others.get(op.name)) || []) {
+      if (part !== own) {
+        part.ops.push(op);
+      }
+    }
   }
   return parts;
 }
 
 /** Between kernels of a cluster, before the reading one; between boxes, at the box that the reason does not name itself. */
-function placeBoundaries(nodes: readonly FlowNode[], boundaries: readonly Boundary[]): void {
-  const home = homesOf(nodes);
+function placeBoundaries(nodes: readonly FlowNode[], boundaries: readonly Boundary[], { at, box }: Numbered): void {
+  const home = (name: string): FlowNode | undefined => nodes[box[at.get(name) ?? -1] ?? -1];
+  const wanted = new Set(boundaries.map(({ consumer }) => consumer));
   const kernelOf = new Map<string, FlowKernel>();
-  for (const part of nodes.flatMap(node => node.kernels).reverse()) {
+  for (const part of wanted.size ? nodes.flatMap(node => node.kernels) : []) {
     for (const op of part.ops) {
-      kernelOf.set(op.name, part); // the first that has it
+      if (wanted.delete(op.name)) {
+        kernelOf.set(op.name, part); // the first that has it
+      }
     }
   }
   for (const boundary of boundaries) {
-    const from = home.get(boundary.producer);
-    const to = home.get(boundary.consumer);
+    const from = home(boundary.producer);
+    const to = home(boundary.consumer);
     if (!from || !to || boundary.reason?.code === 'not_compiled') {
       continue; // the host's own box says why
     }
@@ -323,43 +409,37 @@ function placeBoundaries(nodes: readonly FlowNode[], boundaries: readonly Bounda
   }
 }
 
-function edgesOf(nodes: readonly FlowNode[]): FlowEdge[] {
-  const madeBy = new Map<string, number>();
-  const makers: [number, Operation][] = [];
-  nodes.forEach((node, index) => {
-    for (const op of node.ops) {
-      madeBy.set(op.name, makers.length);
-      makers.push([index, op]);
-    }
-  });
-  const edges = new Map<number, FlowEdge & { seen: Set<string> }>();
-  nodes.forEach((node, to) => {
-    for (const op of node.ops) {
-      for (const input of op.inputs) {
-        const [from, producer] = makers[madeBy.get(input) ?? -1] ?? [to, undefined];
-        if (from >= to || !producer) {
-          continue;
-        }
-        const key = from * nodes.length + to;
-        const edge = edges.get(key);
-        if (edge?.seen.has(input)) {
-          continue;
-        }
-        const size = arrayBytes(producer.dtype, producer.shape);
-        if (!edge) {
-          edges.set(key, { from, to, name: input, bytes: size, more: 0, seen: new Set([input]) });
-        } else {
-          edge.seen.add(input);
-          edge.more++;
-          if ((size ?? 0) > (edge.bytes ?? 0)) {
-            edge.name = input;
-            edge.bytes = size;
-          }
+/** By the reading box; within it in the order in which its operations read. */
+function edgesOf(nodes: readonly FlowNode[], { ops, box, first, sources }: Numbered): FlowEdge[] {
+  const edges = new Map<number, FlowEdge & { seen: Set<number> }>();
+  for (let index = 0; index < ops.length; index++) {
+    const to = box[index] ?? -1;
+    for (let at = first[index] ?? 0; at < (first[index + 1] ?? 0); at++) {
+      const source = sources[at] ?? -1;
+      const from = box[source] ?? to;
+      const producer = ops[source];
+      if (from >= to || from < 0 || !producer) {
+        continue;
+      }
+      const key = from * nodes.length + to;
+      const edge = edges.get(key);
+      if (edge?.seen.has(source)) {
+        continue;
+      }
+      const size = arrayBytes(producer.dtype, producer.shape);
+      if (!edge) {
+        edges.set(key, { from, to, name: producer.name, bytes: size, more: 0, seen: new Set([source]) });
+      } else {
+        edge.seen.add(source);
+        edge.more++;
+        if ((size ?? 0) > (edge.bytes ?? 0)) {
+          edge.name = producer.name;
+          edge.bytes = size;
         }
       }
     }
-  });
-  return [...edges.values()];
+  }
+  return [...edges.values()].sort((a, b) => a.to - b.to);
 }
 
 /** Each boundary to its plan; one that names none goes to a plan that has both of its operations. */
@@ -371,17 +451,19 @@ function shareOut(
   if (boundaries.length === 0) {
     return shared;
   }
-  const names = new Map([...opsOfPlan].map(([plan, ops]) => [plan, new Set(ops.map(op => op.name))]));
+  let names: Map<string, Set<string>> | null = null;
   for (const boundary of boundaries) {
-    const fitting = [...names].find(
-      ([plan, has]) => ofPlan(boundary.plan, plan) && has.has(boundary.producer) && has.has(boundary.consumer)
-    );
-    if (fitting) {
-      const found = shared.get(fitting[0]);
+    let plan: string | undefined = boundary.plan;
+    if (plan === '') {
+      names ??= new Map([...opsOfPlan].map(([name, ops]) => [name, new Set(ops.map(op => op.name))]));
+      plan = [...names].find(([, has]) => has.has(boundary.producer) && has.has(boundary.consumer))?.[0];
+    }
+    if (plan !== undefined && opsOfPlan.has(plan)) {
+      const found = shared.get(plan);
       if (found) {
         found.push(boundary);
       } else {
-        shared.set(fitting[0], [boundary]);
+        shared.set(plan, [boundary]);
       }
     }
   }
@@ -391,6 +473,7 @@ function shareOut(
 function addTimes(node: FlowNode, other: FlowNode | undefined): void {
   node.seconds = total([node.seconds, other?.seconds ?? null]);
   node.calls += other?.calls ?? 0;
+  node.checked.push(...(other?.checked ?? []));
   node.kernels.forEach((part, index) => {
     const more = other?.kernels[index]?.kernel;
     part.kernel = {
@@ -413,9 +496,21 @@ function titleOf(report: Report, plans: readonly string[]): string {
 }
 
 function placeOf(report: Report, ops: readonly Operation[]): string {
-  const files = new Set(ops.flatMap(op => op.lines.map(({ file }) => fileName(file))));
-  const [file = ''] = files;
-  return files.size === 1 && file !== report.cell.title ? file : '';
+  let whole: string | null = null;
+  let file = '';
+  for (const op of ops) {
+    for (const position of op.lines) {
+      if (position.file !== whole) {
+        const name = fileName(position.file);
+        if (whole !== null && name !== file) {
+          return ''; // of several
+        }
+        whole = position.file;
+        file = name;
+      }
+    }
+  }
+  return file === report.cell.title ? '' : file;
 }
 
 type Named = { name: string; plan: string };
@@ -457,7 +552,9 @@ function emptyNode(id: string, name: string, ops: Operation[]): FlowNode {
     lines: [],
     seconds: null,
     calls: 0,
-    boundaries: []
+    boundaries: [],
+    temporaries: [],
+    checked: []
   };
 }
 

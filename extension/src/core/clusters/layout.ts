@@ -26,7 +26,8 @@ import {
   kernelFacts,
   kernelLabel,
   nodeLabel,
-  scopeOf
+  scopeOf,
+  wrongText
 } from './words';
 
 export interface ClustersOptions {
@@ -235,6 +236,7 @@ class Spine {
         y += 14;
       }
     });
+    y = this.addLines(wrongText(node), left + 28, y, width - 38, 'note', 'slower');
     for (const [{ head, why, flip }] of distinctTexts(node.boundaries, 'boxes').slice(0, 3)) {
       y = this.addLines(head, left + 28, y, width - 38, 'note', 'text');
       y = this.addLines(why, left + 28, y, width - 38, 'note', 'muted');

@@ -41,7 +41,7 @@ export class MapView {
     on(this.element, {
       pointerdown: event => {
         if (event.button === 0) {
-          this.drag = { x: event.offsetX, y: event.offsetY, moved: false, view: { ...this.view } };
+          this.drag = { x: event.clientX, y: event.clientY, moved: false, view: { ...this.view } };
           this.from = this.pointOf(event);
         }
       },
@@ -323,8 +323,7 @@ export class MapView {
 
   private onMove(event: PointerEvent): void {
     if (this.drag && event.buttons) {
-      const { x, y } = this.pointOf(event);
-      const [dx, dy] = [x - this.from.x, y - this.from.y];
+      const [dx, dy] = [event.clientX - this.drag.x, event.clientY - this.drag.y]; // asks nothing of the page's layout
       if (this.drag.moved || Math.hypot(dx, dy) > 3) {
         if (!this.drag.moved) {
           this.drag.moved = true;
@@ -504,23 +503,15 @@ export class MapView {
     shown.forEach((box, index) => {
       let element = this.layer.children[index] as HTMLElement | undefined;
       if (!element) {
-        element = h('div', { class: 'jl-item', role: 'treeitem' });
+        element = h('div', { class: 'jl-item', role: 'treeitem', tabindex: '-1' });
         this.layer.append(element);
       }
-      element.dataset.key = box.key;
-      element.dataset.id = box.id;
-      element.dataset.kind = box.kind;
-      element.tabIndex = box.key === this.focused ? 0 : -1;
-      const siblings = scene.childrenOf(scene.groupOf(box));
-      element.setAttribute('aria-label', this.host.label(box));
-      element.setAttribute('aria-level', String(Math.max(1, box.level)));
-      element.setAttribute('aria-setsize', String(siblings.length));
-      element.setAttribute('aria-posinset', String(siblings.indexOf(box) + 1));
-      element.setAttribute('aria-selected', String(this.host.pinned(box)));
-      if (box.group) {
-        element.setAttribute('aria-expanded', String(scene.isOpen(box)));
-      } else {
-        element.removeAttribute('aria-expanded');
+      const place = box.key === this.focused ? 0 : -1;
+      if (element.tabIndex !== place) {
+        element.tabIndex = place;
+      }
+      if (!again || element.dataset.key !== box.key) {
+        this.nameItem(element, box, scene);
       }
       const rect = scene.rectOf(box);
       const { x, y } = rect ? this.toScreen(rect) : { x: 0, y: 0 };
@@ -532,6 +523,23 @@ export class MapView {
         height: `${Math.max(8, tall * this.view.scale)}px`
       });
     });
+  }
+
+  private nameItem(element: HTMLElement, box: TreeNode, scene: Scene): void {
+    element.dataset.key = box.key;
+    element.dataset.id = box.id;
+    element.dataset.kind = box.kind;
+    const siblings = scene.childrenOf(scene.groupOf(box));
+    element.setAttribute('aria-label', this.host.label(box));
+    element.setAttribute('aria-level', String(Math.max(1, box.level)));
+    element.setAttribute('aria-setsize', String(siblings.length));
+    element.setAttribute('aria-posinset', String(siblings.indexOf(box) + 1));
+    element.setAttribute('aria-selected', String(this.host.pinned(box)));
+    if (box.group) {
+      element.setAttribute('aria-expanded', String(scene.isOpen(box)));
+    } else {
+      element.removeAttribute('aria-expanded');
+    }
   }
 
   private focusItem(): void {

@@ -316,10 +316,9 @@ class Painter {
     const two = height >= 28;
     const timed = this.title(box, left, two ? y + height / 2 - 2 : y + height / 2 + 4, room, 'text');
     if (two) {
-      const time = timed || box.seconds === null ? '' : `${duration(box.seconds)} · `;
       context.font = look.theme.fonts.note;
       context.fillStyle = inks.muted;
-      context.fillText(shorten(time + factsOf(box), room, 'note', look.measure), left, y + height / 2 + 12);
+      context.fillText(shorten(knownFacts(box, timed), room, 'note', look.measure), left, y + height / 2 + 12);
     }
   }
 
@@ -367,6 +366,20 @@ class Painter {
 
   private readonly waiting: Label[] = [];
 }
+
+/** Said of a box once: a picture that moves says it in every frame. */
+function knownFacts(box: TreeNode, timed: boolean): string {
+  let known = FACTS.get(box);
+  if (!known) {
+    const facts = factsOf(box);
+    known = [facts, box.seconds === null ? facts : `${duration(box.seconds)} · ${facts}`];
+    FACTS.set(box, known);
+  }
+  return known[timed ? 0 : 1];
+}
+
+/** Of a box whose time stands beside its name, and of one where it comes first. */
+const FACTS = new WeakMap<TreeNode, [string, string]>();
 
 /** What stands below the name of a closed box. */
 export function factsOf(box: TreeNode): string {

@@ -5,7 +5,7 @@ import type { Statement } from '../report';
 import { VirtualRows } from '../virtual';
 import { factsOf } from './scene-draw';
 import type { GraphTree, TreeNode } from './tree';
-import { distinctTexts, firstLine, hostFacts, kernelFacts } from './words';
+import { clusterFacts, distinctTexts, firstLine, hostFacts, kernelFacts, wrongText } from './words';
 
 interface Row {
   level: number;
@@ -198,7 +198,12 @@ export function aboutOf(box: TreeNode): string {
     case 'host':
       return [...(box.flow ? hostFacts(box.flow) : []), ...apart(box.flow?.boundaries ?? [], 'boxes')].join(' ');
     case 'cluster':
-      return [factsOf(box), box.reason?.text ?? '', ...apart(box.flow?.boundaries ?? [], 'boxes')]
+      return [
+        box.flow?.cluster ? clusterFacts(box.flow) : factsOf(box),
+        box.flow ? wrongText(box.flow) : '',
+        box.reason?.text ?? '',
+        ...apart(box.flow?.boundaries ?? [], 'boxes')
+      ]
         .filter(Boolean)
         .join(' · ');
     case 'part':

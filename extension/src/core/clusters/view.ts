@@ -6,6 +6,7 @@ import { FindBox } from './find';
 import { flowOf, slowest, type Flow, type FlowNode } from './flow';
 import { heatOf, HEATS, type Heat, type HeatKind } from './heat';
 import { MapView } from './map';
+import { MemoryFold } from './memory';
 import { Parts } from './parts';
 import type { SceneSource } from './scene';
 import { SearchIndex, type Found } from './search';
@@ -105,6 +106,9 @@ export class ClustersView {
     this.notice = h('div', { class: 'jl-note jl-graph-note' });
     this.status = h('div', { class: 'jl-note jl-pinned', role: 'status' });
     this.picture = h('div', {});
+    this.memory = new MemoryFold(({ producer, plan }) => {
+      selection.togglePin(selection.links?.idOf(producer, plan) ?? producer);
+    });
     on(section.body, {
       keydown: event => {
         if (event.key === '/' && !event.ctrlKey && !event.metaKey && !event.altKey) {
@@ -158,9 +162,12 @@ export class ClustersView {
       return;
     }
     if (this.picture.parentElement !== body) {
-      body.replaceChildren(this.tools, this.notice, this.picture, this.status);
+      body.replaceChildren(this.tools, this.notice, this.picture, this.status, this.memory.element);
     }
     this.renderTools(all);
+    if (this.parts) {
+      this.memory.show(this.parts.report);
+    }
     if (this.section.asTable) {
       this.put(this.table.element);
       if (this.tabled !== this.tree()) {
@@ -573,6 +580,7 @@ export class ClustersView {
   private readonly notice: HTMLElement;
   private readonly status: HTMLElement;
   private readonly picture: HTMLElement;
+  private readonly memory: MemoryFold;
   private parts: Parts | null = null;
   private flow: Flow | null = null;
   private built: GraphTree | null = null;

@@ -1,4 +1,5 @@
 import { arrayType, bytes, duration, firstSentence, lines, percent, sentence, some } from '../format';
+import { closeness } from '../numerics';
 import type { Boundary, Operation } from '../report';
 import type { FlowEdge, FlowKernel, FlowNode } from './flow';
 
@@ -55,7 +56,21 @@ export function clusterFacts(node: FlowNode): string {
     cluster?.bytesRead ? `reads ${bytes(cluster.bytesRead)}` : '',
     cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : ''
   ].filter(Boolean);
-  return [...facts, traffic.join(', ')].filter(Boolean).join(' · ');
+  const near = node.checked.every(({ ok }) => ok) ? closeness(node.checked) : '';
+  return [...facts, traffic.join(', '), memoryText(node), near].filter(Boolean).join(' · ');
+}
+
+/** "3 values reach memory, 4.8 MB": those that stay within the cluster. */
+function memoryText({ temporaries }: FlowNode): string {
+  const inside = temporaries.filter(({ leaves }) => !leaves);
+  const whole = inside.reduce((sum, value) => sum + (value.bytes ?? 0), 0);
+  const verb = inside.length === 1 ? 'reaches' : 'reach';
+  return inside.length ? `${some(inside.length, 'value')} ${verb} memory${whole ? `, ${bytes(whole)}` : ''}` : '';
+}
+
+/** What a check found wrong with a cluster's numbers; "" where nothing is. */
+export function wrongText({ checked }: FlowNode): string {
+  return checked.every(({ ok }) => ok) ? '' : sentence(closeness(checked).replace(/^o/, 'O'));
 }
 
 export function hostFacts(node: FlowNode): string[] {
@@ -83,7 +98,10 @@ export function nodeLabel(node: FlowNode): string {
   const time = node.seconds === null ? '' : `, ${duration(node.seconds)}`;
   const facts = node.cluster ? clusterFacts(node) : hostFacts(node).join(' ');
   const apart = node.boundaries.map(boundary => boundaryTexts(boundary, 'boxes').head);
-  return [`${node.name}, ${lines(node.lines)}${time}`, facts.replaceAll(' · ', ', '), ...apart].map(sentence).join(' ');
+  return [`${node.name}, ${lines(node.lines)}${time}`, facts.replaceAll(' · ', ', '), wrongText(node), ...apart]
+    .filter(Boolean)
+    .map(sentence)
+    .join(' ');
 }
 
 export function kernelLabel(part: FlowKernel): string {

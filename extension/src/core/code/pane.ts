@@ -6,9 +6,13 @@ import type { SectionContext } from '../section';
 import { CodeList } from './list';
 import type { CodeStore } from './store';
 import { codeRows, isLit, type CodeRow } from './rows';
-import { STAGES } from './read';
+import { absorbedText, STAGES, type Absorbed } from './read';
 import { painted, selvage } from './source';
 import { languageOf, tokens } from './tokens';
+
+const MOST_ABSORBED = 100;
+export const NEEDS_KERNEL =
+  'Program, LLVM and assembly come from the kernel that ran the cell. Run the cell to read them.';
 
 /** One of the kernel's texts of a cluster, by tabs: each line says at its right edge which lines of the source it came from. */
 export class CodePane {
@@ -45,7 +49,7 @@ export class CodePane {
         }
       }
     });
-    this.element = h('div', { class: 'jl-pane' }, this.tabs, this.message, this.list.element, this.foot);
+    this.element = h('div', { class: 'jl-pane' }, this.tabs, this.message, this.list.element, this.absorbed, this.foot);
     on(this.tabs, {
       keydown: event => {
         this.onTabKey(event);
@@ -133,6 +137,7 @@ export class CodePane {
       this.shown = shown;
       this.rows = code ? codeRows(code, this.clusterId, this.unfolded) : [];
       this.list.count = this.rows.length;
+      this.fillAbsorbed(code?.absorbed ?? []);
       this.reveal();
     }
     this.list.element.hidden = code === null;
@@ -146,6 +151,20 @@ export class CodePane {
     this.foot.hidden = this.foot.textContent === '';
   }
 
+  /** Operations without a line of their own are told below the list, folded. */
+  private fillAbsorbed(absorbed: readonly Absorbed[]): void {
+    this.absorbed.hidden = absorbed.length === 0;
+    this.absorbed.replaceChildren(
+      h('summary', {}, absorbedText(absorbed)),
+      h(
+        'ul',
+        { class: 'jl-rows', 'aria-label': 'Operations without a line of their own' },
+        absorbed.slice(0, MOST_ABSORBED).map(({ text }) => h('li', {}, text)),
+        absorbed.length > MOST_ABSORBED && h('li', {}, `and ${absorbed.length - MOST_ABSORBED} more`)
+      )
+    );
+  }
+
   private state(error: string | null, name: string): string {
     if (!this.cluster) {
       return 'Nothing was compiled.';
@@ -154,7 +173,7 @@ export class CodePane {
       return error;
     }
     if (!this.live || !this.context.kernel) {
-      return 'Program, LLVM and assembly come from the kernel that ran the cell. Run the cell to read them.';
+      return NEEDS_KERNEL;
     }
     const busy = this.store.waitedSeconds(this.cluster, this.stage);
     return `${name} is asked for and comes when the kernel answers${busy > 2 ? `; asked ${duration(busy)} ago` : ''}.`;
@@ -202,6 +221,7 @@ export class CodePane {
 
   private readonly tabs = h('div', { class: 'jl-stages', role: 'tablist', 'aria-label': 'Stage' });
   private readonly message = h('div', { class: 'jl-muted jl-wait', role: 'status', hidden: true });
+  private readonly absorbed = h('details', { class: 'jl-details jl-note jl-muted', hidden: true });
   private readonly foot = h('div', { class: 'jl-note jl-muted', hidden: true });
   private readonly list: CodeList;
   private rows: CodeRow[] = [];

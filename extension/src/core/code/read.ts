@@ -1,3 +1,4 @@
+import { some } from '../format';
 import type { CodeStage } from '../kernel';
 import { isRecord, list, number, record, records, text } from '../read';
 import { readPositions, type Position } from '../report';
@@ -19,6 +20,14 @@ export interface Code {
   /** Of the lines that are no noise, those with a line of the source; null where that can't be said. */
   share: number | null;
   note: string;
+  /** Operations that left no line of their own, and where they went. */
+  absorbed: Absorbed[];
+}
+
+export interface Absorbed {
+  op: string;
+  into: string[];
+  text: string;
 }
 
 export const STAGES: readonly { stage: CodeStage; name: string; unit: string }[] = [
@@ -29,6 +38,14 @@ export const STAGES: readonly { stage: CodeStage; name: string; unit: string }[]
   { stage: 'asm', name: 'Assembly', unit: 'instruction' },
   { stage: 'ptx', name: 'PTX', unit: 'PTX instruction' }
 ];
+
+/** "2 operations are in other lines: max, neg" */
+export function absorbedText(absorbed: readonly Absorbed[]): string {
+  const names = absorbed.slice(0, 4).map(({ op }) => op);
+  const more = absorbed.length - names.length;
+  const verb = absorbed.length === 1 ? 'is' : 'are';
+  return `${some(absorbed.length, 'operation')} ${verb} in other lines: ${names.join(', ')}${more ? `, and ${more} more` : ''}`;
+}
 
 /** The code in a reply; null where there is none to read. */
 export function readCode(reply: unknown): Code | null {
@@ -45,7 +62,12 @@ export function readCode(reply: unknown): Code | null {
           noise: line.noise === true
         })),
         share: number(code.share),
-        note: text(code.note)
+        note: text(code.note),
+        absorbed: records(code.absorbed).map(entry => ({
+          op: text(entry.op),
+          into: list(entry.into).map(text),
+          text: text(entry.text)
+        }))
       }
     : null;
 }

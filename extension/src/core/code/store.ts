@@ -2,7 +2,7 @@ import type { CodeStage, KernelAccess } from '../kernel';
 import type { Links } from '../links';
 import { isRecord } from '../read';
 import type { Cluster, Report } from '../report';
-import { readCode, type Code } from './read';
+import { readCode, STAGES, type Code } from './read';
 
 interface Entry {
   code: Code | null;
@@ -39,6 +39,11 @@ export class CodeStore {
     return this.entries.get(this.keyOf(cluster, stage));
   }
 
+  /** Whether any of its texts is here. */
+  isKnown(cluster: Cluster): boolean {
+    return STAGES.some(({ stage }) => this.get(cluster, stage)?.code);
+  }
+
   waitedSeconds(cluster: Cluster, stage: CodeStage): number {
     const entry = this.get(cluster, stage);
     return entry ? (performance.now() - entry.askedAt) / 1000 : 0;
@@ -63,7 +68,7 @@ export class CodeStore {
       }
       this.changed();
     };
-    const body = { want: 'code', cell: this.report.cell.id, cluster: this.nameOf(cluster), stage } as const;
+    const body = { want: 'code', cell: this.report.cell.id, ...this.nameOf(cluster), stage } as const;
     kernel.request(body, PATIENCE_MS).then(
       reply => {
         const code = readCode(reply);
@@ -76,10 +81,10 @@ export class CodeStore {
     );
   }
 
-  /** The kernel finds a cluster by its plan and name where two plans have one of that name. */
-  private nameOf({ name, plan }: Cluster): string {
+  /** The kernel needs the plan, too, where two plans have a cluster of one name. */
+  private nameOf({ name, plan }: Cluster): { cluster: string; plan?: string } {
     const many = (this.report?.clusters ?? []).filter(cluster => cluster.name === name).length > 1;
-    return many && plan ? `${plan}/${name}` : name;
+    return many && plan ? { cluster: name, plan } : { cluster: name };
   }
 
   private link(links: Links, key: string, code: Code | null): void {

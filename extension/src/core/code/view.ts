@@ -5,7 +5,7 @@ import type { Linked, Links } from '../links';
 import type { CellState } from '../model';
 import type { Cluster, Report } from '../report';
 import type { Section, SectionContext, SectionView } from '../section';
-import { CodePane } from './pane';
+import { CodePane, NEEDS_KERNEL } from './pane';
 import { STAGES } from './read';
 import { clustersToRead, clusterToRead, codeRows, isLit } from './rows';
 import { SourcePane } from './source';
@@ -37,7 +37,8 @@ export class CodeView implements SectionView {
       { class: 'jl-panes' },
       this.source.element,
       this.head,
-      this.panes.map(pane => pane.element)
+      this.panes.map(pane => pane.element),
+      this.alone
     );
   }
 
@@ -87,6 +88,16 @@ export class CodeView implements SectionView {
     const cluster = clusterToRead(this.report, links, pinned, this.read);
     const id = cluster ? links.idOf(cluster.name, cluster.plan) : '';
     this.read = id;
+    // Without its kernel there is only what was read before: else one line stands for it.
+    const readable = (this.live && this.context.kernel !== null) || !cluster || this.store.isKnown(cluster);
+    this.alone.hidden = readable;
+    if (!readable) {
+      this.head.hidden = true;
+      for (const pane of this.panes) {
+        pane.element.hidden = true;
+      }
+      return;
+    }
     this.renderHead(cluster, id, links);
     const stages = stagesOf(cluster);
     const shown = this.width >= TWO_PANES ? 2 : 1;
@@ -179,6 +190,7 @@ export class CodeView implements SectionView {
   private readonly panes: readonly CodePane[];
   private readonly pinned = h('div', { class: 'jl-pin-bar' });
   private readonly head = h('div', { class: 'jl-code-head', hidden: true });
+  private readonly alone = h('div', { class: 'jl-note jl-muted', hidden: true }, NEEDS_KERNEL);
   private readonly frame: HTMLElement;
   private report: Report | null = null;
   private width = 0;

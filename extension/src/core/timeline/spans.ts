@@ -22,7 +22,13 @@ export async function fetchSpans(kernel: KernelAccess, report: Report): Promise<
       spans.get(lane)?.push(span);
     }
     if (come.length === 0 || start + AT_ONCE >= (number(reply.total) ?? 0)) {
-      return report.lanes.map(lane => ({ ...lane, spans: spans.get(lane.name) ?? [] }));
+      return report.lanes.map(({ name, group, dropped, total }) => ({
+        name,
+        group,
+        dropped,
+        total,
+        spans: spans.get(name) ?? []
+      }));
     }
   }
 }

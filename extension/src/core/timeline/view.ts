@@ -1,12 +1,14 @@
 import { CanvasView } from '../canvas';
 import { h, icon, on } from '../dom';
-import { bytes, duration, lines, some } from '../format';
+import { bytes, duration, grouped, lines, some } from '../format';
 import { swatch } from '../marks';
 import type { Lane, Report, Span } from '../report';
 import { stateKey, type Section, type SectionContext } from '../section';
 import { chromeTrace } from './chrome';
 import { axis, laneTitle, layoutTimeline, nameOf, spanAt, type SpanPlace } from './layout';
 import {
+  busyOf,
+  countOf,
   homeWindow,
   lastStartingBefore,
   prepareLanes,
@@ -79,14 +81,15 @@ export class TimelineView {
       this.whole = null;
       this.notice.hidden = true;
       this.traffic = trafficOf(report);
-      this.take(report.lanes);
-      if (other || !this.touched) {
-        this.fit();
-      }
+      this.touched &&= !other;
+      this.waiting = true;
       if (other) {
         this.selected = null;
         this.cursor = null;
       }
+    }
+    if (this.section.open) {
+      this.ready();
     }
     const key = stateKey(this.section, width, this.context.selection);
     if (this.shown?.report === report && this.shown.key === key) {
@@ -94,10 +97,31 @@ export class TimelineView {
     }
     this.shown = { report, key };
     this.width = width - 24;
-    const heads = this.lanes.filter(({ name, group }) => name === group);
-    const names = (heads.length ? heads : this.lanes).map(lane => `${lane.name} ${duration(lane.busy / 1e6)}`);
-    this.section.summary = names.slice(0, 2).join(' · ') || 'nothing was timed';
+    this.section.summary = this.summary(report);
     this.render();
+  }
+
+  private summary(report: Report): string {
+    const lanes = report.lanes.filter(lane => countOf(lane) > 0);
+    const heads = lanes.filter(({ name, group }) => name === group);
+    const shown = (heads.length ? heads : lanes).slice(0, 2).map(lane => {
+      const busy = this.waiting ? busyOf(lane) : null;
+      const prepared = busy === null ? this.ready().find(({ name }) => name === lane.name) : undefined;
+      return `${lane.name} ${duration((busy ?? prepared?.busy ?? 0) / 1e6)}`;
+    });
+    return shown.join(' · ') || 'nothing was timed';
+  }
+
+  /** The lanes are made when they are first looked at: closed, the section needs none of 100 000 spans. */
+  private ready(): PreparedLane[] {
+    if (this.waiting && this.report) {
+      this.waiting = false;
+      this.take(this.report.lanes);
+      if (!this.touched) {
+        this.fit();
+      }
+    }
+    return this.lanes;
   }
 
   /** Draws again. `again`: only the window, the cursor or the selection has moved. */
@@ -142,6 +166,7 @@ export class TimelineView {
 
   /** For whoever measures, and for tests. */
   get state(): { window: TimeWindow; whole: TimeWindow; spans: number; selected: TimeWindow | null } {
+    this.ready();
     const spans = this.lanes.reduce((sum, lane) => sum + lane.spans.length, 0);
     return { window: { ...this.window }, whole: wholeWindow(this.lanes), spans, selected: this.selected };
   }
@@ -153,7 +178,7 @@ export class TimelineView {
 
   private take(lanes: readonly Lane[]): void {
     this.lanes = prepareLanes(
-      lanes.filter(lane => lane.spans.length > 0),
+      lanes.filter(lane => countOf(lane) > 0),
       this.report?.clusters ?? []
     );
     this.showMissing();
@@ -162,10 +187,7 @@ export class TimelineView {
   /** Of a report that was too big to be sent whole only the last spans are here. */
   private showMissing(): void {
     const lanes = this.report?.lanes ?? [];
-    const [here, all] = [
-      lanes.reduce((n, lane) => n + lane.spans.length, 0),
-      lanes.reduce((n, lane) => n + lane.total, 0)
-    ];
+    const [here, all] = [lanes.reduce((n, lane) => n + countOf(lane), 0), lanes.reduce((n, lane) => n + lane.total, 0)];
     if (this.whole || here >= all) {
       return;
     }
@@ -175,7 +197,7 @@ export class TimelineView {
         void this.fetch();
       }
     });
-    const text = `${here.toLocaleString('en-US')} of ${some(all, 'span')} are here. `;
+    const text = `${grouped(here)} of ${some(all, 'span')} are here. `;
     this.notice.replaceChildren(text, ...(this.context.kernel ? [button] : []));
     this.notice.hidden = false;
   }
@@ -592,6 +614,8 @@ export class TimelineView {
   /** All lanes, when they have been fetched. */
   private whole: Lane[] | null = null;
   private lanes: PreparedLane[] = [];
+  /** The lanes of this report are not made yet. */
+  private waiting = false;
   private tabled: PreparedLane[] | null = null;
   private traffic: Traffic = new Map();
   private window: TimeWindow = { start: 0, end: 1 };

@@ -4,6 +4,7 @@ import { copyLine, h, icon, on, refill, type IconName } from '../dom';
 import { bytes, duration, percent, ratio, sentence, some } from '../format';
 import type { KernelAccess } from '../kernel';
 import type { Plan, Report } from '../report';
+import { checkedElement } from './checked';
 import { layoutBars, layoutStrip } from './layout';
 import { pythonRows } from './python';
 
@@ -24,6 +25,7 @@ export class VerdictView {
     if (report !== this.report) {
       this.report = report;
       this.refused = '';
+      this.unfolded = report.numerics.some(({ ok }) => !ok);
     }
     const flow = flowOf(report);
     const speed =
@@ -42,6 +44,9 @@ export class VerdictView {
       strip.element,
       ...(verdict.seconds === null ? [] : [bars.element]),
       ...ofPython(report),
+      checkedElement(report, this.unfolded, open => {
+        this.unfolded = open;
+      }),
       ...this.notMeasured(report),
       ...this.next(report)
     );
@@ -61,12 +66,13 @@ export class VerdictView {
   /** Nothing is measured unasked: a button says what it will run. */
   private notMeasured(report: Report): HTMLElement[] {
     const { seconds, numpySeconds, compiled } = report.verdict;
-    if (seconds === null || numpySeconds !== null || compiled === 0 || report.cell.running) {
+    const unknown = numpySeconds === null || report.numerics.length === 0;
+    if (seconds === null || !unknown || compiled === 0 || report.cell.running) {
       return [];
     }
     const kernel = this.kernel();
     if (!kernel) {
-      return report.cell.source[0]?.startsWith('%%jit') === true
+      return numpySeconds === null && report.cell.source[0]?.startsWith('%%jit') === true
         ? [
             h(
               'p',
@@ -78,21 +84,29 @@ export class VerdictView {
           ]
         : [];
     }
-    const said = h(
-      'span',
-      { class: 'jl-grow', role: 'status' },
-      this.refused || 'NumPy is not measured. It needs one run of the cell’s operations, on copies of its inputs.'
-    );
-    const measure = on(h('button', { type: 'button', class: 'jl-button' }, 'Measure'), {
-      click: () => {
-        kernel.request({ want: 'measure', cell: report.cell.id }).catch((refusal: unknown) => {
-          this.refused = refusal instanceof Error ? refusal.message : String(refusal);
-          said.textContent = this.refused;
-        });
-      }
-    });
-    measure.disabled = kernel.jobs.of(report.cell.id).some(({ kind, state }) => kind === 'measure' && OPEN.has(state));
-    return [h('div', { class: 'jl-measure jl-note' }, said, measure)];
+    const said = h('span', { class: 'jl-grow', role: 'status' }, this.refused || whatIsUnknown(report));
+    const button = (label: string, want: 'measure' | 'check', title: string): HTMLElement => {
+      const element = on(h('button', { type: 'button', class: 'jl-button', title }, label), {
+        click: () => {
+          kernel.request({ want, cell: report.cell.id }).catch((refusal: unknown) => {
+            this.refused = refusal instanceof Error ? refusal.message : String(refusal);
+            said.textContent = this.refused;
+          });
+        }
+      });
+      element.disabled = kernel.jobs.of(report.cell.id).some(({ kind, state }) => kind === want && OPEN.has(state));
+      return element;
+    };
+    return [
+      h(
+        'div',
+        { class: 'jl-measure jl-note' },
+        said,
+        numpySeconds === null && button('Measure', 'measure', 'Times NumPy on the cell’s operations, one by one'),
+        report.numerics.length === 0 &&
+          button('Check', 'check', 'Compares each cluster’s numbers with NumPy’s, and finds who is out of bounds')
+      )
+    ];
   }
 
   private facts(report: Report): HTMLElement {
@@ -182,8 +196,19 @@ export class VerdictView {
   }
 
   private report: Report | null = null;
+  /** Whether the list of checked outputs is open. */
+  private unfolded = false;
   /** Why the kernel would not measure. */
   private refused = '';
+}
+
+/** What a button beside it can find out; each runs NumPy on the cell's operations once. */
+function whatIsUnknown({ verdict, numerics }: Report): string {
+  const [slow, near] = ['NumPy is not measured', 'the numbers are not checked'];
+  const parts = [verdict.numpySeconds === null ? slow : '', numerics.length === 0 ? near : ''].filter(Boolean);
+  const said = parts.join(', and ').replace(/^t/, 'T');
+  const each = parts.length > 1 ? 'Either' : 'It';
+  return `${said}. ${each} needs one run of the cell’s operations, on copies of its inputs.`;
 }
 
 /** Of alike plans one counts, as in the counts of the verdict. */

@@ -1,0 +1,111 @@
+import { lines, some } from './format';
+import { isRecord, list, number, numbers, records, text } from './read';
+
+/** An output that was computed beside NumPy, and how far the two are apart. */
+export interface Checked {
+  plan: string;
+  /** "" where the passes changed an output of the whole graph. */
+  cluster: string;
+  output: string;
+  op: string;
+  lines: number[];
+  maxAbs: number | null;
+  /** Null where they are apart by no number. */
+  maxUlp: number | null;
+  /** Null where none is stated. */
+  boundUlp: number | null;
+  ok: boolean;
+  /** Elements that are not the same bits. */
+  differing: number | null;
+  note: string;
+  guilty: Guilty | null;
+}
+
+export interface Guilty {
+  /** The second is null where one operation is guilty by itself. */
+  edge: [string, string | null] | null;
+  text: string;
+}
+
+export function readNumerics(value: unknown): Checked[] {
+  return records(value).map(row => ({
+    plan: text(row.plan),
+    cluster: text(row.cluster),
+    output: text(row.output),
+    op: text(row.op),
+    lines: numbers(row.lines),
+    maxAbs: number(row.max_abs),
+    maxUlp: number(row.max_ulp),
+    boundUlp: number(row.bound_ulp),
+    ok: row.ok === true,
+    differing: number(row.differing),
+    note: text(row.note),
+    guilty: readGuilty(row.guilty)
+  }));
+}
+
+/** `6 ULP`: rounded up, so that what it says is never less than what is. */
+export function ulps(count: number): string {
+  return count < 10
+    ? `${Math.ceil(count * 10 - 1e-9) / 10} ULP`
+    : count < 1e7
+      ? `${Math.ceil(count - 1e-9).toLocaleString('en-US')} ULP`
+      : `${count.toExponential(1)} ULP`;
+}
+
+/** "within 6 ULP of NumPy", of one cluster or of all; "" where nothing was checked. */
+export function closeness(rows: readonly Checked[]): string {
+  const wrong = rows.filter(({ ok }) => !ok);
+  if (rows.length === 0) {
+    return '';
+  }
+  if (wrong.length) {
+    return rows.length === 1 ? 'out of bounds of NumPy' : `${wrong.length} of ${rows.length} outputs out of bounds`;
+  }
+  const most = Math.max(...rows.map(({ maxUlp }) => maxUlp ?? 0));
+  const apart = rows.some(row => row.differing !== 0 && (row.maxUlp ?? 1) > 0);
+  return !apart && most === 0 ? 'the same bits as NumPy' : most > 0 ? `within ${ulps(most)} of NumPy` : 'within bounds';
+}
+
+/** Of alike plans the worst row of each output stands for the others. */
+export function worstRows(rows: readonly Checked[], plans: readonly { name: string; like: string }[]): Checked[] {
+  const like = new Map(plans.map(plan => [plan.name, plan.like || plan.name]));
+  const worst = new Map<string, Checked>();
+  for (const row of rows) {
+    const key = `${like.get(row.plan) ?? row.plan}\n${row.output}`;
+    const before = worst.get(key);
+    if (!before || (before.ok && !row.ok) || (before.ok === row.ok && (row.maxUlp ?? 0) > (before.maxUlp ?? 0))) {
+      worst.set(key, row);
+    }
+  }
+  return [...worst.values()];
+}
+
+/** The heading of the list: how many, and how near. */
+export function checkedHead(rows: readonly Checked[]): string {
+  const wrong = rows.filter(({ ok }) => !ok).length;
+  return wrong
+    ? `${wrong} of ${some(rows.length, 'output')} out of bounds beside NumPy`
+    : `${some(rows.length, 'output')} checked: ${closeness(rows)}`;
+}
+
+/** What is said of one output: how far it is off, and what is allowed. */
+export function checkedTexts(row: Checked): { name: string; where: string; off: string; why: string } {
+  const size = row.maxUlp === null ? (row.maxAbs === null ? 'no number' : row.maxAbs.toPrecision(2)) : ulps(row.maxUlp);
+  const off = row.differing === 0 || row.maxUlp === 0 ? 'same bits' : size;
+  const allowed = row.boundUlp === null ? 'no bound is stated' : `${ulps(row.boundUlp)} allowed`;
+  return {
+    name: row.op || row.output,
+    where: [lines(row.lines), row.cluster].filter(Boolean).join(' · '),
+    off: off === 'same bits' ? off : `${off}, ${allowed}`,
+    why: row.ok ? '' : (row.guilty?.text ?? row.note)
+  };
+}
+
+function readGuilty(value: unknown): Guilty | null {
+  if (!isRecord(value)) {
+    return null;
+  }
+  const [first, second] = list(value.edge);
+  return { edge: text(first) ? [text(first), text(second) || null] : null, text: text(value.text) };
+}

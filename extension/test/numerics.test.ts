@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { flowOf } from '../src/core/clusters/flow';
+import { layoutClusters } from '../src/core/clusters/layout';
+import { memoryRows } from '../src/core/clusters/memory';
+import { clusterFacts, nodeLabel } from '../src/core/clusters/words';
+import { absorbedText, readCode } from '../src/core/code/read';
+import { checkedHead, checkedTexts, closeness, readNumerics, ulps, worstRows } from '../src/core/numerics';
+import explained from './fixtures/explained.json';
+import { measure, misplaced, report, texts } from './helpers';
+
+const json = report(explained.report);
+
+const row = {
+  ...{ cluster: 'cluster_0', plan: 'step #1', output: 'div', op: 'RealDiv', lines: [7], max_abs: 1e-6, max_ulp: 5.2 },
+  ...{ bound_ulp: 40, ok: true, differing: 3, note: '', guilty: null }
+};
+const guilty = { edge: ['exp', 'sum'], rewrite: 'x', runs: 3, text: 'Fusing exp with sum made it so.' };
+
+test('how near a cluster is to NumPy is one clause, and never less than what was found', () => {
+  const same = { ...row, max_ulp: 0, max_abs: 0, differing: 0 };
+  const wrong = { ...row, ok: false, max_ulp: 5000, guilty };
+  const said = (...rows: object[]) => closeness(readNumerics(rows));
+  assert.deepEqual(
+    [said(), said(same), said(row, same), said({ ...row, max_ulp: 12.1 }), said(wrong), said(wrong, row)],
+    [
+      '',
+      'the same bits as NumPy',
+      'within 5.2 ULP of NumPy',
+      'within 13 ULP of NumPy',
+      'out of bounds of NumPy',
+      '1 of 2 outputs out of bounds'
+    ]
+  );
+  assert.deepEqual([ulps(6), ulps(6.01), ulps(12345.2), ulps(3e9)], ['6 ULP', '6.1 ULP', '12,346 ULP', '3.0e+9 ULP']);
+});
+
+test('an output that is out of bounds says who made it so', () => {
+  const [wrong] = readNumerics([{ ...row, ok: false, max_ulp: 5000, guilty }]);
+  assert.ok(wrong);
+  assert.deepEqual(checkedTexts(wrong), {
+    name: 'RealDiv',
+    where: 'line 7 · cluster_0',
+    off: '5,000 ULP, 40 ULP allowed',
+    why: 'Fusing exp with sum made it so.'
+  });
+  assert.equal(checkedHead([wrong]), '1 of 1 output out of bounds beside NumPy');
+});
+
+test('of alike plans the worst of each output stands for the others', () => {
+  const plans = [
+    { name: 'step #1', like: 'step #1' },
+    { name: 'step #2', like: 'step #1' }
+  ];
+  const rows = readNumerics([row, { ...row, plan: 'step #2', max_ulp: 9 }, { ...row, plan: 'step #2', output: 'neg' }]);
+  assert.deepEqual(
+    worstRows(rows, plans).map(({ plan, output }) => [plan, output]),
+    [
+      ['step #2', 'div'],
+      ['step #2', 'neg']
+    ]
+  );
+});
+
+test('a box says how near its numbers are, and which of its values reach memory', () => {
+  const cluster = flowOf(json).parts[0]?.nodes.find(node => node.cluster !== null);
+  assert.ok(cluster && cluster.checked.length > 0);
+  assert.match(clusterFacts(cluster), /\d+ values reach memory, [\d.]+ [kM]B · within [\d.]+ ULP of NumPy$/);
+  const wrong = { ...cluster, checked: cluster.checked.map(checked => ({ ...checked, ok: false })) };
+  assert.doesNotMatch(clusterFacts(wrong), /NumPy/);
+  assert.match(nodeLabel(wrong), /out of bounds/);
+  const picture = layoutClusters(
+    { parts: [{ title: '', place: '', nodes: [wrong], edges: [] }], statements: [], seconds: 1 },
+    { width: 228, measure, open: new Set(), linked: null }
+  );
+  assert.deepEqual(misplaced(picture), []);
+  assert.ok(picture.shapes.some(shape => shape.shape === 'words' && shape.ink === 'slower'));
+  assert.ok(texts(picture).length > 3);
+});
+
+test('values that reach memory stand with size and reason, the largest first; of alike plans one counts', () => {
+  const { head, rows, more } = memoryRows(json);
+  const first = json.temporaries.filter(({ plan }) => json.plans.find(({ name }) => name === plan)?.like === plan);
+  assert.match(head, new RegExp(`^${first.length} values still reach memory, .* a call$`));
+  assert.equal(rows.length, first.length);
+  assert.equal(more, '');
+  const sizes = rows.map(({ value }) => value.bytes ?? 0);
+  assert.deepEqual(
+    sizes,
+    [...sizes].sort((a, b) => b - a)
+  );
+  assert.ok(rows.every(({ why, where }) => why.endsWith('.') && where.includes('line')));
+});
+
+test('of very many values that reach memory the largest are listed, the others counted', () => {
+  const many = Array.from({ length: 30 }, (_, at) => ({
+    plan: 'p',
+    name: `t${at}`,
+    bytes: 1000 * at,
+    consumers: ['a']
+  }));
+  const { rows, more } = memoryRows(report({ version: 1, temporaries: many }));
+  assert.deepEqual([rows.length, rows[0]?.name, more], [20, 't29 → a', 'and 10 smaller values, 45.0 kB together']);
+});
+
+test('operations without a line of their own are one line', () => {
+  const absorbed = [{ op: 'max', into: ['sub'], text: 'max has no line' }, 4, { op: 'neg', into: 'x' }];
+  const code = readCode({ code: { lines: [], absorbed } });
+  assert.ok(code);
+  assert.equal(absorbedText(code.absorbed), '2 operations are in other lines: max, neg');
+  assert.deepEqual(readCode({ code: { absorbed: 'all' } })?.absorbed, []);
+});
+
+test('numbers that came malformed are empty, never an error', () => {
+  for (const junk of [null, 3, 'x', {}, [3], [{ lines: 'all', guilty: [], max_ulp: 'many' }]]) {
+    assert.ok(readNumerics(junk).every(({ ok, guilty: found }) => !ok && found === null));
+  }
+});
