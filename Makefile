@@ -67,7 +67,7 @@ bench: $(VENV)/.bench
 # The panel at 50 000 operations, 100 000 spans and 10 000 events a second; ARGS="report.json" for reports that jitlab made.
 bench-panel: node_modules/.ready tests/browser/node_modules/.ready
 	$(NODE) jlpm page:bench
-	JITLAB_CHROMIUM="$$(scripts/find-chromium)" && export JITLAB_CHROMIUM && cd tests/browser && ../../$(NODE) node performance.mjs $(abspath $(ARGS))
+	JITLAB_CHROMIUM="$$(scripts/find-chromium)" && export JITLAB_CHROMIUM && export JITLAB_PYTHON="$(abspath $(BIN)/python)" && cd tests/browser && ../../$(NODE) node performance.mjs $(abspath $(ARGS))
 
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -q docs site

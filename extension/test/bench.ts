@@ -191,9 +191,12 @@ async function panTimeline(seconds: number): Promise<Frames> {
   });
 }
 
-/** Drags over the picture, on its left tenth up to all of it. */
+/** Drags over the picture of all spans, from its left tenth to nearly all of it. */
 async function selectTimeline(seconds: number): Promise<Frames> {
   const canvas = find('.jl-timeline canvas');
+  for (let step = 0; step < 40; step++) {
+    press(canvas, 's');
+  }
   const { left, top } = canvas.getBoundingClientRect();
   const send = (type: string, x: number): void => {
     const init = { clientX: left + x, clientY: top + 40, button: 0, buttons: 1, pointerId: 1, bubbles: true };
