@@ -21,17 +21,23 @@ def temporaries(
     known = {node.name: node for node in every(cluster.nodes)}
     copies = {copy.node.name: copy for copy in shared.copies}
     readers = _readers(cluster)
+    makers: dict[str, tuple[str, str]] | None = None
+    by_producer: dict[Node, list[Edge]] = {}
+    for edge in edges:
+        by_producer.setdefault(edge.producer, []).append(edge)
     result = []
     for buffer in temps:
         nbytes = size_of(buffer.shape, shared.sizes) * buffer.dtype.itemsize
         node = node_of.get(buffer.name)
         if node is not None:
-            found = [edge for edge in edges if edge.producer is node]
+            found = by_producer.get(node, [])
             consumers = tuple(edge.consumer for edge in found) or tuple(readers.get(node, ()))
             reason = found[0].reason if found else _why_stored(node, consumers)
             result.append(Temporary(node.name, cluster.name, node, consumers, nbytes, _plain(reason)))
             continue
-        kind, name = _made_by(buffer, kernels)
+        if makers is None:
+            makers = _makers(kernels)
+        kind, name = makers.get(buffer.name, ("copy", ""))
         maker = known.get(name, cluster.nodes[-1])
         copy = copies.get(maker.name)
         if kind == "partial":
@@ -111,20 +117,22 @@ def _why_stored(node: Node, consumers: Sequence[Node]) -> Reason:
     return Reason(Stored.KEPT, f"{names} reads elements of {node.name} that other iterations make")
 
 
-def _made_by(buffer: Buffer, kernels: Sequence[Kernel]) -> tuple[str, str]:
-    """What fills a buffer that is no value's own ("partial", "operand" or "copy"), and for which operation."""
-    written = ""
+def _makers(kernels: Sequence[Kernel]) -> dict[str, tuple[str, str]]:
+    """What fills each buffer that is no value's own ("partial", "operand" or "copy"), and for which operation, by its name."""
+    found: dict[str, tuple[str, str]] = {}
+    written: dict[str, tuple[str, str]] = {}
     for kernel in kernels:
         for s in walk(kernel.body):
-            if isinstance(s, (Partial, Finish)) and buffer in s.partials:
-                return "partial", _name_of(s.accumulator.op, kernel)
-            if isinstance(s, Call) and buffer in s.ins:
-                return "operand", _origin(s)
-            if isinstance(s, Gemm) and buffer in (s.a, s.b):
-                return "operand", _origin(s)
-            if isinstance(s, Store) and s.buffer is buffer:
-                written = _origin(s)
-    return "copy", written
+            if isinstance(s, (Partial, Finish)):
+                for buffer in s.partials:
+                    if buffer.name not in found:
+                        found[buffer.name] = "partial", _name_of(s.accumulator.op, kernel)
+            elif isinstance(s, (Call, Gemm)):
+                for buffer in s.ins if isinstance(s, Call) else (s.a, s.b):
+                    found.setdefault(buffer.name, ("operand", _origin(s)))
+            elif isinstance(s, Store):
+                written[s.buffer.name] = "copy", _origin(s)
+    return written | found
 
 
 def _name_of(op: object, kernel: Kernel) -> str:

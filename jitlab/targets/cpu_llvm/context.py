@@ -167,6 +167,11 @@ class ContextLayout:
                 result.append(Phase(kernel.name, straight, None))
         return result
 
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """The buffers that some phase writes."""
+        return frozenset(b.name for phase in self.phases for s in walk(phase.statements) for b in written(s))
+
     @property
     def calls(self) -> int:
         """The first of one slot a library call: the operation, as the function at CALL knows it."""

@@ -57,10 +57,9 @@ class PhaseWriter(Reductions):
     text: type[FunctionText] = FunctionText
 
     def __init__(self, layout: ContextLayout, phase: Phase, name: str) -> None:
-        stored = {b.name for p in layout.phases for s in walk(p.statements) for b in written(s)}
         params = [("ptr", "ctx"), ("i64", "lo"), ("i64", "hi")]
         for buffer in phase.buffers:
-            facts = "noalias nonnull" + (" readonly" if buffer.name not in stored else "")
+            facts = "noalias nonnull" + (" readonly" if buffer.name not in layout.stored else "")
             params.append((f"ptr {facts} align 64" if buffer.kind in ("temp", "row") else f"ptr {facts}", f"b.{buffer.name}"))
         fn = self.text(name, params, returns="i64")
         fn.attributes = "noinline nounwind"
