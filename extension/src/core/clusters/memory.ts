@@ -29,7 +29,10 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
       name: value.consumers.length ? `${value.name} → ${readersText(value.consumers)}` : value.name,
       where: [lines(value.lines.map(({ line }) => line)), value.cluster].filter(Boolean).join(' · '),
       size: value.bytes === null ? '' : bytes(value.bytes),
-      why: sentence(firstSentence(value.reason?.text ?? '')[0])
+      why: sentence(firstSentence(value.reason?.text ?? '')[0]).replace(
+        /^(a|an|the) /,
+        word => word.charAt(0).toUpperCase() + word.slice(1)
+      )
     })),
     more: left.length ? `and ${some(left.length, 'smaller value')}${rest ? `, ${bytes(rest)} together` : ''}` : ''
   };
@@ -66,14 +69,14 @@ export class MemoryFold {
     this.element.append(
       h(
         'ul',
-        { class: 'jl-rows', 'aria-label': 'Values that reach memory' },
+        { class: 'jl-told', 'aria-label': 'Values that reach memory' },
         rows.map(({ value, name, where, size, why }) =>
           h(
             'li',
             {},
             h(
               'div',
-              { class: 'jl-row' },
+              { class: 'jl-told-head' },
               on(h('button', { type: 'button', class: 'jl-link' }, name), {
                 click: () => {
                   this.pin(value);

@@ -158,7 +158,7 @@ export class CodePane {
       h('summary', {}, absorbedText(absorbed)),
       h(
         'ul',
-        { class: 'jl-rows', 'aria-label': 'Operations without a line of their own' },
+        { class: 'jl-told', 'aria-label': 'Operations without a line of their own' },
         absorbed.slice(0, MOST_ABSORBED).map(({ text }) => h('li', {}, text)),
         absorbed.length > MOST_ABSORBED && h('li', {}, `and ${absorbed.length - MOST_ABSORBED} more`)
       )

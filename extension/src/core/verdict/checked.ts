@@ -18,13 +18,13 @@ export function checkedElement(report: Report, open: boolean, toggled: (open: bo
     h('summary', {}, wrong && icon('no'), checkedHead(numerics)),
     h(
       'ul',
-      { class: 'jl-rows', 'aria-label': 'Outputs beside NumPy' },
+      { class: 'jl-told', 'aria-label': 'Outputs beside NumPy' },
       rows.slice(0, MOST_ROWS).map(row => {
         const { name, where, off, why } = checkedTexts(row);
         return h(
           'li',
           { class: row.ok ? null : 'jl-is-wrong' },
-          h('div', { class: 'jl-row' }, h('b', {}, name), h('span', { class: 'jl-muted jl-grow' }, where), off),
+          h('div', { class: 'jl-told-head' }, h('b', {}, name), h('span', { class: 'jl-muted jl-grow' }, where), off),
           why
         );
       }),
