@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 
 from jitlab.events import VariantCause
+from jitlab.noting import About
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +27,15 @@ class Costs:
     """The account of one trace. It outlives the trace: counts, no graphs."""
 
     __slots__ = (
-        "_counters", "_seen", "calls", "kernels", "last_use_ns", "run_ns", "spent_ns", "timed_calls", "variants", "whole",
+        "_counters", "_seen", "about", "calls", "kernels", "last_use_ns", "run_ns", "spent_ns", "timed_calls", "variants",
+        "whole",
     )  # fmt: skip
 
     def __init__(self, whole: Costs | None = None) -> None:
         self.whole = whole  # of a size of a trace that stands for many: that trace's account, which has it all, too
         self.spent_ns = 0  # capture, passes, planning, lowering, compilation: what calls waited for
         self.calls = 0  # that came through Python
+        self.about: About | None = None  # what notes of its calls are about
         self._counters: list[ctypes.c_int64] = []  # of the C functions in front, where there are some
         self._seen = 0
         self.last_use_ns = 0  # of a call through Python, on time.perf_counter_ns's clock
@@ -78,6 +81,12 @@ class Costs:
         self.run_ns += duration_ns
         if self.whole is not None:
             self.whole.ran(duration_ns, calls)
+
+    def call_of(self, function: str, trace: int) -> About:
+        """What notes of calls of the function are about."""
+        if self.about is None:
+            self.about = About(function, trace, (), True, self)
+        return self.about
 
     def spent(self, ns: int) -> None:
         self.spent_ns += ns

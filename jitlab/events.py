@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from jitlab import noting
-from jitlab.noting import Calls
+from jitlab.noting import About, Calls
 
 Span = tuple[str, int, int, int, int]  # file or cell, line, column, end line, end column
 
@@ -346,6 +346,18 @@ def send(event: Event) -> None:
         _tell(listener, listener, event)
 
 
+def in_bulk() -> bool:
+    """Does everybody who listens take what happens in every run in bulk? Then `note` is enough."""
+    return not busy.word.value
+
+
+def note(about: About, start_ns: int, end_ns: int, context: Any = None) -> None:
+    """What `noting.note` notes, under the cell that runs."""
+    waiting = noting.note(about, _cell.get(), start_ns, end_ns, context)
+    if waiting >= WAITING or start_ns - _collected_ns > WAIT_NS:
+        collect()
+
+
 def collect() -> None:
     """Hand over what waits to those who take it in bulk: call it before what they have is read."""
     global _collected_ns
@@ -355,11 +367,8 @@ def collect() -> None:
             return
         batch = Batch(calls, tuple(_waiting.popleft() for _ in range(len(_waiting))))
         for listener, take in tuple(_listeners):
-            if take is not None:
+            if take is not None:  # who hears each event came after these
                 _tell(listener, take, batch)
-            else:  # it came while these waited
-                for event in batch.events:
-                    _tell(listener, listener, event)
         _collected_ns = time.perf_counter_ns()
 
 

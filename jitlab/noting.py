@@ -50,14 +50,15 @@ class Launched:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the notes of a C function are about. `tells_call`: it answers for the whole function, not for its plan alone."""
+    """What notes are about. `tells_call`: they are of calls of the whole function, not of its plan alone; `plan`: gives what
+    runs on the Python way the plan that a C function ran, None where it did itself."""
 
     function: str
     trace: int
     launches: tuple[Launched, ...]
     tells_call: bool
     costs: Any
-    plan: Any  # a weak reference to what runs it the Python way
+    plan: Callable[[], Any] = lambda: None
 
     @property
     def words(self) -> int:
@@ -85,12 +86,12 @@ class Site:
 
 
 class Calls:
-    """Calls that one C function answered in one cell. `words`: a note in each row; `places`: their order among all notes."""
+    """Calls of one function in one cell. `words`: a note in each row, in the order they ended."""
 
-    __slots__ = ("about", "cell", "places", "words")
+    __slots__ = ("about", "cell", "words")
 
-    def __init__(self, about: About, cell: str, words: np.ndarray[Any, Any], places: np.ndarray[Any, Any]) -> None:
-        self.about, self.cell, self.words, self.places = about, cell, words, places
+    def __init__(self, about: About, cell: str, words: np.ndarray[Any, Any]) -> None:
+        self.about, self.cell, self.words = about, cell, words
 
     def __len__(self) -> int:
         return len(self.words)
@@ -123,6 +124,13 @@ class Calls:
             yield launch, starts, durations, (times * share[:, None]).astype(np.int64)
 
 
+def note(about: About, cell: str, start_ns: int, end_ns: int, context: np.ndarray[Any, Any] | None = None) -> int:
+    """Note a call, or the one launch of a plan, that came the Python way; the context's last words are the counter's. Gives how
+    many of these notes wait."""
+    _rows.append((about, cell, start_ns, end_ns, context))
+    return len(_rows)
+
+
 def named(cell: str) -> str:
     """The same name, as the object that notes refer to; it is kept from now on."""
     kept = _names.setdefault(cell, cell)
@@ -145,9 +153,34 @@ def renew() -> None:
 
 def take() -> list[Calls]:
     """All notes so far, those of one function in one cell together. For one thread at a time."""
+    made = list(_from_rows()) if _rows else []
     block = _blocks[head.value]
-    if not block.used.value:
-        return []
+    if block.used.value:
+        made += _from_block(block)
+    for calls in made:
+        if calls.about.tells_call:
+            calls.about.costs.ran(int(calls.durations.sum()), len(calls))
+    return made
+
+
+def _from_rows() -> Iterator[Calls]:
+    found: dict[tuple[int, str], list[tuple[About, str, int, int, Any]]] = {}
+    for _ in range(len(_rows)):
+        row = _rows.popleft()
+        found.setdefault((id(row[0]), row[1]), []).append(row)
+    for (_, cell), rows in found.items():
+        about = rows[0][0]
+        words = np.zeros((len(rows), about.words), np.int64)
+        words[:, START] = [row[2] for row in rows]
+        words[:, END] = [row[3] for row in rows]
+        if about.launches:
+            words[:, FIRST : FIRST + 2] = words[:, START : END + 1]
+            ticks = 1 + len(about.launches[0].kernels)
+            words[:, FIRST + 2 :] = np.concatenate([row[4] for row in rows]).reshape(len(rows), -1)[:, -ticks:]
+        yield Calls(about, cell, words)
+
+
+def _from_block(block: _Block) -> list[Calls]:
     gone = [_gone.popleft() for _ in range(len(_gone))]
     spare = _spares.pop() if _spares else _Block()
     head.value = spare.address  # from here on nobody else writes to the block
@@ -157,9 +190,6 @@ def take() -> list[Calls]:
     made = list(_sorted_out(lines))
     for number in gone:
         del _about[number]
-    for calls in made:
-        if calls.about.tells_call:
-            calls.about.costs.ran(int(calls.durations.sum()), len(calls))
     return made
 
 
@@ -173,7 +203,7 @@ def _sorted_out(lines: np.ndarray[Any, Any]) -> Iterator[Calls]:
         cells = words[:, CELL]
         for cell in (cells[0],) if (cells == cells[0]).all() else np.unique(cells):
             mine = slice(None) if (cells == cell).all() else cells == cell
-            yield Calls(about, _cells[int(cell)], words[mine], places[mine])
+            yield Calls(about, _cells[int(cell)], words[mine])
 
 
 def _places(lines: np.ndarray[Any, Any]) -> Iterator[tuple[int, np.ndarray[Any, Any]]]:
@@ -233,6 +263,7 @@ full: list[Callable[[], None]] = []
 _since_ns = 0
 _numbers = itertools.count(1)
 _about: dict[int, About] = {}
+_rows: deque[tuple[About, str, int, int, Any]] = deque()
 _gone: deque[int] = deque()
 _names: dict[str, str] = {}
 _cells: dict[int, str] = {}

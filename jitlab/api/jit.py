@@ -225,7 +225,11 @@ class Jit(Explained):
             code = refusal.code if isinstance(refusal, NotReplayable) else "error"
             return self._run_as_python(values, Refusal(code, str(refusal).split("\n")[0]))
         if started:
-            duration = time.perf_counter_ns() - started
+            ended = time.perf_counter_ns()
+            if events.in_bulk():
+                events.note(trace.costs.call_of(self.name, trace.number), started, ended)
+                return result
+            duration = ended - started
             trace.costs.ran(duration)
             events.send(
                 events.FunctionCalled(

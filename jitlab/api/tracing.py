@@ -135,7 +135,11 @@ class Function(Explained):
         return result
 
     def _tell_call(self, trace: Trace, started: int) -> None:
-        duration = time.perf_counter_ns() - started
+        ended = time.perf_counter_ns()
+        if events.in_bulk():
+            events.note(trace.costs.call_of(self.name, trace.number), started, ended)
+            return
+        duration = ended - started
         trace.costs.ran(duration)
         events.send(
             events.FunctionCalled(

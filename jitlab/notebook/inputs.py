@@ -106,6 +106,8 @@ class Inputs:
 
     def ran(self, cell: str, number: int, executable: Executable | None, runs: int) -> None:
         """Runs that were only counted: another one of the same cell was noted before them."""
+        if executable is None:
+            return
         with self._lock:
             found = self._cells.get(cell)
             given = found.given.get(id(executable)) if found is not None and found.number == number else None

@@ -81,6 +81,8 @@ class Variant:
     scratch_slots: list[tuple[int, int]]  # (slot, offset in the scratch memory)
     scratch_bytes: int
     stride_slots: list[tuple[int, int, int]]  # (slot, input of the cluster, axis)
+    ticks: int  # where in a context the processor's counter is noted: its last words
+    about: noting.About | None = None  # what notes of its launches are about
 
 
 class Executable:
@@ -291,13 +293,17 @@ class Executable:
         """Run it to the end; the number of the check that failed, if one did."""
         if not events.active():
             return run_to_end(variant.code, context)
-        ticks = np.zeros(len(variant.code.layout.phases) + 1, np.int64)
-        context[codegen.ContextLayout.TIMES] = ticks.__array_interface__["data"][0]
+        context[codegen.ContextLayout.TIMES] = address_of(context) + variant.ticks
         started = time.perf_counter_ns()
         failed = run_to_end(variant.code, context)
-        duration = time.perf_counter_ns() - started
+        ended = time.perf_counter_ns()
         if failed is not None:
             return failed
+        if events.in_bulk():
+            about = variant.about or self._about(cluster, variant, scratch_bytes)
+            events.note(about, started, ended, context)
+            return None
+        duration, ticks = ended - started, context[variant.code.layout.size :]
         events.send(
             events.ClusterRan(
                 cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
@@ -306,6 +312,12 @@ class Executable:
             )
         )  # fmt: skip
         return None
+
+    def _about(self, cluster: Cluster, variant: Variant, scratch_bytes: int) -> noting.About:
+        kernels = noting.kernels_of([phase.kernel for phase in variant.code.layout.phases])
+        launched = noting.Launched(cluster.name, kernels, scratch_bytes)
+        variant.about = noting.About(self.function, self.trace, (launched,), False, self.costs)
+        return variant.about
 
     def _contiguous(self, cluster: Cluster, node: Node, array: np.ndarray) -> np.ndarray:
         started = time.perf_counter_ns()
@@ -556,7 +568,7 @@ def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Seque
 
 def _variant(lowered: Lowered, code: Compiled) -> Variant:
     layout = code.layout
-    template = np.zeros(layout.size, np.int64)
+    template = np.zeros(layout.size + len(layout.phases) + 1, np.int64)
     template[layout.BUDGET] = BUDGET
     prepare(template)
     template[layout.SGEMM] = gemm_address("sgemm")
@@ -592,7 +604,7 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
         (layout.symbols[symbol], position_of[lowered.inputs[number]], axis)
         for symbol, (number, axis) in lowered.strides.items()
     ]
-    return Variant(lowered, code, template, fixed, arguments, results, scratch, used, strides)
+    return Variant(lowered, code, template, fixed, arguments, results, scratch, used, strides, 8 * layout.size)
 
 
 def _chunk(lowered: Lowered, phase: Phase) -> int:
