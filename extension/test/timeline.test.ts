@@ -53,7 +53,9 @@ test('of very many spans the axis starts with a stretch in which each can be see
       plan: '',
       start: (first + index) * 10,
       duration: 9,
-      cluster: null
+      cluster: null,
+      bytes: 0,
+      lines: []
     }))
   });
   const home = homeWindow(prepareLanes([many('op by op', 2000, 1600), many('compiled', 3000, 0)], []));

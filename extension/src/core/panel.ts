@@ -13,6 +13,7 @@ import { Selection } from './selection';
 import { DEFAULTS, type Settings } from './settings';
 import { Message, Notice, Work } from './states';
 import { watchTheme } from './theme';
+import { checkedElement } from './verdict/checked';
 import { VerdictView } from './verdict/view';
 import { Card } from './whatif/card';
 
@@ -99,7 +100,8 @@ export class PanelView {
       title => {
         this.jump(title);
       },
-      () => actions?.kernel ?? null
+      () => actions?.kernel ?? null,
+      checkedElement
     );
     const has = (title: string): boolean => kinds.some(kind => kind.title === title);
     this.notice = new Notice(

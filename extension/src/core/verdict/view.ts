@@ -4,7 +4,7 @@ import { copyLine, h, icon, on, refill, type IconName } from '../dom';
 import { bytes, duration, percent, ratio, sentence, some } from '../format';
 import type { KernelAccess } from '../kernel';
 import type { Plan, Report } from '../report';
-import { checkedElement } from './checked';
+import type { checkedElement } from './checked';
 import { layoutBars, layoutStrip } from './layout';
 import { pythonRows } from './python';
 
@@ -17,7 +17,9 @@ export class VerdictView {
   /** `jump` opens the section that a fact speaks of; `kernel` is the one that can measure, while there is one. */
   constructor(
     private readonly jump: (section: string) => void,
-    private readonly kernel: () => KernelAccess | null = () => null
+    private readonly kernel: () => KernelAccess | null = () => null,
+    /** Lists what a check found; null where there is too little room for it. */
+    private readonly checked: typeof checkedElement | null = null
   ) {}
 
   show(report: Report, width: number): void {
@@ -44,9 +46,9 @@ export class VerdictView {
       strip.element,
       ...(verdict.seconds === null ? [] : [bars.element]),
       ...ofPython(report),
-      checkedElement(report, this.unfolded, open => {
+      this.checked?.(report, this.unfolded, open => {
         this.unfolded = open;
-      }),
+      }) ?? '',
       ...this.notMeasured(report),
       ...this.next(report)
     );
