@@ -66,7 +66,8 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await open(section);
     await expect(section).toContainText('One run so far');
     await section.getByRole('button', { name: 'Pin as baseline' }).click();
-    await section.getByRole('textbox', { name: 'Name of the baseline' }).fill('first <b>');
+    await expect(section.getByRole('textbox', { name: 'Name of the baseline' })).toBeFocused();
+    await page.keyboard.type('first <b>'); // over the name that stood there
     await page.keyboard.press('Enter');
     await expect(section.getByRole('combobox', { name: 'Compare with' })).toContainText('baseline “first <b>”');
     await lab.run('use');

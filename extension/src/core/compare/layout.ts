@@ -1,5 +1,5 @@
 import { directionOf, type Change } from '../change';
-import { duration } from '../format';
+import { duration, some } from '../format';
 import type { History } from '../sources';
 import { clip, type Ink, type Measure, type Picture, type Shape } from '../shapes';
 import { whisker } from '../whatif/layout';
@@ -75,7 +75,7 @@ export function samplesNote({ samples }: Comparison): string {
   if (now === undefined) {
     return '';
   }
-  const counts = then === undefined || then === now ? `${now} runs each` : `${now} runs, before ${then}`;
+  const counts = then === undefined || then === now ? `${some(now, 'run')} each` : `${now} runs, before ${then}`;
   return `${counts}; 95 % intervals. A diamond is measurable, a ring is not; the band is what noise can hide.`;
 }
 

@@ -51,6 +51,7 @@ export class CompareView implements SectionView {
   }
 
   private renderAll(): void {
+    const typing = document.activeElement; // the name's field, which stays but is put into another line
     const kernel = this.live ? this.context.kernel : null;
     const parts: (HTMLElement | string)[] = [];
     const { history, comparison } = this;
@@ -85,6 +86,9 @@ export class CompareView implements SectionView {
       parts.push(...this.notes(comparison));
     }
     refill(this.section.body, ...parts);
+    if (typing instanceof HTMLInputElement && this.section.body.contains(typing)) {
+      typing.focus({ preventScroll: true });
+    }
     const measure = canvas?.prepare();
     if (canvas && measure && comparison && comparison.rows.length > 0) {
       canvas.paint(layoutComparison(comparison, this.width - 26, measure));
@@ -127,13 +131,20 @@ export class CompareView implements SectionView {
     return on(h('button', { type: 'button', class: 'jl-button' }, icon('pin'), 'Pin as baseline'), {
       click: () => {
         this.naming = true;
+        this.form = null;
         this.renderAll();
-        this.section.body.querySelector('input')?.select();
+        const name = this.section.body.querySelector('input');
+        name?.focus(); // to select its text alone gives it no keyboard
+        name?.select();
       }
     });
   }
 
+  /** The same one as long as it names the same run: what is typed outlives whatever else is drawn again. */
   private nameForm(history: History): HTMLElement {
+    if (this.form?.run === history.run) {
+      return this.form.element;
+    }
     const input = h('input', {
       class: 'jl-input',
       'aria-label': 'Name of the baseline',
@@ -141,6 +152,7 @@ export class CompareView implements SectionView {
       maxlength: 80
     });
     const form = h('form', { class: 'jl-buttons' }, input, h('button', { class: 'jl-button' }, 'Pin'));
+    this.form = { run: history.run, element: form };
     const close = (): void => {
       this.naming = false;
       this.renderAll();
@@ -251,6 +263,7 @@ export class CompareView implements SectionView {
   private asked = '';
   private said = '';
   private naming = false;
+  private form: { run: number; element: HTMLElement } | null = null;
   private live = false;
   private running = false;
   private width = 0;
