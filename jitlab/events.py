@@ -20,7 +20,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from jitlab import noting
-from jitlab.noting import About, Calls
+from jitlab.noting import About, Calls, Row
 
 Span = tuple[str, int, int, int, int]  # file or cell, line, column, end line, end column
 
@@ -362,14 +362,36 @@ def collect() -> None:
     """Hand over what waits to those who take it in bulk: call it before what they have is read."""
     global _collected_ns
     with _collecting:
-        calls = tuple(noting.take())
-        if not calls and not _waiting:
+        calls, rows = noting.take()
+        if not calls and not rows and not _waiting:
             return
-        batch = Batch(calls, tuple(_waiting.popleft() for _ in range(len(_waiting))))
+        single = [_waiting.popleft() for _ in range(len(_waiting))]
+        if rows:
+            single = sorted([*single, *map(_of_row, rows)], key=_ended_ns)
+        batch = Batch(tuple(calls), tuple(single))
         for listener, take in tuple(_listeners):
             if take is not None:  # who hears each event came after these
                 _tell(listener, take, batch)
         _collected_ns = time.perf_counter_ns()
+
+
+def _of_row(row: Row) -> Event:
+    about, cell, start, end, context = row
+    duration = end - start
+    if about.tells_call:
+        return FunctionCalled(
+            cell=cell, function=about.function, trace=about.trace, start_ns=start, duration_ns=duration
+        )
+    (launch,) = about.launches
+    ticks = context[-1 - len(launch.kernels) :].tolist()
+    return ClusterRan(
+        cell=cell, function=about.function, trace=about.trace, cluster=launch.cluster, start_ns=start, duration_ns=duration,
+        kernels_ns=noting.divided(duration, ticks, launch.kernels), scratch_bytes=launch.scratch_bytes,
+    )  # fmt: skip
+
+
+def _ended_ns(event: Any) -> int:
+    return int(event.start_ns + event.duration_ns)
 
 
 def _tell(listener: Listener, how: Callable[[Any], None], what: Any) -> None:

@@ -29,6 +29,9 @@ MOST_LINES = 64
 #: The words of a note before those of its launches.
 SITE, CELL, START, END, FIRST = range(5)
 
+#: Fewer notes than this are cheaper one by one.
+FEW = 12
+
 #: While runs are watched now and then, one call in so many nanoseconds takes the Python way, where it is seen.
 PERIOD_NS = 10_000_000
 
@@ -67,6 +70,10 @@ class About:
     @property
     def lines(self) -> int:
         return -(-self.words // LINE)
+
+
+#: A note of what came the Python way: of what, the cell, start, end, and the context of a launch.
+Row = tuple[About, str, int, int, Any]
 
 
 class Site:
@@ -151,24 +158,34 @@ def renew() -> None:
         watch(True)
 
 
-def take() -> list[Calls]:
-    """All notes so far, those of one function in one cell together. For one thread at a time."""
-    made = list(_from_rows()) if _rows else []
+def take() -> tuple[list[Calls], list[Row]]:
+    """All notes so far, those of one function in one cell together; single ones that came the Python way. For one thread at a
+    time."""
+    made: list[Calls] = []
+    single: list[Row] = []
+    if _rows:
+        _sort_rows(made, single)
     block = _blocks[head.value]
     if block.used.value:
         made += _from_block(block)
     for calls in made:
         if calls.about.tells_call:
             calls.about.costs.ran(int(calls.durations.sum()), len(calls))
-    return made
+    for about, _, start, end, _ in single:
+        if about.tells_call:
+            about.costs.ran(end - start)
+    return made, single
 
 
-def _from_rows() -> Iterator[Calls]:
-    found: dict[tuple[int, str], list[tuple[About, str, int, int, Any]]] = {}
+def _sort_rows(made: list[Calls], single: list[Row]) -> None:
+    found: dict[tuple[int, str], list[Row]] = {}
     for _ in range(len(_rows)):
         row = _rows.popleft()
         found.setdefault((id(row[0]), row[1]), []).append(row)
     for (_, cell), rows in found.items():
+        if len(rows) < FEW:
+            single += rows
+            continue
         about = rows[0][0]
         words = np.zeros((len(rows), about.words), np.int64)
         words[:, START] = [row[2] for row in rows]
@@ -177,7 +194,7 @@ def _from_rows() -> Iterator[Calls]:
             words[:, FIRST : FIRST + 2] = words[:, START : END + 1]
             ticks = 1 + len(about.launches[0].kernels)
             words[:, FIRST + 2 :] = np.concatenate([row[4] for row in rows]).reshape(len(rows), -1)[:, -ticks:]
-        yield Calls(about, cell, words)
+        made.append(Calls(about, cell, words))
 
 
 def _from_block(block: _Block) -> list[Calls]:
@@ -257,13 +274,24 @@ def kernels_of(phases: Sequence[str]) -> tuple[int, ...]:
     return tuple(order.index(name) for name in phases)
 
 
+def divided(duration_ns: int, ticks: Sequence[int], kernels: Sequence[int]) -> tuple[int, ...]:
+    """A launch's time divided among its kernels as the processor's counter divided it; nothing where that stood still."""
+    whole = ticks[-1] - ticks[0]
+    if whole <= 0:
+        return ()
+    times = [0] * (max(kernels) + 1)
+    for phase, kernel in enumerate(kernels):
+        times[kernel] += ticks[phase + 1] - ticks[phase]
+    return tuple(duration_ns * time // whole for time in times)
+
+
 #: What C code calls when its note has no room: it hands the notes to who takes them.
 full: list[Callable[[], None]] = []
 
 _since_ns = 0
 _numbers = itertools.count(1)
 _about: dict[int, About] = {}
-_rows: deque[tuple[About, str, int, int, Any]] = deque()
+_rows: deque[Row] = deque()
 _gone: deque[int] = deque()
 _names: dict[str, str] = {}
 _cells: dict[int, str] = {}

@@ -108,6 +108,8 @@ def test_each_noted_call_belongs_to_its_cell():
         cells[calls.cell] = cells.get(calls.cell, 0) + len(calls)
         told = [event.cell for event in events.each(calls) if event.kind == "function-called"]
         assert told == [calls.cell] * len(calls)
+    for event in (event for batch in batches for event in batch.events if event.kind == "function-called"):
+        cells[event.cell] = cells.get(event.cell, 0) + 1
     assert cells == {"a": 100, "b": 50}
 
 
