@@ -32,8 +32,8 @@ from .graph import (
     name_scope,
     placeholder,
 )
-from .report import Report, expect, explain, record
 from .notebook.explorer import explorer
+from .report import Report, expect, explain, record
 from .runtime import trim
 from .specs import TensorShape, TensorSpec
 from .variable import Variable

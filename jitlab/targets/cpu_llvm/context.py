@@ -23,6 +23,7 @@ from jitlab.ir.program import (
     Partial,
     Program,
     Read,
+    Scalar,
     Statement,
     Step,
     Store,
@@ -93,6 +94,11 @@ class Phase:
     def wanted(self) -> dict[str, np.dtype]:
         """The Locals that it reads."""
         return {e.name: e.dtype for e in _all_expressions(self.statements) if isinstance(e, Local)}
+
+    @cached_property
+    def scalars(self) -> frozenset[str]:
+        """The numbers of the program that it reads."""
+        return frozenset(e.name for e in _all_expressions(self.statements) if isinstance(e, Scalar))
 
 
 @dataclass(frozen=True)

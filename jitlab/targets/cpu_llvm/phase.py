@@ -73,6 +73,8 @@ class PhaseWriter(Reductions):
     def function(self) -> FunctionText:
         fn, phase = self.fn, self.phase
         for name, dtype in self.layout.program.scalars:
+            if name not in phase.scalars:
+                continue
             self.scopes[0]["scalar", name] = self._kept_value(self.layout.scalars[name], dtype)
         kept = self.layout.kept
         for name, variable in phase.variables.items():
