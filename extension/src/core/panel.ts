@@ -293,6 +293,9 @@ export class PanelView {
       this.openFor(report);
       for (const { section, view } of this.parts) {
         view.show(report, this.layout?.widthOf(section) ?? width, cell);
+        if (linked) {
+          view.render?.(); // pointed at or pinned in the same frame as the report came
+        }
       }
       this.announce(report, cell.running);
     }
