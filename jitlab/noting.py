@@ -33,7 +33,7 @@ SITE, CELL, START, END, FIRST = range(5)
 FEW = 12
 
 #: While runs are watched now and then, one call in so many nanoseconds takes the Python way, where it is seen.
-PERIOD_NS = 10_000_000
+PERIOD_NS = 50_000_000
 
 #: 0: nobody takes notes. Else it changes with who does, and from cell to cell: each function then takes the Python way once.
 watched = ctypes.c_int64(0)
