@@ -63,6 +63,8 @@ def _sentence(fix: str) -> str:
 def _where(code: str | None, retrace: Json) -> str:
     """An argument is changed before the call: inside of the function it is too late."""
     file, line = retrace["site"]
+    if code is not None and code.startswith(("reduce_retracing", "input_signature")):
+        return f" It is an option of {retrace['function']}’s decorator."
     if code is None or not line or not code.startswith(f"{retrace['argument']} = "):
         return ""
     return f" Write this before the call in {wording.short_file(file)}, line {line}, not inside of {retrace['function']}."

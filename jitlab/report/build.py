@@ -34,6 +34,8 @@ peak_sources: list[Callable[[], Peaks | None]] = [known_peaks]
 SMALL = 16
 #: Python statements of a cell are told of in its facts from this share of its time on, or from this long.
 STATEMENTS_SHARE, STATEMENTS_SECONDS = 0.05, 1e-3
+#: So many new shapes of one argument in a cell are no longer harmless.
+OFTEN = 4
 #: Who moves fewer bytes waits for the call, not for memory.
 MEMORY_FELT = 64_000
 #: Operations that are loops of the program, which a report calls as the program does.
@@ -275,7 +277,7 @@ def _retrace(event: Any, recording: Recording) -> Json:
     calls = recording.functions[key].calls if key in recording.functions else 0
     calls = calls or max((t.calls for (f, n, _), t in recording.clusters.items() if (f, n) == key), default=0)
     compiled = _compiled_anew(key, recording)
-    harmless = cause == Cause.SHAPE and not compiled
+    harmless = cause == Cause.SHAPE and not compiled and not (event.proof and _often(event, recording))
     return {
         "function": event.function, "trace": event.trace, "cause": cause, "causes": list(event.causes) or ["first_call"],
         "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
@@ -286,6 +288,12 @@ def _retrace(event: Any, recording: Recording) -> Json:
         "spent": spent(event, recording), "same": [list(leaf) for leaf in event.same], "same_count": event.same_count,
         "first": cause == Cause.FIRST_CALL or not recording.renewed.get(key, True), "compiled": compiled,
     }  # fmt: skip
+
+
+def _often(event: Any, recording: Recording) -> bool:
+    """New shapes are normal until there are so many of one argument: then a warning names what ends that, and so does this."""
+    name = event.function, event.argument
+    return sum((e.function, e.argument) == name and _cause(e) == Cause.SHAPE for e in recording.traces) >= OFTEN
 
 
 def _add_savings(retraces: list[Json]) -> None:

@@ -166,6 +166,24 @@ def retraced(cause, argument, before, after, fix, site=("", 0)):
     return samples.recorded([event]).report()
 
 
+@pytest.mark.parametrize(("times", "fix"), [(3, None), (4, "reduce_retracing=True")])
+def test_many_new_shapes_have_the_fix_that_a_replay_proved(times, fix):
+    rec = samples.recorded(
+        events.Traced(
+            function="f", trace=n + 2, causes=("shape",), argument="z", before=f"f64[{n + 5}]", after=f"f64[{n + 6}]", lines=(),
+            fix="reduce_retracing=True", proof="make axis 0 of `z` dynamic: 5 traces become 2", operations=1, start_ns=0,
+            duration_ns=10**7,
+        )
+        for n in range(times)
+    )  # fmt: skip
+    report = rec.report()
+    assert {retrace.fix for retrace in report.retraces} == {fix}
+    found = report.verdict["next"]
+    assert (found and found["code"]) == fix
+    assert fix is None or found["why"].endswith("lost. It is an option of f’s decorator.")
+    assert ("Nothing to fix." in str(report)) == (fix is None)
+
+
 def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
     report = retraced("python_value", "mode", "'a'", "'b'", "Each value of mode is a program of its own: use few of them.")
     assert report.verdict["next"] == {
