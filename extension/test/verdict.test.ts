@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { flowOf } from '../src/core/clusters/flow';
 import { layoutBars, layoutStrip } from '../src/core/verdict/layout';
 import { pythonRows } from '../src/core/verdict/python';
-import { bytesMoved } from '../src/core/verdict/view';
+import { bytesMoved, whatBounds } from '../src/core/verdict/view';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
 import { hugeReport } from './huge';
@@ -92,4 +92,17 @@ test('loops that were not rolled stand with line, iterations and reason', () => 
     { what: 'for i in range(n)', where: 'line 9, not rolled, 40 iterations', why: 'its body has an effect.' }
   ]);
   assert.equal(more, '');
+});
+
+test('nothing is left to do only where nothing raised, ran as Python or was far from its peak', () => {
+  const { cell, kernels, verdict, ...rest } = report(softmax);
+  const fine = {
+    ...{ ...rest, cell: { ...cell, error: null }, statements: [], verdict: { ...verdict, retraces: 0, host: 0 } },
+    kernels: kernels.map(kernel => ({ ...kernel, ofPeak: 0.9 }))
+  };
+  const statement = { text: 'print(x)', lines: [], calls: 1, seconds: 1, reason: null };
+  assert.match(whatBounds(fine), /^Nothing left to do: k/);
+  assert.match(whatBounds({ ...fine, cell: { ...fine.cell, error: 'ValueError' } }), /^k/);
+  assert.match(whatBounds({ ...fine, statements: [statement] }), /^k.* of the time of what is compiled/);
+  assert.match(whatBounds({ ...fine, kernels: fine.kernels.map(kernel => ({ ...kernel, ofPeak: 0.01 })) }), /^k/);
 });

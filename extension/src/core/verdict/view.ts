@@ -254,8 +254,11 @@ function ofPython(report: Report): HTMLElement[] {
   ];
 }
 
-/** What the time is spent on when nothing is left to do. */
-function whatBounds(report: Report): string {
+/** A kernel that reaches less of its peak is not as fast as it could be. */
+const LOW = 0.25;
+
+/** What the time is spent on when nothing is left to do that the compiler knows of; what raised or ran as Python is left. */
+export function whatBounds(report: Report): string {
   const timed = report.kernels.filter(kernel => kernel.seconds !== null);
   const top = timed.reduce((a, b) => ((b.seconds ?? 0) > (a?.seconds ?? -1) ? b : a), timed[0]);
   const whole = timed.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
@@ -266,5 +269,7 @@ function whatBounds(report: Report): string {
   const verb = top.bound === 'compute' ? 'computes at' : 'uses memory at';
   const peak = top.ofPeak === null ? '' : ` and ${verb} ${percent(top.ofPeak)} of its peak`;
   const name = report.clusters.length > 1 ? `${top.name} of ${top.cluster}` : top.name;
-  return `Nothing left to do: ${name} takes ${share} of the time${peak}.`;
+  const done = report.cell.error === null && report.statements.length === 0 && (top.ofPeak ?? 1) >= LOW;
+  const said = `${name} takes ${share} of the time${report.statements.length ? ' of what is compiled' : ''}${peak}.`;
+  return done ? `Nothing left to do: ${said}` : said;
 }
