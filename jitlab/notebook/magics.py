@@ -40,7 +40,7 @@ from .session import CellRun, Session
 
 T = TypeVar("T")
 COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear")
-LINE_HINT = "%jit expression, %jit on [--level O0|O1] [--strict], %jit off; %%jit above a whole cell"
+LINE_HINT = "%jit (x * 2).sum(), %jit on [--level O0|O1] [--strict], %jit off; %%jit above a whole cell"
 LEADING_OPTIONS = re.compile(r"\s*((?:(?:--(?:level|show)(?:\s+|=)\S+|--strict|--compare|--check)(?:\s+|$))*)")
 
 

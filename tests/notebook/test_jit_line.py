@@ -74,10 +74,11 @@ def test_an_error_of_an_expression_is_numpys_at_its_line(shell, capsys):
     assert "----> 2" in printed and "jitlab/" not in printed and "run_line_magic(" in printed.split("ValueError")[1] + printed
 
 
-@pytest.mark.parametrize("line", ["a = 1", "", "--level O9 v", "on -o name", "v +", "on --nope", "--strict"])
+@pytest.mark.parametrize("line", ["a = 1", "", "--level O9 v", "on -o name", "v +", "on --nope", "--strict", "expression v"])
 def test_what_is_no_expression_is_refused_with_what_to_do(shell, line):
     error = run(shell, f"%jit {line}", fine=False).error_in_exec
-    assert isinstance(error, OptionError) and "%jit on" in str(error) and "where: In [1], line 1" in str(error)
+    assert isinstance(error, OptionError) and "where: In [1], line 1" in str(error)
+    assert "%jit (x * 2).sum(), %jit on" in str(error)
 
 
 def test_jit_on_captures_every_later_cell(shell, capsys):
