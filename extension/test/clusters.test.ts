@@ -165,3 +165,17 @@ test('of fifty thousand operations only what is shown is laid out', () => {
   assert.ok(shapes.length < 5000, `${shapes.length} shapes`);
   assert.ok(measured < 100_000, `${measured} texts measured`);
 });
+
+test('the labels of values that go a long way leave room for one another', () => {
+  const flow = flowOf(report(softmax));
+  const [part] = flow.parts;
+  const node = part?.nodes[0];
+  assert.ok(part && node);
+  const nodes = Array.from({ length: 8 }, (_, index) => ({ ...node, id: `${node.id}${index}` }));
+  const edges = [2, 3, 4, 5, 6, 7].map(to => ({ from: 0, to, name: `value_${to}`, bytes: 8000, more: 0 }));
+  const json = { ...flow, parts: [{ ...part, nodes, edges }] };
+  const picture = layoutClusters(json, { width: 536, measure, open: new Set<string>(), linked: null });
+  const upright = picture.shapes.filter(shape => shape.shape === 'words' && shape.upright === true);
+  assert.ok(upright.length >= 3, 'one a lane at least');
+  assert.deepEqual(misplaced({ ...picture, shapes: upright }), []);
+});

@@ -167,11 +167,20 @@ class Spine {
     });
     const room = to - from - 16;
     const label = edgeLabel(edge);
-    if (this.options.measure(label, 'note') <= room) {
+    const long = this.options.measure(label, 'note');
+    const middle = (from + to) / 2;
+    const taken = this.shapes.some(
+      shape =>
+        shape.shape === 'words' &&
+        shape.upright === true &&
+        shape.x === x + 12 &&
+        Math.abs(shape.y - middle) < (this.options.measure(shape.text, 'note') + long) / 2 + 4
+    );
+    if (long <= room && !taken) {
       this.shapes.push({
         shape: 'words',
         x: x + 12,
-        y: (from + to) / 2,
+        y: middle,
         text: label,
         type: 'note',
         ink: 'muted',
