@@ -575,7 +575,8 @@ def _variant(lowered: Lowered, code: Compiled) -> Variant:
     template[layout.DGEMM] = gemm_address("dgemm")
     if lowered.program.calls:
         template[layout.CALL] = library.address()
-        template[layout.calls :] = library.call_sites(lowered.program)
+        sites = library.call_sites(lowered.program)
+        template[layout.calls : layout.calls + len(sites)] = sites
     for name, number in layout.symbols.items():
         template[number] = lowered.symbol_values[name]
     for number, op in zip(layout.scalars.values(), lowered.constants, strict=True):
