@@ -98,8 +98,8 @@ def _box(box: Box) -> list[str]:
         for copy in box.copies[:MOST_COPIES]:
             lines += _folded("  // ", copy, indent="     ")
         if len(box.copies) > MOST_COPIES:
-            more = len(box.copies) - MOST_COPIES
-            lines.append(f"  // and {more} more {'copy' if more == 1 else 'copies'}")
+            left = len(box.copies) - MOST_COPIES
+            lines.append(f"  // and {left} more {'copy' if left == 1 else 'copies'}")
         return lines
     many = f"{box.count} × " if box.count > 1 else ""
     where = ", ".join(filter(None, ("host" if box.kind == "host" else "Python", box.lines)))
