@@ -14,6 +14,7 @@ from jitlab.errors import OptionError
 from jitlab.report.baselines import Baseline, machine, read_baseline, write_baseline
 from jitlab.report.comparing import RunComparison, compared
 from jitlab.report.runs import headline, pooled, source_digest
+from jitlab.statistics import FEWEST
 
 if TYPE_CHECKING:
     from jitlab.report import Report
@@ -111,9 +112,9 @@ class History:
                 which = f"run {against['run']}" if against is not None else "run before this one"
                 hint = f"one of {known}" if known else "run the cell again"
                 raise OptionError(f"{run.title} has no {which} to compare with.", hint=hint)
-            before = pooled(earlier, ENOUGH)
-            later = [facts for facts in runs if facts["run"] > before["run"]]
-            return compared(before, pooled(later, ENOUGH), {"run": earlier[-1]["run"]}, newest["run"])
+            begin = _newer_side(runs, len(earlier))
+            before = pooled(runs[:begin], ENOUGH)
+            return compared(before, pooled(runs[begin:], ENOUGH), {"run": before["run"]}, newest["run"])
 
     def pin(self, name: str, *runs: CellRun) -> int:
         """Keep the newest runs of cells under a name; what else it held stays. Returns how many."""
@@ -219,6 +220,16 @@ class History:
 
     def _key(self, run: CellRun) -> str:
         return run.id if run.id != f"cell {run.count}" else f"source {source_digest(run.source.split(chr(10)))}"
+
+
+def _newer_side(runs: list[Json], begin: int) -> int:
+    """Where the newer side begins: a cell that calls once gives one sample a run, so older runs of the same plan join it until
+    there are enough to compare with."""
+    while begin > 1 and sum(len(facts["samples"]) for facts in runs[begin:]) < FEWEST:
+        if runs[begin - 1]["fingerprint"] != runs[-1]["fingerprint"]:
+            break
+        begin -= 1
+    return begin
 
 
 def _noted(found: RunComparison, note: str) -> RunComparison:

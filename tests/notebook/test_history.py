@@ -56,6 +56,14 @@ def test_the_runs_of_a_cell_are_numbered_and_compared(shell, capsys):
     assert "has no run 7" in refused(shell, "%jitlab compare --run 7")
 
 
+def test_runs_of_a_cell_that_calls_once_are_compared_when_there_are_enough_of_them(shell):
+    for _ in range(6):
+        cell(shell, "result = f(x)", id="a")
+    found = session_of(shell).history.compare(session_of(shell).cells["a"])
+    assert found.rows[0]["change"] is not None
+    assert min(found.data["samples"]) >= 2 and "Run the cell again" not in (found.data["note"] or "")
+
+
 def test_no_more_runs_are_kept_than_the_setting_says(shell, monkeypatch):
     monkeypatch.setattr(jl.config, "history_runs", 3)
     for _ in range(5):
