@@ -109,6 +109,20 @@ export class Lab {
       },
       [path, kernel] as const
     );
+    // After a reload JupyterLab opens the file of the page's address once more, also late: here it is in the way.
+    await expect
+      .poll(() =>
+        this.page.evaluate(file => {
+          const { shell } = window.jupyterapp;
+          const widgets: (Partial<NotebookWidget> & { dispose(): void })[] = [...shell.widgets('main')];
+          const late = widgets.filter(({ context }) => context?.path !== file);
+          late.forEach(widget => {
+            widget.dispose();
+          });
+          return late.length === 0 && shell.currentWidget.context.path === file;
+        }, path)
+      )
+      .toBe(true);
     await this.ready(kernel);
   }
 
@@ -178,7 +192,10 @@ export class Lab {
   async has(path: string, ...cells: string[]): Promise<void> {
     await this.open(path);
     await this.run(...cells.filter(cell => !this.ran.has(cell)));
-    await this.select(cells.at(-1) ?? '');
+    const last = cells.at(-1);
+    if (last !== undefined) {
+      await this.select(last);
+    }
   }
 
   async started(): Promise<void> {
@@ -242,8 +259,12 @@ export class Lab {
 
   async select(cell: string): Promise<void> {
     await this.page.evaluate(id => {
-      const { content } = window.jupyterapp.shell.currentWidget;
-      content.activeCellIndex = content.widgets.findIndex(widget => widget.model.id === id);
+      const { content, context } = window.jupyterapp.shell.currentWidget;
+      const index = content.widgets.findIndex(widget => widget.model.id === id);
+      if (index < 0) {
+        throw new Error(`${context.path} has no cell ${id}`);
+      }
+      content.activeCellIndex = index;
     }, cell);
   }
 
