@@ -11,8 +11,7 @@ export default defineConfig({
   ...(process.env.JITLAB_BROWSER === 'long' ? {} : { grepInvert: /@long/ }),
   outputDir: 'test-results',
   workers: 1,
-  // On a machine that others use too a test gets a second try; the run then tells of it as flaky.
-  retries: process.env.CI === undefined ? 0 : 1,
+  retries: 0,
   // For what hangs; a slow machine with other work is no failure.
   timeout: 300_000,
   expect: { timeout: 60_000 },
