@@ -25,6 +25,7 @@ from jitlab.ir.texts import keep_text
 
 from .flow import ADDED, HOOK, FlowConverter, argument_names, bound_names, is_added, looks_at_frames, walrus_names
 from .positions import register, register_added
+from .staleness import is_compiled_from, may_have_changed, texts_of
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
 #: Calls that look at the frame they stand in; they stay as they are.
@@ -155,15 +156,17 @@ def find_definition(function: types.FunctionType) -> tuple[ast.FunctionDef | ast
     code = function.__code__
     if id(code) in _adopted:
         return _adopted[id(code)][1], ()
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    tree = _parse(code.co_filename, lines) if lines else None
-    if tree is None:
-        return _find_by_inspect(function)
-    candidates = [found for found in _definitions(tree, ()) if _may_be(found[0], code)]
-    if len(candidates) > 1:  # several lambdas on a line
-        column = _first_column(code)
-        candidates = [found for found in candidates if _body_column(found[0]) == column]
-    return candidates[0] if len(candidates) == 1 else None
+    for lines in texts_of(code, function.__globals__):
+        tree = _parse(code.co_filename, lines) if lines else None
+        if tree is None:
+            return _find_by_inspect(function)
+        candidates = [found for found in _definitions(tree, ()) if _may_be(found[0], code)]
+        if len(candidates) > 1:  # several lambdas on a line
+            column = _first_column(code)
+            candidates = [found for found in candidates if _body_column(found[0]) == column]
+        if len(candidates) == 1 and (not may_have_changed(code) or is_compiled_from(*candidates[0], code)):
+            return candidates[0]
+    return None
 
 
 def _find_by_inspect(function: types.FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]] | None:

@@ -30,6 +30,7 @@ from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .piecewise import piecewise
 from .positions import is_converted, is_user_file
+from .staleness import may_have_changed
 from .state import Capture, current_capture
 from .symbolic import SymbolicRange, call_builtin
 from .tensor import Tensor
@@ -320,7 +321,11 @@ def warn_as_is(function: Any) -> None:
     if code in _told:
         return
     _told.add(code)
-    why = "it is a generator" if code.co_flags & inspect.CO_GENERATOR else "its source cannot be read"
+    why = (
+        "it is a generator" if code.co_flags & inspect.CO_GENERATOR
+        else "its file was edited since it was loaded" if may_have_changed(code)
+        else "its source cannot be read"
+    )  # fmt: skip
     name = getattr(function, "__qualname__", "a function")
     warnings.warn(
         f"AutoGraph could not transform {name} ({code.co_filename}, line {code.co_firstlineno}) and will run it as-is: {why}."
