@@ -203,5 +203,7 @@ def mark_of(array: np.ndarray[Any, Any]) -> bytes:
     """Some elements, evenly spread: enough to see that an array was filled anew."""
     if not array.size:
         return b""
+    if array.flags.forc:  # in the order of memory, without a table of places
+        return bytes(array.ravel(order="K")[:: -(-array.size // LOOKED_AT)].tobytes())
     places = np.linspace(0, array.size - 1, min(LOOKED_AT, array.size)).astype(np.intp)
     return bytes(array[np.unravel_index(places, array.shape)].tobytes())

@@ -16,9 +16,9 @@ from typing import Any
 from jitlab import events
 from jitlab.capture.positions import cell_names
 from jitlab.noting import Calls
-from jitlab.report import Recording, Report
+from jitlab.report import MIME, Recording, Report
 from jitlab.report.outline import PARTS
-from jitlab.report.summary import on_wire
+from jitlab.report.summary import WHOLE_BYTES, estimated_size, on_wire
 from jitlab.runtime import Executable, watching
 
 from . import answers as answers  # puts them on the list of requests
@@ -38,6 +38,7 @@ KEPT_CELLS = 64
 LIVE_SECONDS = 0.25  # between two reports of a cell that still runs
 IDLE_SECONDS = 0.5  # without an event, until facts of past runs are made
 LIVE_SHARE = 0.05  # of the time at most, goes into reports of a cell that still runs
+QUIET_SECONDS = 0.03  # without a cell, until the report of the last one is made: cells that follow at once do not wait for it
 
 logger = logging.getLogger(__name__)
 
@@ -93,6 +94,7 @@ class Session:
         self._now = threading.Event()
         self._unsettled = False  # runs whose recordings are still whole
         self._numbers = numbers(1)
+        self._begun = 0  # cells
         self.history = History(self.report_of)
         self.saved = SavedOutputs.of_user()
         self.inputs = Inputs(self._whose)
@@ -174,6 +176,7 @@ class Session:
             inside.enter_context(events.busy)  # every run is seen
         run.exit = inside.close
         self._stack.append(run)
+        self._begun += 1
         started = events.CellStarted(cell=run.id, execution_count=count, source=source, start_ns=run.start_ns)
         self.emit(run.id, started)
         return run
@@ -303,6 +306,16 @@ class Session:
                 self.saved.settle(report, self._numbers_of(run), show)
         return report
 
+    def beside(self, report: Report) -> dict[str, Any]:
+        """What goes beside an output and not into the notebook's file: this run's report, where the output keeps that of an
+        earlier one and no panel is shown that has it sent anyway."""
+        if report.saved is None or self.link is None or self.link.attached:
+            return {}
+        keeps_earlier = report.saved[MIME]["verdict"] != report.data["verdict"]
+        if not keeps_earlier or estimated_size(report.data) > WHOLE_BYTES:
+            return {}
+        return {"jitlab": {"report": report.data}}
+
     def _numbers_of(self, run: CellRun) -> list[int]:
         """The execution counts that this cell had: what ran the same code before is taken for it."""
         inputs = self.shell.history_manager.input_hist_raw if self.shell.history_manager else []
@@ -401,7 +414,9 @@ class Session:
                 with Undisturbed("could not keep the facts of a run"):
                     self._unsettled = self.running is not None or self.history.settle_one()
                 continue
-            self._now.wait(wait)  # a cell that has ended does not wait
+            began = time.monotonic()
+            if self._now.wait(wait):  # a cell has ended
+                self._wait_for_quiet(began + wait)
             if self._stopped:
                 return
             self._wake.clear()
@@ -413,6 +428,14 @@ class Session:
                 with Undisturbed("could not send a report"):
                     self.push(run)
             wait = max(LIVE_SECONDS, (time.perf_counter() - began) / LIVE_SHARE)
+
+    def _wait_for_quiet(self, until: float) -> None:
+        """Returns when no cell has run for a moment, at `until` (of `time.monotonic`) at the latest."""
+        while not self._stopped and (left := until - time.monotonic()) > 0:
+            begun = self._begun
+            time.sleep(min(QUIET_SECONDS, left))
+            if self.running is None and self._begun == begun:
+                return
 
 
 class Undisturbed:
