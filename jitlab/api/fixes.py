@@ -29,6 +29,12 @@ MOST_CALLS, MOST_STEPS = 1000, 8
 
 REDUCE = "reduce_retracing=True"
 
+#: Code of a fix that is an option of the decorator.
+OPTIONS = (REDUCE, "input_signature=")
+
+#: What defining a function once, and keeping more traces, are about.
+MADE_AGAIN, MADE_ROOM = {Cause.CLOSURE, Cause.GLOBAL, Cause.REDEFINED_FUNCTION}, {Cause.CACHE_EVICTED}
+
 Parts = dict[tuple[str, bool], Any]  # (path, is closure) -> that part of the key
 
 
@@ -44,11 +50,32 @@ class Fix:
     cost: int  # how much there is to change
     paths: frozenset[str]
     kinds: frozenset[str]
+    spared: frozenset[tuple[int, int]]  # the calls that would have found a trace: their function's number, and their own
 
     @property
     def count(self) -> str:
         """ "make axis 0 of `x` dynamic: 9 traces become 2"."""
         return f"{self.what}: {self.before} traces become {self.after}"
+
+    def avoids(self, miss: Miss) -> bool:
+        """With it this call would have found a trace, and it is about what changed."""
+        if (miss.owner, miss.number) not in self.spared:
+            return False
+        causes = set(miss.causes)
+        if "hoist" in self.kinds or "keep" in self.kinds:
+            return bool(causes & (MADE_AGAIN if "hoist" in self.kinds else MADE_ROOM))
+        return any(change.path in self.paths for change in miss.changes)
+
+    def where_to_write(self, function: str) -> list[str]:
+        """A sentence for each piece of the code, with the place where it goes: the decorator, or the call."""
+        codes = self.code.split("; ") if self.code else []
+        options = [code for code in codes if code.startswith(OPTIONS)]
+        settings = [code for code in codes if code.startswith("jl.config.")]
+        lines = "; ".join(code for code in codes if code not in options + settings)
+        return [
+            *([f"At the call, not inside of {function}: `{lines}`."] if lines else []),
+            *(f"Write `@jl.function({code})`." for code in options), *(f"Set `{code}`." for code in settings),
+        ]  # fmt: skip
 
     def __str__(self) -> str:
         return self.count + (f", saves {duration(self.seconds)}" if self.seconds >= 1e-6 else "")
@@ -123,6 +150,14 @@ class Hoist(Step):
 
 
 @dataclass(frozen=True)
+class PassArray(Step):
+    """An array that a name outside gave, another one for each of the functions made, comes as an argument."""
+
+    def apply(self, parts: Parts, miss: Miss) -> None:
+        parts.pop((f"array {self.path}", True), None)
+
+
+@dataclass(frozen=True)
 class KeepMore(Step):
     """More traces are kept."""
 
@@ -161,6 +196,7 @@ def _parts(miss: Miss) -> Parts:
         return dict(miss.parts)
     parts: Parts = {(leaf.path, leaf.kind == "aliasing"): _part(leaf) for leaf in miss.leaves}
     parts.update(((f"closure {leaf.path}", True), _part(leaf)) for leaf in miss.closure)
+    parts.update(((f"array {name}", True), ("which", id(known))) for name, known in miss.captured.items())
     parts["", False] = "function", miss.owner
     parts["options", True] = "options", miss.options, miss.definition.code
     if miss.misfit is not None:
@@ -273,7 +309,10 @@ def _fix(chosen: frozenset[Step], calls: Sequence[Miss], groups: Sequence[Sequen
     code = _joined_code(saving)
     if signature and (code or not saving):
         code = f"{code}; {signature}" if code else signature
-    return Fix(what, code, len(calls), len(groups), seconds, cost, _named(steps), frozenset(step.kind for step in steps))
+    return Fix(
+        what, code, len(calls), len(groups), seconds, cost, _named(steps), frozenset(step.kind for step in steps),
+        frozenset((miss.owner, miss.number) for group in groups for miss in group[1:]),
+    )  # fmt: skip
 
 
 def _named(steps: Sequence[Step]) -> frozenset[str]:
@@ -409,4 +448,7 @@ def _of_closure(calls: Sequence[Miss]) -> list[Step]:
             dtype = _common_dtype(found, calls)
             what = f"pass `{path}` to it as an argument that is an array"
             steps.append(AsArray("pass", f"closure {path}", what, "", 2, dtype, True))
+    for array in dict.fromkeys(array for miss in calls for array in miss.captured):
+        if len({id(miss.captured.get(array)) for miss in calls}) > 1:
+            steps.append(PassArray("pass", array, f"pass `{array}` to it as an argument", "", 2))
     return steps

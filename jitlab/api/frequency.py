@@ -31,8 +31,8 @@ class Frequency:
         self.tracings[-1] += times
         self.calls += times
 
-    def traced(self, function: Any, why: Callable[[], str] = str) -> None:
-        """A call that was traced; `why` gives the cause and what would have avoided it, in a line."""
+    def traced(self, warning: Callable[[int, int], str]) -> None:
+        """A call that was traced; `warning` gives the text, of so many tracings in so many calls."""
         self.calls += 1
         self.tracings.append(1)
         while self.tracings and self.calls - self.tracings[0] > HISTORY:
@@ -40,14 +40,12 @@ class Frequency:
         if len(self.tracings) < THRESHOLD or self.warnings >= MOST_WARNINGS:
             return
         self.warnings += 1
-        _logger.warning(
-            "%d out of the last %d calls to %s triggered tf.function retracing. %s print(f.ledger) lists all of them.",
-            len(self.tracings), self.calls, told((hasattr(function, "__func__") and wrapped_by(function)) or function), why(),
-        )  # fmt: skip
+        _logger.warning("%s", warning(len(self.tracings), self.calls))
 
 
 def told(function: Any) -> str:
     """Python's own words for a function, without its address: that says nothing to a person, and is another at each run."""
+    function = (hasattr(function, "__func__") and wrapped_by(function)) or function
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(function))
 
 

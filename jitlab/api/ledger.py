@@ -11,10 +11,12 @@ import operator
 import threading
 import time
 import weakref
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from jitlab import events
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans
@@ -55,6 +57,7 @@ class Miss:
         self.site: Site = calling_site()
         self.costs = costs or Costs()
         self.uses: dict[str, Source] = {}  # path of an argument -> where it was first used
+        self.captured: dict[str, Any] = {}  # name -> reference to the very array that it keeps, whatever the name holds later
         self.operations = 0
         self.pattern = self.program = 0  # what it computes, without and with the numbers written in it
         self.evicted_by: Miss | None = None
@@ -97,13 +100,19 @@ class Miss:
 
     def sentence(self) -> str:
         """ "scale: `k` was 3 and is now 4 (a Python value is part of a trace), In[3], line 4"."""
-        change, source = self.changes[0], self.source
-        rule = RULES[change.cause]
-        where = f", {Site(source.file, source.line)}" if source is not None else ""
+        return f"{self.function}: {self.told(self.changes[0])}{self.where}"
+
+    def told(self, change: Change) -> str:
+        """ "`k` was 3 and is now 4 (a Python value is part of a trace)"."""
         if change.cause in (Cause.REDEFINED_FUNCTION, Cause.FIRST_CALL):
-            return f"{self.function}: {change.after or 'called first'} ({rule}){where}"
-        name = f"`{change.path}`" if change.path else "it"
-        return f"{self.function}: {name} was {change.before} and is now {change.after} ({rule}){where}"
+            return f"{change.after or 'called first'} ({RULES[change.cause]})"
+        return _more(change)
+
+    @property
+    def where(self) -> str:
+        """ ", In[3], line 4": where the changed argument is used."""
+        source = self.source
+        return f", {Site(source.file, source.line)}" if source is not None else ""
 
     @property
     def is_retrace(self) -> bool:
@@ -147,6 +156,10 @@ class Ledger:
         miss = Miss(self, trace.number, leaves, misfit, costs)
         miss.uses, miss.operations = trace.uses, sum(is_operation(node) for node in trace.graph.nodes)
         miss.pattern, miss.program = patterns(trace.graph)
+        own = getattr(getattr(self.definition.function, "__code__", None), "co_freevars", ())
+        for x in trace.inputs:  # under `jit` a global name is read again at each call
+            if x.captured and type(x.value) is np.ndarray and (self.kind == "function" or x.path in own):
+                miss.captured[x.path] = weakref.ref(x.value)  # one object for an array, as long as somebody keeps it
         trace.costs = costs
         if trace.executable is not None:
             trace.executable.costs = costs
@@ -281,21 +294,15 @@ class Ledger:
         return found
 
     def fix_for(self, miss: Miss, *, is_planned: bool = False) -> Fix | None:
-        """The cheapest change that would have avoided this miss."""
+        """The cheapest change that would have avoided this miss: that cures what changed, and nothing else if that can be."""
         if miss.nearest is None:
             return None
+        known = self.fixes([miss] if is_planned else [])
+        if miss.owner != self.number and self._place is not None:  # of another function made of the same code
+            known = fixes([other for other in list(self._place.misses) if other.owner == miss.owner], self.kind) + known
+        found = [fix for fix in known if fix.avoids(miss)]
         paths = {change.path for change in miss.changes}
-        causes = set(miss.causes)
-        for fix in self.fixes([miss] if is_planned else []):
-            if "hoist" in fix.kinds:
-                if causes & {Cause.CLOSURE, Cause.GLOBAL, Cause.REDEFINED_FUNCTION}:
-                    return fix
-            elif "keep" in fix.kinds:
-                if Cause.CACHE_EVICTED in causes:
-                    return fix
-            elif paths & fix.paths:
-                return fix
-        return None
+        return next((fix for fix in found if fix.paths <= paths), found[0] if found else None)
 
     def _recent_fix(self, miss: Miss) -> Fix | None:
         """As `fix_for`; of many misses with the same causes not each is worth a replay of all before it."""
@@ -306,13 +313,40 @@ class Ledger:
             self._told[key] = len(self.misses), fix
         return fix
 
-    def warning_line(self) -> str:
-        """The newest retrace in one line: the one cause that it had, where, and what would avoid it. "" when there is none."""
-        for miss in reversed(self.misses):
-            if self.explained(miss).is_retrace:
-                fix = self.fix_for(miss)
-                return f"{miss.sentence()}." + (f" {_capital(str(fix))}." if fix is not None else "")
-        return ""
+    def warning(self, most: int) -> str:
+        """Why the newest `most` traces were made, in a line: the one cause of most of them with its values and lines, what
+        would have avoided those, and where all are listed. "" when none is a retrace."""
+        several = self._place is not None and not self.is_method and self._place.functions > 1
+        known = self.misses
+        if several and self._place is not None:
+            known = [miss for miss in list(self._place.misses) if miss.definition.code is self.definition.code]
+        retraces = [miss for miss in known[-most:] if self._told_apart(miss)]
+        if not retraces:
+            return ""
+        alike = Counter((miss.changes[0].path or miss.causes[0]) for miss in retraces)
+        named, times = max(reversed(list(alike.items())), key=lambda item: item[1])
+        miss = next(miss for miss in reversed(retraces) if (miss.changes[0].path or miss.causes[0]) == named)
+        fix = self.fix_for(miss)
+        changed = [c for n, c in enumerate(miss.changes) if n == 0 or (fix is not None and c.path in fix.paths)]
+        often = f"{times} times it was this: " if times < len(retraces) else ""
+        what = f"{often}{' and '.join(map(miss.told, changed))}"
+        what = f"It was {what}" if what.startswith("made again") else _capital(what)
+        lines = [f"{what}{miss.where}; called from {miss.site}."]
+        if fix is None:
+            lines.append("No change of the arguments that was replayed leaves fewer traces.")
+        else:
+            lines += [f"{_capital(str(fix))}.", *fix.where_to_write(miss.function)]
+        name = self.name if self.name.isidentifier() else "f"
+        lines.append("print(jl.ledger()) says what they cost." if several else f"print({name}.ledger) lists all of them.")
+        return " ".join(lines)
+
+    def _told_apart(self, miss: Miss) -> bool:
+        if miss.found is None:  # nobody has asked why; another Function's ledger may be gone
+            own = next((known for known in list(_live) if known._place is self._place and known.number == miss.owner), None)
+            if own is None:
+                return False
+            own.explained(miss)
+        return miss.is_retrace
 
     # ---- as text
     def __str__(self) -> str:
@@ -470,7 +504,11 @@ def ledger_text(ledger: Ledger) -> str:
 
 
 def _more(change: Change) -> str:
-    return f"`{change.path}` was {change.before} and is now {change.after} ({RULES[change.cause]})"
+    name = f"`{change.path}`" if change.path else "it"
+    rule = RULES[change.cause]
+    if change.cause == Cause.PYTHON_VALUE and change.after.startswith("another "):
+        rule = "each object is a trace"
+    return f"{name} was {change.before} and is now {change.after} ({rule})"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -23,7 +23,11 @@ class WeakMethod:
     def bound(self) -> Any:
         instance = self.reference()
         if instance is None:
-            raise ReferenceError(f"the object whose method {self.__name__} is has gone")  # type: ignore[attr-defined]
+            name = self.__name__  # type: ignore[attr-defined]
+            raise ReferenceError(
+                f"The object of the method {name!r} no longer exists, and a method does not keep its object alive."
+                f" Keep the object in a name: `a = ...; a.{name}(x)`."
+            )
         return MethodType(self.function, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -42,7 +42,7 @@ from .compiler_ir import CompilerIR
 from .concrete import ConcreteFunction, Recording
 from .eagerly import functions_run_eagerly
 from .explaining import Explained, Found
-from .frequency import frequency_of
+from .frequency import frequency_of, told
 from .ledger import Ledger
 from .methods import WeakMethod, look_like
 from .stages import Options, compile_trace
@@ -69,6 +69,8 @@ class Function(Explained):
 
     #: What makes arrays of Python values, where an input_signature or a hint asks for them.
     to_array: Callable[..., Any] = staticmethod(np.asarray)
+    #: How the warning of repeated retraces begins.
+    retrace_words = "{tracings} out of the last {calls} calls to {name} triggered retracing."
 
     def __init__(
         self, python_function: Callable[..., Any], *, jit_compile: bool | None = None, autograph: bool = True, name: str = "",
@@ -250,9 +252,14 @@ class Function(Explained):
                 self._frequency.called(native - self._native_calls)
                 self._native_calls = native
         if is_traced:
-            self._frequency.traced(self.python_function, self.ledger.warning_line)
+            self._frequency.traced(self._retrace_warning)
         else:
             self._frequency.called()
+
+    def _retrace_warning(self, tracings: int, calls: int) -> str:
+        function = told(self.python_function)
+        head = self.retrace_words.format(tracings=tracings, calls=calls, name=self.name, function=function)
+        return f"{head} {self.ledger.warning(tracings)}".rstrip()
 
     def _add_entry(self, trace: Trace, kwargs: dict[str, Any]) -> None:
         """From now on calls with this signature are answered by a C function, where that can be (design D17)."""

@@ -393,18 +393,125 @@ def by_value():
         f(np.ones(2), n)
 
 
+def by_dtype():
+    f = jl.function(lambda x: x + 1)
+    for dtype in ("f8", "f4", "i8", "i4", "i2", "u1"):
+        f(np.ones(3, dtype))
+
+
+def made_with_a_number():
+    def made(n):
+        def shifted(x):
+            return x + n
+
+        return jl.function(shifted)
+
+    for n in range(6):
+        made(n)(np.ones(2))
+
+
+def made_with_an_array():
+    def made(w):
+        def weighed(x):
+            return x * w
+
+        return jl.function(weighed)
+
+    for n in range(6):
+        made(np.full(2, n))(np.ones(2))
+
+
+def by_value_and_then_by_shape():
+    def scale(x, k):
+        return x * k
+
+    f = jl.function(scale)
+    for n in range(4):
+        f(np.ones(2), n)
+    f(np.ones(3), 0)
+
+
+def by_value_and_shape_at_once():
+    f = jl.function(lambda x, k: x * k)
+    for n in range(6):
+        f(np.ones(n + 2), n)
+
+
+#: Words of each cause and of each cure.
+WORDS = {
+    "made again": "loop", "Python value": "as an array", "each shape": "dynamic", "each dtype": "Cast",
+    "closure holds": "argument",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "run, says, others",
+    "run, cause, cure, words",
     [
-        (in_a_loop, "once, before the loop: 5 traces become 1", ["dynamic", "as an array"]),
-        (by_shape, "Make axis 0 of `x` dynamic: 5 traces become 1", ["loop", "as an array"]),
-        (by_value, "Pass `k` as an array: 5 traces become 1", ["loop", "dynamic"]),
+        (in_a_loop, "It was made again of the same code", "once, before the loop: 5 traces become 1", ["made again"]),
+        (by_shape, "`x` was float64[4] and is now float64[5]", "Make axis 0 of `x` dynamic: 5 traces become 1", ["each shape"]),
+        (by_value, "`k` was 3 and is now 4", "Pass `k` as an array: 5 traces become 1", ["Python value"]),
+        (by_dtype, "`x` was int32[3] and is now int16[3]", "Cast `x` to float64: 5 traces become 1", ["each dtype"]),
+        (
+            made_with_a_number, "`n` was 3 and is now 4 (what a closure holds",
+            "Define `shifted` once, before the loop and pass `n` to it as an argument that is an array: 5 traces become 1",
+            ["closure holds", "made again"],
+        ),
+        (
+            made_with_an_array, "It was made again of the same code",
+            "Define `weighed` once, before the loop and pass `w` to it as an argument: 5 traces become 1",
+            ["made again", "closure holds"],
+        ),
+        (
+            by_value_and_then_by_shape, "3 times it was this: `k` was 2 and is now 3",
+            "Pass `k` as an array: 5 traces become 2", ["Python value"],
+        ),
+        (
+            by_value_and_shape_at_once,
+            "`k` was 3 and is now 4 (a Python value is part of a trace) and `x` was float64[5] and is now float64[6]",
+            "Pass `k` as an array and make axis 0 of `x` dynamic: 5 traces become 2", ["Python value", "each shape"],
+        ),
     ],
-)
-def test_a_warning_says_the_one_cause(caplog, run, says, others):
+)  # fmt: skip
+def test_a_warning_says_the_cause_there_was_and_its_cure_and_no_other(caplog, run, cause, cure, words):
     text = warning_of(caplog, run)
-    assert "triggered tf.function retracing" in text and says in text and "\n" not in text
-    assert not any(other in text for other in others)
+    assert cause in text and cure in text and "\n" not in text
+    assert "test_ledger.py, line " in text.partition("; called from ")[0]
+    assert "test_ledger.py, line " in text.partition("; called from ")[2]
+    for other_cause, other_cure in WORDS.items():
+        if other_cause not in words:
+            assert other_cause not in text
+        if other_cause not in words and not (other_cure == "as an array" and "argument that is an array" in text):
+            assert other_cure not in text.replace("At the call", "")
+
+
+def test_a_warning_says_where_its_code_goes_and_where_the_rest_is_listed(caplog):
+    @jl.function
+    def damp(x, k):
+        return x * k
+
+    text = warning_of(caplog, lambda: [damp(np.ones(n + 2), n) for n in range(6)])
+    assert text.startswith("5 out of the last 5 calls to damp triggered retracing. ")
+    assert "At the call, not inside of damp: `k = np.asarray(k, np.float64)`. Write `@jl.function(reduce_retr" in text
+    assert text.endswith("print(damp.ledger) lists all of them.")
+
+
+def test_a_warning_of_a_function_made_twice_knows_what_the_first_was_called_with(caplog):
+    def scale(x, k):
+        return x * k
+
+    functions = [jl.function(scale), jl.function(scale)]
+    for f, times in zip(functions, (4, 1), strict=True):
+        for n in range(times):
+            f(np.ones(2), n)
+    text = caplog.records[0].getMessage()
+    assert "3 times it was this: `k` was 2 and is now 3" in text and "Pass `k` as an array: 4 traces become 1" in text
+
+
+def test_a_warning_without_a_cure_says_so(caplog):
+    f = jl.function(lambda x, how: x.sum() if how == "sum" else x)
+    text = warning_of(caplog, lambda: [f(np.ones(2), f"{n}") for n in range(6)])
+    assert "`how` was '3' and is now '4' (a Python value is part of a trace)" in text
+    assert "No change of the arguments that was replayed leaves fewer traces." in text
 
 
 # ---- what it costs

@@ -94,5 +94,5 @@ def test_section_3_10_callable_objects_and_partials():
 def test_section_3_10_the_method_of_an_object_that_has_gone():
     scale = Model(2).scale
     gc.collect()
-    with pytest.raises(ReferenceError, match="has gone"):
+    with pytest.raises(ReferenceError, match="no longer exists.*Keep the object in a name"):
         scale(np.ones(2))

@@ -9,6 +9,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import TensorSpec
+from jitlab.compat import tensorflow as tf
 from jitlab.errors import InvalidArgumentError, UnexpectedOptionError
 
 
@@ -30,7 +31,7 @@ def test_section_3_9_a_trace_at_each_call(caplog):
     assert calls_warned(caplog, jl.function(lambda x: x), range(20)) == [
         (5, "5 out of the last 5 calls to"), (6, "6 out of the last 6 calls to"),
     ]  # fmt: skip
-    assert "triggered tf.function retracing" in warnings_of(caplog)[0]
+    assert "triggered retracing. `x` was 3 and is now 4" in warnings_of(caplog)[0]
 
 
 def test_section_3_9_a_trace_at_each_third_call(caplog):
@@ -212,4 +213,12 @@ def test_the_warning_names_the_function_without_its_address(caplog):
     scale = jl.function(lambda x, k: x * k)
     for k in range(12):
         scale(np.ones(3), k)
-    assert "<lambda>> triggered" in caplog.text and " at 0x" not in caplog.text
+    assert "calls to <lambda> triggered retracing" in caplog.text and "0x" not in caplog.text
+
+
+def test_section_3_9_under_tensorflow_s_names_the_warning_has_its_words(caplog):
+    scale = tf.function(lambda x, k: x * k)
+    for k in range(12):
+        scale(np.ones(3), k)
+    assert len(warnings_of(caplog)) == 2 and "0x" not in caplog.text
+    assert "<lambda>> triggered tf.function retracing. `k` was 3 and is now 4" in warnings_of(caplog)[0]

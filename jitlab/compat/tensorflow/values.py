@@ -159,6 +159,7 @@ class GenericFunction(Function):
     """What `function` gives; Python numbers that become tensors get TensorFlow's dtypes."""
 
     to_array = staticmethod(array)
+    retrace_words = "{tracings} out of the last {calls} calls to {function} triggered tf.function retracing."
 
 
 def function(
