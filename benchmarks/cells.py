@@ -6,7 +6,7 @@
    of a pair in turn; a cell's time is from sending the request to the kernel's idle message. Beside it the processor time of
    the kernels, all threads, which other programs disturb less. Three kinds of cell: `x = 1`,
    plain NumPy of about 1 ms, and one that calls a function of `jl.function`. With the panel closed, then shown.
-2. *Recording.* A compiled call of about 1 ms, with and without a listener, alternating in one process.
+2. *Recording.* Compiled calls with and without `record()`, in blocks that take turns in one process.
 3. *Events.* 10 000 events/s for 10 s through the session's way (recording and wire) with a panel shown: what it took of the
    time, what was recorded and told, messages and bytes a second.
 """
@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
@@ -109,36 +110,46 @@ def latency(cells: int) -> None:
         loaded.stop()
 
 
-def recording(rounds: int = 400) -> None:
-    """The share that a listening recording takes of a call of about 1 ms."""
+def recording(rounds: int = 40, calls: int = 50) -> None:
+    """The share that `record()` takes of a call: blocks of calls with it and without in turn, the first of each apart, which
+    is seen on the Python way."""
     import numpy as np
 
     import jitlab as jl
-    from jitlab import events
-    from jitlab.report import Recording
 
     @jl.function
-    def f(v: Any) -> Any:
+    def total(v: Any) -> Any:
         return np.sqrt(v * v + 1).sum()
+
+    @jl.function
+    def array(v: Any) -> Any:
+        return np.sqrt(v * v + 1)
 
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    a = np.linspace(0, 1, 600_000)
-    for _ in range(50):
-        f(a)
-    listener = Recording().listen
-    plain: list[float] = []
-    heard: list[float] = []
-    for n in range(2 * rounds):
-        if n % 2:
-            events.add_listener(listener)
-        start = time.process_time()
-        f(a)
-        (heard if n % 2 else plain).append(time.process_time() - start)
-        if n % 2:
-            events.remove_listener(listener)
-    without, share = statistics.median(plain), statistics.median(h / p - 1 for h, p in zip(heard, plain, strict=True))
-    print(f"recording: a call takes {1e3 * without:.3f} ms, with a listener {100 * share:+.2f} % (median of {rounds} pairs)")
+    for name, f, size in (("scalar result", total, 1_000), ("scalar result", total, 600_000), ("array", array, 600_000)):
+        a = np.linspace(0, 1, size)
+        for _ in range(50):
+            f(a)
+        time.sleep(0.5)  # the better code is ready by then
+        first: dict[bool, list[float]] = {False: [], True: []}
+        later: dict[bool, list[float]] = {False: [], True: []}
+        for n in range(2 * rounds):
+            heard = n % 2 == 1
+            with jl.record() if heard else contextlib.nullcontext():
+                took = []
+                for _ in range(calls):
+                    start = time.process_time_ns()
+                    f(a)
+                    took.append((time.process_time_ns() - start) / 1e3)
+            first[heard].append(took[0])
+            later[heard].append(statistics.mean(took[1:]))
+        plain, share = later[False], statistics.median(h / p - 1 for h, p in zip(later[True], later[False], strict=True))
+        once = statistics.median(first[True]) - statistics.median(first[False])
+        print(
+            f"recording, {name} of {size:,} elements: {statistics.median(plain):.1f} µs a call, recorded {100 * share:+.1f} %"
+            f" (median of {rounds} pairs of {calls - 1} calls); the first one {once:+.0f} µs"
+        )
 
 
 def flood(number: int, rate: int = 10_000) -> None:
