@@ -179,3 +179,38 @@ test('the labels of values that go a long way leave room for one another', () =>
   assert.ok(upright.length >= 3, 'one a lane at least');
   assert.deepEqual(misplaced({ ...picture, shapes: upright }), []);
 });
+
+test('a summary says of a box what the whole report would: how much is in it, and what passes between boxes', () => {
+  const whole = report(softmax);
+  const sent: Report = {
+    ...whole,
+    ops: whole.ops.filter(
+      ({ name, cluster }, index) =>
+        cluster === null || whole.ops.findIndex(op => op.cluster === cluster) === index || name === ''
+    ),
+    kernels: whole.kernels.slice(0, 1),
+    clusters: whole.clusters.map(cluster => ({ ...cluster, ops: cluster.ops.slice(0, 1) })),
+    temporaries: [],
+    summary: {
+      ...{ ops: whole.ops.length, boundaries: 0, spans: 0, kernelSeconds: 1, clusters: new Map() },
+      temporaries: [{ plan: 'train #1', cluster: 'cluster_0', count: 3, bytes: 30, inside: 2, insideBytes: 20 }].map(
+        row => ({
+          ...row,
+          plan: whole.ops[0]?.plan ?? ''
+        })
+      ),
+      edges: [{ plan: whole.ops[0]?.plan ?? '', producer: 'cluster_0', consumer: 'cluster_1', count: 2, bytes: 99 }]
+    }
+  };
+  const [all] = flowOf(whole).parts;
+  const [part] = flowOf(sent).parts;
+  assert.deepEqual(
+    part?.nodes.map(({ name, count, kernelCount }) => [name, count, kernelCount]),
+    all?.nodes.map(({ name, count, kernelCount }) => [name, count, kernelCount])
+  );
+  assert.ok(part);
+  assert.deepEqual(part.nodes[0]?.reaching, { count: 2, bytes: 20 });
+  assert.ok(
+    part.edges.some(({ from, to, name, bytes }) => from === 0 && to === 2 && name === '2 values' && bytes === 99)
+  );
+});

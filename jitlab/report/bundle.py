@@ -60,7 +60,7 @@ def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
         return kept
     counts = summarised(data, 0)["summary"] if len(lists["ops"]) > SUMMARY_OPS else None
     if counts is not None:
-        kept["summary"] = {**counts, "edges": counts["edges"][:MOST_EDGES]}
+        kept["summary"] = counts | {key: counts[key][:MOST_EDGES] for key in ("edges", "temporaries")}
         weights["summary"] = _weight(kept["summary"])
     while sum(weights.values()) > room:
         heaviest = max([key for key in lists if lists[key]], key=lambda key: weights[key], default="")

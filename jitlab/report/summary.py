@@ -1,54 +1,58 @@
 """Reports that are too big for the wire or for a notebook: what a person sees first, whole; the rest by its numbers.
 
-A summary has every cluster, kernel and host operation (up to 2 000 of each), the longest spans and the heaviest boundaries,
-and `summary` with the counts of everything. The panel asks for the parts that it opens.
+A summary has every cluster and host operation (up to 2 000 of each), the slowest kernels, the longest spans, the heaviest
+boundaries and values, the operations that say on which lines all this stands, and `summary` with the counts of everything. The
+panel asks for the parts that it opens.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 Json = dict[str, Any]
 
 WHOLE_BYTES = 300_000  # a report up to this size goes as it is
+SUMMARY_BYTES = 150_000  # of what a summary has of the lists that are too long for it
 PART_BYTES = 1_000_000  # of one answer
-MOST_WHOLE = 2000  # clusters, kernels, host operations
+MOST_WHOLE = 2000  # clusters, host operations
 MOST_NAMES = 20  # of the operations of a cluster or kernel
 MOST_PART = 20_000
-PARTS = ("ops", "boundaries", "spans")
+PARTS = ("ops", "boundaries", "spans", "kernels", "temporaries")
 LISTS = (
-    "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies", "temporaries", "numerics", "plans",
-    "activity",
+    "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies", "numerics", "plans", "activity",
 )  # fmt: skip
 
 
 def on_wire(data: Mapping[str, Any]) -> Json:
     """The report itself, or its summary where it is too big."""
-    return dict(data) if estimated_size(data) <= WHOLE_BYTES else summarised(data, WHOLE_BYTES)
+    return dict(data) if estimated_size(data) <= WHOLE_BYTES else summarised(data, SUMMARY_BYTES)
 
 
 def summarised(data: Mapping[str, Any], room: int) -> Json:
-    """A summary of a report; its operations, boundaries and spans take about `room` bytes."""
+    """A summary of a report; its operations, boundaries, spans, kernels and temporaries take about `room` bytes."""
     spans = sum(len(lane["spans"]) for lane in data["timeline"]["lanes"])
+    temporaries = data.get("temporaries", [])
+    kernels = _slowest_kernels(data["kernels"], room // 6)
     result = dict(data)
-    result["clusters"] = [_short(entry) for entry in slowest(data["clusters"], MOST_WHOLE)]
-    result["kernels"] = [_short(entry) for entry in slowest(data["kernels"], MOST_WHOLE)]
+    sent = {(kernel.get("plan"), kernel["cluster"], kernel["name"]) for kernel in kernels}
+    result["clusters"] = [_short(entry, sent) for entry in slowest(data["clusters"], MOST_WHOLE)]
+    result["kernels"] = [_short(entry) for entry in kernels]
     for key in LISTS:
         if key in data:
             result[key] = slowest(data[key], MOST_WHOLE)
-    host = slowest([op for op in data["ops"] if op["cluster"] is None and "parent" not in op], MOST_WHOLE)
-    names = {(op["plan"], op["name"]) for op in host}
-    others = [op for op in data["ops"] if (op["plan"], op["name"]) not in names]
-    more = {(op["plan"], op["name"]) for op in _first(others, room // 4)} if len(host) < MOST_WHOLE else set()
-    result["ops"] = [op for op in data["ops"] if (op["plan"], op["name"]) in names | more]
-    result["boundaries"] = _heaviest(data["boundaries"], room // 4)
-    result["timeline"] = {**data["timeline"], "lanes": [_lane(lane, room // 2, spans) for lane in data["timeline"]["lanes"]]}
+    result["ops"] = _telling_ops(data, kernels, room // 4)
+    result["boundaries"] = _heaviest(data["boundaries"], room // 6)
+    if "temporaries" in data:
+        result["temporaries"] = _heaviest(temporaries, room // 6)
+    result["timeline"] = {**data["timeline"], "lanes": [_lane(lane, room // 4, spans) for lane in data["timeline"]["lanes"]]}
     result["summary"] = {
         "ops": len(data["ops"]), "boundaries": len(data["boundaries"]), "spans": spans,
         "clusters": {cluster["name"]: {"ops": cluster.get("op_count", len(cluster["ops"]))} for cluster in result["clusters"]},
-        "kernels": len(data["kernels"]), "edges": edges(data),
+        "kernels": len(data["kernels"]), "kernel_seconds": sum(kernel.get("seconds") or 0.0 for kernel in data["kernels"]),
+        "temporaries": _reaching_memory(temporaries), "edges": edges(data),
     }  # fmt: skip
     return result
 
@@ -72,7 +76,7 @@ def part(data: Mapping[str, Any], kind: str, cluster: str | None, start: int, st
 def edges(data: Mapping[str, Any]) -> list[Json]:
     """What goes from box to box (a cluster, or an operation of none): how many values, and their bytes once each."""
     box = {(op["plan"], op["name"]): op["cluster"] or op["name"] for op in data["ops"]}
-    size = {(op["plan"], op["name"]): nbytes(op) for op in data["ops"]}
+    ops = {(op["plan"], op["name"]): op for op in data["ops"]}
     count: Counter[tuple[str, str, str]] = Counter()
     moved: Counter[tuple[str, str, str]] = Counter()
     seen = set()
@@ -84,7 +88,7 @@ def edges(data: Mapping[str, Any]) -> list[Json]:
                 count[op["plan"], of, into] += 1
                 if (op["plan"], source, into) not in seen:
                     seen.add((op["plan"], source, into))
-                    moved[op["plan"], of, into] += size[op["plan"], source]
+                    moved[op["plan"], of, into] += nbytes(ops[op["plan"], source])
     return [
         {"plan": plan, "producer": of, "consumer": into, "count": number, "bytes": moved[plan, of, into]}
         for (plan, of, into), number in list(count.items())[: 2 * MOST_WHOLE]
@@ -128,11 +132,76 @@ def estimated_size(value: Any, sample: int = 24) -> int:
     return len(str(value)) + 1
 
 
-def _short(entry: Mapping[str, Any]) -> Json:
-    """A cluster or kernel with the first of its operations; `op_count` says how many there are."""
-    if len(entry["ops"]) <= MOST_NAMES:
-        return dict(entry)
-    return {**entry, "ops": entry["ops"][:MOST_NAMES], "op_count": len(entry["ops"])}
+def _short(entry: Mapping[str, Any], sent: AbstractSet[Any] | None = None) -> Json:
+    """A cluster or kernel with the first of its operations, and of its kernels those that are `sent`; `op_count` and
+    `kernel_count` say how many there are."""
+    result = dict(entry)
+    if len(entry["ops"]) > MOST_NAMES:
+        result |= {"ops": entry["ops"][:MOST_NAMES], "op_count": len(entry["ops"])}
+    if sent is not None and "kernels" in entry:
+        names = [name for name in entry["kernels"] if (entry.get("plan"), entry["name"], name) in sent]
+        if len(names) < len(entry["kernels"]):
+            result |= {"kernels": names, "kernel_count": len(entry["kernels"])}
+    return result
+
+
+def _slowest_kernels(kernels: Sequence[Mapping[str, Any]], room: int) -> list[Any]:
+    """As many as `room` holds, in their order. First the slowest that begins on each line: a line's cost is that kernel's."""
+    order = sorted(range(len(kernels)), key=lambda i: (-(kernels[i].get("seconds") or 0.0), i))
+    seen: set[Any] = set()
+    of_lines: list[int] = []
+    others: list[int] = []
+    for at in order:
+        line = (kernels[at].get("plan"), min(kernels[at]["lines"], default=0))
+        (others if line in seen else of_lines).append(at)
+        seen.add(line)
+    kept = len(_first([kernels[at] for at in of_lines + others], room))
+    return [kernels[at] for at in sorted((of_lines + others)[:kept])]
+
+
+def _telling_ops(data: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], room: int) -> list[Any]:
+    """What NumPy runs, and as many others as `room` holds: one at least of each cluster that is sent, then one of each line of
+    the kernels that are, then the first."""
+    ops = data["ops"]
+    at = {(op["plan"], op["name"]): index for index, op in enumerate(ops)}
+    host = slowest([op for op in ops if op["cluster"] is None and "parent" not in op], MOST_WHOLE)
+    kept = {at[op["plan"], op["name"]]: None for op in host}
+
+    def wanted() -> Iterator[int]:
+        for cluster in sorted(data["clusters"], key=lambda cluster: -(cluster.get("seconds") or 0.0)):
+            yield from (at[cluster["plan"], name] for name in cluster["ops"][:1] if (cluster["plan"], name) in at)
+        for kernel in sorted(kernels, key=lambda kernel: -(kernel.get("seconds") or 0.0)):
+            lines = set()
+            for index in (at.get((kernel.get("plan"), name)) for name in kernel["ops"]):
+                line = None if index is None else str([position[:2] for position in ops[index]["lines"]])
+                if index is not None and line not in lines:
+                    lines.add(line)
+                    yield index
+        yield from range(len(ops))
+
+    if len(host) < MOST_WHOLE:
+        left = room
+        for index in wanted():
+            if index not in kept:
+                left -= estimated_size(ops[index])
+                if left < 0:
+                    break
+                kept[index] = None
+    return [ops[index] for index in sorted(kept)]
+
+
+def _reaching_memory(temporaries: Sequence[Mapping[str, Any]]) -> list[Json]:
+    """How many values of each cluster reach memory, and their bytes; those that leave it apart."""
+    rows: dict[tuple[str, str], Json] = {}
+    for value in temporaries:
+        key = (value["plan"], value["cluster"])
+        row = rows.setdefault(key, {"plan": key[0], "cluster": key[1], "count": 0, "bytes": 0, "inside": 0, "inside_bytes": 0})
+        row["count"] += 1
+        row["bytes"] += value["bytes"] or 0
+        if value.get("place") != "result":
+            row["inside"] += 1
+            row["inside_bytes"] += value["bytes"] or 0
+    return list(rows.values())[:MOST_WHOLE]
 
 
 def _first(entries: Sequence[Any], room: int) -> list[Any]:

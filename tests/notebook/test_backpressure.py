@@ -8,7 +8,7 @@ import pytest
 from jitlab import events
 from jitlab.notebook.link import Link
 from jitlab.report import Recording
-from jitlab.report.summary import WHOLE_BYTES, on_wire, part
+from jitlab.report.summary import on_wire, part
 
 
 class Wire:
@@ -276,10 +276,20 @@ def huge(ops=50_000, spans=100_000, clusters=40):
             for n, name in enumerate(names)
         ],
         "clusters": [
-            {"name": f"cluster_{c}", "plan": "f #1", "ops": names[c * each : (c + 1) * each], "seconds": 1.0}
+            {"name": f"cluster_{c}", "plan": "f #1", "ops": names[c * each : (c + 1) * each], "seconds": 1.0,
+             "kernels": [f"k{n}" for n in range(ops // 25) if n // 50 == c]}
             for c in range(clusters)
         ],
-        "kernels": [],
+        "kernels": [
+            {"name": f"k{n}", "plan": "f #1", "cluster": f"cluster_{n // 50}", "ops": [names[25 * n]], "kind": "nest",
+             "lines": [n % 100], "calls": 1, "seconds": 0.5 if n == 1234 else 1e-6 * n, "bytes_read": 1, "bytes_written": 1}
+            for n in range(ops // 25)
+        ],
+        "temporaries": [
+            {"plan": "f #1", "cluster": f"cluster_{n % clusters}", "name": name, "producer": name, "consumers": [],
+             "bytes": n, "place": "result" if n % 2 else "scratch", "lines": [["In [1]", 1]], "reason": None}
+            for n, name in enumerate(names[: ops // 25])
+        ],
         "boundaries": [
             {"producer": names[n], "consumer": names[n + 1], "plan": "f #1", "bytes": n, "reason": {"code": "x", "text": "y"}}
             for n in range(ops - 1)
@@ -307,7 +317,7 @@ def large():
 
 def test_a_report_that_is_too_big_goes_as_a_summary(large):
     sent = on_wire(large)
-    assert len(json.dumps(sent)) < 1.5 * WHOLE_BYTES
+    assert len(json.dumps(sent)) < 200_000  # the budget of a second
     assert sent["summary"]["ops"] == 50_000 and sent["summary"]["spans"] == 100_000 and sent["summary"]["boundaries"] == 49_999
     assert len(sent["clusters"]) == 40 and sent["clusters"][0]["op_count"] == 1250
     assert sent["summary"]["clusters"]["cluster_0"] == {"ops": 1250}
@@ -316,6 +326,24 @@ def test_a_report_that_is_too_big_goes_as_a_summary(large):
     assert {"plan": "f #1", "producer": "cluster_0", "consumer": "cluster_1", "count": 3, "bytes": 640} in edges
     assert sent["timeline"]["lanes"][0]["total"] == 100_000
     assert "summary" not in large and len(large["ops"]) == 50_000
+
+
+def test_a_summary_says_of_each_line_and_cluster_what_its_whole_report_would(large):
+    sent = on_wire(large)
+    slowest: dict[int, dict] = {}
+    for kernel in large["kernels"]:
+        slowest[kernel["lines"][0]] = max(slowest.get(kernel["lines"][0], kernel), kernel, key=lambda kernel: kernel["seconds"])
+    names = {kernel["name"] for kernel in sent["kernels"]}
+    shown = sorted(slowest.values(), key=lambda kernel: -kernel["seconds"])[:60]
+    assert {kernel["name"] for kernel in shown} <= names and len(names) < len(large["kernels"])
+    here = {op["name"] for op in sent["ops"]}
+    assert all(kernel["ops"][0] in here for kernel in shown) and all(c["ops"][0] in here for c in large["clusters"])
+    assert sent["clusters"][24]["kernels"] == [f"k{n}" for n in range(1200, 1250) if f"k{n}" in names]
+    assert sent["clusters"][24]["kernel_count"] == 50
+    of_first = next(row for row in sent["summary"]["temporaries"] if row["cluster"] == "cluster_0")
+    assert of_first["count"] == 50 and of_first["bytes"] == sum(range(0, 2000, 40)) and of_first["inside"] == 50
+    assert part(large, "kernels", "cluster_24", 0, 20_000)["total"] == 50
+    assert part(large, "temporaries", "cluster_0", 0, 20_000)["total"] == 50
 
 
 def test_a_small_report_goes_whole():

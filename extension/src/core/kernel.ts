@@ -7,7 +7,7 @@ export type Request =
   | {
       want: 'part';
       cell: string;
-      part: 'ops' | 'boundaries' | 'spans';
+      part: 'ops' | 'boundaries' | 'spans' | 'kernels' | 'temporaries';
       cluster?: string;
       start: number;
       stop: number;

@@ -34,8 +34,32 @@ export interface Summary {
   ops: number;
   boundaries: number;
   spans: number;
+  /** Of all kernels. */
+  kernelSeconds: number | null;
   /** Operations of each cluster. */
   clusters: ReadonlyMap<string, number>;
+  /** Values that reach memory, of each cluster. */
+  temporaries: Reaching[];
+  /** What passes from box to box: a cluster, or an operation of none. */
+  edges: SummaryEdge[];
+}
+
+export interface Reaching {
+  plan: string;
+  cluster: string;
+  count: number;
+  bytes: number;
+  /** Those that stay within the cluster. */
+  inside: number;
+  insideBytes: number;
+}
+
+export interface SummaryEdge {
+  plan: string;
+  producer: string;
+  consumer: string;
+  count: number;
+  bytes: number;
 }
 
 export interface Cell {
@@ -128,6 +152,9 @@ export interface Cluster extends Traffic {
   color: number;
   ops: string[];
   kernels: string[];
+  /** How many there are: more than are named where they were too many to be sent at once. */
+  opCount: number;
+  kernelCount: number;
   reason: Reason | null;
   lines: number[];
   /** "" where none was asked for. */
@@ -293,7 +320,7 @@ export function readReport(value: unknown): Report | string {
     })),
     ops: readOperations(value.ops),
     clusters: records(value.clusters).map(readCluster),
-    kernels: records(value.kernels).map(readKernel),
+    kernels: readKernels(value.kernels),
     boundaries: records(value.boundaries).map(readBoundary),
     retraces: records(value.retraces).map(readRetrace),
     fallbacks: records(value.fallbacks).map(fallback => ({
@@ -326,20 +353,28 @@ export function readReport(value: unknown): Report | string {
     lanes: records(record(value.timeline).lanes).map(readLane),
     summary: readSummary(value.summary),
     sources: readSources(value.sources),
-    temporaries: records(value.temporaries).map(temporary => ({
-      plan: text(temporary.plan),
-      cluster: text(temporary.cluster),
-      name: text(temporary.name),
-      producer: text(temporary.producer),
-      consumers: list(temporary.consumers).map(text),
-      bytes: number(temporary.bytes),
-      lines: readPositions(temporary.lines),
-      leaves: temporary.place === 'result',
-      reason: readReason(temporary.reason)
-    })),
+    temporaries: readTemporaries(value.temporaries),
     numerics: readNumerics(value.numerics),
     history: readHistory(value.history)
   };
+}
+
+export function readKernels(value: unknown): Kernel[] {
+  return records(value).map(readKernel);
+}
+
+export function readTemporaries(value: unknown): Temporary[] {
+  return records(value).map(temporary => ({
+    plan: text(temporary.plan),
+    cluster: text(temporary.cluster),
+    name: text(temporary.name),
+    producer: text(temporary.producer),
+    consumers: list(temporary.consumers).map(text),
+    bytes: number(temporary.bytes),
+    lines: readPositions(temporary.lines),
+    leaves: temporary.place === 'result',
+    reason: readReason(temporary.reason)
+  }));
 }
 
 function readSummary(value: unknown): Summary | null {
@@ -351,7 +386,23 @@ function readSummary(value: unknown): Summary | null {
     ops: number(value.ops) ?? 0,
     boundaries: number(value.boundaries) ?? 0,
     spans: number(value.spans) ?? 0,
-    clusters: new Map(clusters.map(([name, part]) => [name, number(record(part).ops) ?? 0]))
+    kernelSeconds: number(value.kernel_seconds),
+    clusters: new Map(clusters.map(([name, part]) => [name, number(record(part).ops) ?? 0])),
+    temporaries: records(value.temporaries).map(row => ({
+      plan: text(row.plan),
+      cluster: text(row.cluster),
+      count: number(row.count) ?? 0,
+      bytes: number(row.bytes) ?? 0,
+      inside: number(row.inside) ?? 0,
+      insideBytes: number(row.inside_bytes) ?? 0
+    })),
+    edges: records(value.edges).map(edge => ({
+      plan: text(edge.plan),
+      producer: text(edge.producer),
+      consumer: text(edge.consumer),
+      count: number(edge.count) ?? 0,
+      bytes: number(edge.bytes) ?? 0
+    }))
   };
 }
 
@@ -434,6 +485,8 @@ function readCluster(cluster: Record<string, unknown>): Cluster {
     color: Math.abs(Math.trunc(number(cluster.color) ?? 0)) % 6,
     ops: texts(cluster.ops),
     kernels: texts(cluster.kernels),
+    opCount: number(cluster.op_count) ?? list(cluster.ops).length,
+    kernelCount: number(cluster.kernel_count) ?? list(cluster.kernels).length,
     reason: readReason(cluster.reason),
     lines: numbers(cluster.lines),
     device: text(cluster.device)

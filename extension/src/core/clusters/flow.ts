@@ -1,6 +1,6 @@
-import { arrayBytes, fileName } from '../format';
+import { arrayBytes, fileName, some } from '../format';
 import type { Checked } from '../numerics';
-import type { Boundary, Cluster, Fallback, Kernel, Operation, Report, Statement, Temporary } from '../report';
+import type { Boundary, Cluster, Fallback, Kernel, Operation, Reaching, Report, Statement, Temporary } from '../report';
 
 /** A report as a spine: boxes in program order, and the values that pass between them. */
 export interface Flow {
@@ -29,13 +29,15 @@ export interface FlowNode {
   /** How many operations it has; more than `ops` where they were too many to be sent at once. */
   count: number;
   kernels: FlowKernel[];
+  /** How many kernels it has, sent or not. */
+  kernelCount: number;
   lines: number[];
   seconds: number | null;
   calls: number;
   /** Values that enter from an earlier box and were not joined to it. */
   boundaries: Boundary[];
-  /** Its values that still reach memory. */
-  temporaries: Temporary[];
+  /** Of its values those that still reach memory and do not leave it. */
+  reaching: { count: number; bytes: number };
   /** How near its outputs are to NumPy's, after a check. */
   checked: Checked[];
 }
@@ -211,11 +213,14 @@ function nodesOf(
   for (const node of byCluster.values()) {
     node.kernels = kernelsOf(kernels, plan, node, graph);
     node.lines = node.lines.length ? node.lines : node.ops.flatMap(linesOf);
-    node.count = Math.max(node.ops.length, report.summary?.clusters.get(node.name) ?? 0);
+    node.count = Math.max(node.ops.length, node.cluster?.opCount ?? 0);
+    node.kernelCount = Math.max(node.kernels.length, node.cluster?.kernelCount ?? 0);
   }
-  for (const value of report.temporaries) {
-    if (ofPlan(value.plan, plan)) {
-      byCluster.get(value.cluster)?.temporaries.push(value);
+  for (const value of report.summary?.temporaries ?? reachingOf(report.temporaries)) {
+    const node = byCluster.get(value.cluster);
+    if (node && ofPlan(value.plan, plan)) {
+      node.reaching.count += value.inside;
+      node.reaching.bytes += value.insideBytes;
     }
   }
   for (const row of report.numerics) {
@@ -234,7 +239,29 @@ function nodesOf(
   const last = { ...graph, box: box.map(place => now[place] ?? -1) };
   const boxes = joined.map(({ node }) => node);
   placeBoundaries(boxes, boundaries, last);
-  return { nodes: boxes, edges: edgesOf(boxes, last) };
+  const edges = edgesOf(boxes, last);
+  if (report.summary) {
+    const at = (name: string): number => {
+      const cluster = byCluster.get(name);
+      return cluster ? boxes.indexOf(cluster) : (last.box[last.at.get(name) ?? -1] ?? -1);
+    };
+    for (const { plan: of, producer, consumer, count, bytes } of report.summary.edges) {
+      const [from, to] = [at(producer), at(consumer)];
+      if (of === plan && from >= 0 && to > from && !edges.some(edge => edge.from === from && edge.to === to)) {
+        edges.push({ from, to, name: some(count, 'value'), bytes, more: 0 });
+      }
+    }
+    edges.sort((a, b) => a.to - b.to);
+  }
+  return { nodes: boxes, edges };
+}
+
+/** Of one value, as the summary has them of many. */
+function reachingOf(values: readonly Temporary[]): Reaching[] {
+  return values.map(({ plan, cluster, bytes, leaves }) => ({
+    ...{ plan, cluster, count: 1, bytes: bytes ?? 0 },
+    ...(leaves ? { inside: 0, insideBytes: 0 } : { inside: 1, insideBytes: bytes ?? 0 })
+  }));
 }
 
 /** Each box after those it reads from, else by the first of its operations. */
@@ -474,8 +501,9 @@ function addTimes(node: FlowNode, other: FlowNode | undefined): void {
   node.seconds = total([node.seconds, other?.seconds ?? null]);
   node.calls += other?.calls ?? 0;
   node.checked.push(...(other?.checked ?? []));
+  const whole = node.kernelCount === node.kernels.length;
   node.kernels.forEach((part, index) => {
-    const more = other?.kernels[index]?.kernel;
+    const more = whole ? other?.kernels[index]?.kernel : undefined; // of alike plans other kernels may have been sent
     part.kernel = {
       ...part.kernel,
       seconds: total([part.kernel.seconds, more?.seconds ?? null]),
@@ -553,7 +581,8 @@ function emptyNode(id: string, name: string, ops: Operation[]): FlowNode {
     seconds: null,
     calls: 0,
     boundaries: [],
-    temporaries: [],
+    kernelCount: 0,
+    reaching: { count: 0, bytes: 0 },
     checked: []
   };
 }

@@ -16,13 +16,17 @@ export interface MemoryRow {
 export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; more: string } {
   const alike = new Set(report.plans.filter(({ name, like }) => like !== '' && like !== name).map(({ name }) => name));
   const values = report.temporaries.filter(({ plan }) => !alike.has(plan));
-  const whole = values.reduce((sum, value) => sum + (value.bytes ?? 0), 0);
+  const counted = (report.summary?.temporaries ?? []).filter(({ plan }) => !alike.has(plan));
+  const sent = values.reduce((sum, value) => sum + (value.bytes ?? 0), 0);
+  const all = counted.length ? counted.reduce((sum, { count }) => sum + count, 0) : values.length;
+  const whole = counted.length ? counted.reduce((sum, row) => sum + row.bytes, 0) : sent;
   const sorted = [...values].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0));
   const left = sorted.slice(MOST_ROWS);
-  const rest = left.reduce((sum, value) => sum + (value.bytes ?? 0), 0);
+  const rest = left.reduce((sum, value) => sum + (value.bytes ?? 0), whole - sent);
+  const smaller = all - values.length + left.length;
   return {
-    head: values.length
-      ? `${some(values.length, 'value')} still ${values.length === 1 ? 'reaches' : 'reach'} memory${whole ? `, ${bytes(whole)} a call` : ''}`
+    head: all
+      ? `${some(all, 'value')} still ${all === 1 ? 'reaches' : 'reach'} memory${whole ? `, ${bytes(whole)} a call` : ''}`
       : '',
     rows: sorted.slice(0, MOST_ROWS).map(value => ({
       value,
@@ -34,7 +38,7 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
         word => word.charAt(0).toUpperCase() + word.slice(1)
       )
     })),
-    more: left.length ? `and ${some(left.length, 'smaller value')}${rest ? `, ${bytes(rest)} together` : ''}` : ''
+    more: smaller ? `and ${some(smaller, 'smaller value')}${rest ? `, ${bytes(rest)} together` : ''}` : ''
   };
 }
 

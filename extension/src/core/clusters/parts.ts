@@ -1,11 +1,20 @@
 import { isRecord, number } from '../read';
 import type { KernelAccess } from '../kernel';
-import { readBoundaries, readOperations, type Boundary, type Operation, type Report } from '../report';
+import {
+  readBoundaries,
+  readKernels,
+  readOperations,
+  readTemporaries,
+  type Boundary,
+  type Cluster,
+  type Operation,
+  type Report
+} from '../report';
 
 /** Items of one request; the kernel gives no more than 20 000. */
 const AT_ONCE = 5000;
 
-/** Operations and boundaries of a report that was too big to be sent whole: fetched a cluster at a time, when it is opened. */
+/** What is within the clusters of a report that was too big to be sent whole: fetched a cluster at a time, when it is opened. */
 export class Parts {
   /** The report with all that has come meanwhile. */
   whole: Report;
@@ -15,8 +24,8 @@ export class Parts {
   }
 
   /** Whether there is more of a cluster than what is here. */
-  lacks(cluster: string, here: number): boolean {
-    return here < (this.report.summary?.clusters.get(cluster) ?? 0);
+  lacks(cluster: Cluster, here: number): boolean {
+    return this.report.summary !== null && !this.came.has(cluster.name) && here < cluster.opCount;
   }
 
   /** Resolves to whether anything came. */
@@ -28,10 +37,21 @@ export class Parts {
     const boundaries = await this.all(kernel, 'boundaries', cluster, readBoundaries);
     const other = (op: Operation): boolean => op.cluster !== cluster;
     const edge = ({ plan, producer, consumer }: Boundary): string => `${plan}\n${producer}\n${consumer}`;
+    const kernels = await this.all(kernel, 'kernels', cluster, readKernels);
+    const temporaries = await this.all(kernel, 'temporaries', cluster, readTemporaries);
     const known = new Set(boundaries.map(edge));
+    const elsewhere = (part: { cluster: string }): boolean => part.cluster !== cluster;
+    this.came.add(cluster);
     this.whole = {
       ...this.whole,
       ops: [...this.whole.ops.filter(other), ...ops],
+      clusters: this.whole.clusters.map(one =>
+        one.name === cluster
+          ? { ...one, kernels: kernels.filter(({ plan }) => plan === one.plan).map(({ name }) => name) }
+          : one
+      ),
+      kernels: [...this.whole.kernels.filter(elsewhere), ...kernels],
+      temporaries: [...this.whole.temporaries.filter(elsewhere), ...temporaries],
       boundaries: [...this.whole.boundaries.filter(boundary => !known.has(edge(boundary))), ...boundaries]
     };
     return true;
@@ -39,7 +59,7 @@ export class Parts {
 
   private async all<T>(
     kernel: KernelAccess,
-    part: 'ops' | 'boundaries',
+    part: 'ops' | 'boundaries' | 'kernels' | 'temporaries',
     cluster: string,
     read: (items: unknown) => T[]
   ): Promise<T[]> {
@@ -55,4 +75,6 @@ export class Parts {
       }
     }
   }
+
+  private readonly came = new Set<string>();
 }

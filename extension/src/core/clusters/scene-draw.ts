@@ -387,7 +387,7 @@ export function factsOf(box: TreeNode): string {
   if (box.kind === 'host') {
     return ['host', where && `line ${where}`, box.reason ? 'not compiled' : ''].filter(Boolean).join(' · ');
   }
-  const kernels = box.flow?.kernels.length ?? 0;
+  const kernels = box.flow?.kernelCount ?? 0;
   const facts = [some(box.count, 'operation'), box.kind === 'cluster' && kernels ? some(kernels, 'kernel') : ''];
   facts.push(where && `${/[–,]/.test(where) ? 'lines' : 'line'} ${where}`);
   facts.push(box.bytes ? bytes(box.bytes) : '');

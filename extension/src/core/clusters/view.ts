@@ -17,7 +17,7 @@ import { describe, kernelLabel, nodeLabel } from './words';
 
 const MOST_BOXES = 40;
 const FIRST_BOXES = 12;
-/** More boxes than these are drawn as a map; fewer, as a spine. */
+/** More boxes and open operations than these are drawn as a map; fewer, as a spine. */
 const MOST_OPEN = 60;
 const WIDE = 520;
 const MOST_RADIUS = 6;
@@ -135,7 +135,10 @@ export class ClustersView {
       this.take(report);
       if (!this.touched) {
         const first = slowestCluster(this.nodes());
-        this.open = new Set(first && first.count <= MOST_OPEN ? [first.id] : []);
+        this.open = new Set(first ? [first.id] : []);
+        if (this.openCount() > MOST_OPEN) {
+          this.open.clear(); // a picture that can be read comes first; the map is one click away
+        }
       }
     }
     // Events come by the thousand, and each batch shows the panel anew: what is drawn already is not drawn again.
@@ -363,16 +366,18 @@ export class ClustersView {
   /** What is missing of a box comes from the kernel; null where all is here. */
   private load(box: TreeNode): Promise<void> | null {
     const { parts, context } = this;
-    const name = box.flow?.cluster?.name;
-    if (name === undefined || !parts?.lacks(name, box.ops.length)) {
+    const cluster = box.flow?.cluster;
+    if (!cluster || !parts?.lacks(cluster, box.ops.length)) {
       return null;
     }
     if (!context.kernel) {
-      this.say(`The ${some(box.count, 'operation')} of ${name} were not saved. Run the cell again to see them.`);
+      this.say(
+        `The ${some(box.count, 'operation')} of ${cluster.name} were not saved. Run the cell again to see them.`
+      );
       return null;
     }
     const wait = parts
-      .fetch(context.kernel, name)
+      .fetch(context.kernel, cluster.name)
       .then(came => {
         if (came && parts === this.parts) {
           this.touched = true;
@@ -473,10 +478,7 @@ export class ClustersView {
   private openCount(besides?: FlowNode): number {
     const nodes = this.nodes();
     const few = nodes.length > MOST_BOXES && !this.showAll ? FIRST_BOXES : nodes.length;
-    return nodes.reduce(
-      (sum, node) => sum + (this.open.has(node.id) && node !== besides ? node.kernels.length + node.count : 0),
-      few
-    );
+    return nodes.reduce((sum, node) => sum + (this.open.has(node.id) && node !== besides ? node.count : 0), few);
   }
 
   private showPinned(): void {
@@ -512,7 +514,7 @@ export class ClustersView {
     const slow = slowestCluster(clusters);
     const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
     return (
-      [apart ? `${some(apart, 'value')} not fused` : '', heavy].filter(Boolean).join(' · ') ||
+      [apart && !report.summary ? `${some(apart, 'value')} not fused` : '', heavy].filter(Boolean).join(' · ') ||
       some(report.clusters.length, 'cluster')
     );
   }

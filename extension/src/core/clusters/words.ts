@@ -48,7 +48,7 @@ export function distinctTexts(
 
 export function clusterFacts(node: FlowNode): string {
   const { cluster } = node;
-  const facts = [some(node.ops.length, 'operation'), some(node.kernels.length, 'kernel')];
+  const facts = [some(node.count, 'operation'), some(node.kernelCount, 'kernel')];
   if (node.calls > 1) {
     facts.push(some(node.calls, 'call') + (node.seconds === null ? '' : ` of ${duration(node.seconds / node.calls)}`));
   }
@@ -61,11 +61,9 @@ export function clusterFacts(node: FlowNode): string {
 }
 
 /** "3 values reach memory, 4.8 MB": those that stay within the cluster. */
-function memoryText({ temporaries }: FlowNode): string {
-  const inside = temporaries.filter(({ leaves }) => !leaves);
-  const whole = inside.reduce((sum, value) => sum + (value.bytes ?? 0), 0);
-  const verb = inside.length === 1 ? 'reaches' : 'reach';
-  return inside.length ? `${some(inside.length, 'value')} ${verb} memory${whole ? `, ${bytes(whole)}` : ''}` : '';
+function memoryText({ reaching: { count, bytes: whole } }: FlowNode): string {
+  const verb = count === 1 ? 'reaches' : 'reach';
+  return count ? `${some(count, 'value')} ${verb} memory${whole ? `, ${bytes(whole)}` : ''}` : '';
 }
 
 /** What a check found wrong with a cluster's numbers; "" where nothing is. */

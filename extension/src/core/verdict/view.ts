@@ -261,7 +261,7 @@ const LOW = 0.25;
 export function whatBounds(report: Report): string {
   const timed = report.kernels.filter(kernel => kernel.seconds !== null);
   const top = timed.reduce((a, b) => ((b.seconds ?? 0) > (a?.seconds ?? -1) ? b : a), timed[0]);
-  const whole = timed.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
+  const whole = report.summary?.kernelSeconds ?? timed.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
   if (!top || whole <= 0 || report.verdict.retraces > 0 || report.verdict.host > 0) {
     return '';
   }
