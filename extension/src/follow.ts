@@ -1,9 +1,11 @@
 import type { Cell, ICellModel, ICodeCellModel } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
+import type { KernelMessage } from '@jupyterlab/services';
 import { editsOf, type Edits } from './core/edits';
 import type { KernelAccess } from './core/kernel';
 import { cellOfFile, compiledSource, lineMarks, type LineMark } from './core/lines';
 import type { PanelState } from './core/panel';
+import { record } from './core/read';
 import { REPORT_MIME, type Report } from './core/report';
 import { Signal } from './core/signal';
 import { prompted } from './core/sources';
@@ -31,6 +33,13 @@ export class FollowedNotebook {
         this.index(id)?.forEach(other => {
           this.touch(other);
         });
+      }
+    });
+    notebook.sessionContext.iopubMessage.connect((_, message) => {
+      const sent = newestOf(message);
+      if (sent) {
+        this.newest.add(sent.cell);
+        this.link.model.takeOutput(sent.cell, sent.report);
       }
     });
     const { content } = notebook;
@@ -191,11 +200,11 @@ export class FollowedNotebook {
     if (model.type === 'code') {
       const code = model as ICodeCellModel;
       const take = (): void => {
-        if (!this.link.model.isShown) {
-          const report = reportIn(model);
-          if (report !== undefined) {
-            this.link.model.takeOutput(id, report); // no view is open, so the kernel does not send it
-          }
+        const report = reportIn(model);
+        if (report === undefined) {
+          this.newest.delete(id);
+        } else if (!this.link.model.isShown && !this.newest.has(id)) {
+          this.link.model.takeOutput(id, report); // no view is open, so the kernel does not send it
         }
       };
       code.outputs.changed.connect(take);
@@ -304,6 +313,8 @@ export class FollowedNotebook {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private known: Map<string, number> | null = null;
   private readonly touched = new Set<string>();
+  /** Cells whose output came with a newer report than it keeps. */
+  private readonly newest = new Set<string>();
   private readonly watched = new WeakSet<object>();
   private readonly aligned = new Map<string, { now: string; compiled: string[]; edits: Edits }>();
   private readonly lines = new Map<string, { report: Report | null; marks: Map<string, LineMark[]> }>();
@@ -313,6 +324,13 @@ export class FollowedNotebook {
 
 function compiledFor(report: Report, speaker: string, cell: string): string[] | null {
   return speaker === cell ? report.cell.source : compiledSource(report, cell);
+}
+
+/** The newest report that comes beside an output which keeps an earlier one: it is not part of the notebook's file. */
+function newestOf({ content }: KernelMessage.IMessage): { cell: string; report: unknown } | null {
+  const { report } = record(record(record(content).transient).jitlab);
+  const { id } = record(record(report).cell);
+  return typeof id === 'string' ? { cell: id, report } : null;
 }
 
 /** The report in a cell's outputs; undefined where there is none. */

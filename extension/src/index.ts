@@ -10,6 +10,7 @@ import { readSettings } from './core/settings';
 import { Editors } from './editors';
 import { JitlabView, type Shell } from './lab-panel';
 import { INotebooks, Notebooks } from './notebooks';
+import { Outputs } from './outputs';
 import { StatusItem } from './status';
 
 const PANEL = 'jitlab:panel';
@@ -73,6 +74,19 @@ const badges: JupyterFrontEndPlugin<void> = {
   }
 };
 
+/** The reports below the cells: while their kernel lives, those of the newest run. */
+const outputs: JupyterFrontEndPlugin<void> = {
+  id: 'jitlab:outputs',
+  description: 'Shows below each cell the report of its newest run',
+  autoStart: true,
+  requires: [INotebooks],
+  activate: (_: JupyterFrontEnd, notebooks: Notebooks) => {
+    notebooks.each(one => {
+      new Outputs(one);
+    });
+  }
+};
+
 /** Marks in the editors: which cluster a line is in, and what it cost. */
 const editors: JupyterFrontEndPlugin<void> = {
   id: 'jitlab:editors',
@@ -107,7 +121,7 @@ const status: JupyterFrontEndPlugin<void> = {
   }
 };
 
-export default [core, panel, badges, editors, status];
+export default [core, panel, badges, outputs, editors, status];
 
 const WIDENED = 'jitlab:widened';
 

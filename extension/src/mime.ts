@@ -1,13 +1,16 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
 import { PanelView } from './core/panel';
-import { readReport, REPORT_MIME } from './core/report';
+import { readReport, REPORT_MIME, type Report } from './core/report';
+import { shownReports, type ShownReport } from './outputs';
 
 /** What `%%jit --show` chooses from. */
 const PARTS = ['graph', 'retraces', 'timeline'];
 
-/** Shows a report where a notebook keeps it, with or without a kernel. */
-class ReportOutput extends Widget implements IRenderMime.IRenderer {
+/** Shows a report where a notebook keeps it, with or without a kernel; with one, the newest of the same cell. */
+class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport {
+  kept: Report | null = null;
+
   constructor() {
     super();
     this.addClass('jl-mime');
@@ -16,34 +19,55 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer {
 
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
     const read = readReport(model.data[REPORT_MIME]);
-    const refused = typeof read === 'string';
+    this.kept = typeof read === 'string' ? null : read;
+    this.refusal = typeof read === 'string' ? read : null;
     const shown = (model.data[REPORT_MIME] as { show?: unknown } | null)?.show;
     for (const part of PARTS) {
       this.toggleClass(`jl-without-${part}`, Array.isArray(shown) && !shown.includes(part));
     }
+    this.draw(this.kept);
+    if (this.isAttached) {
+      shownReports.add(this);
+    }
+    return Promise.resolve();
+  }
+
+  follow(report: Report | null): void {
+    this.draw(report ?? this.kept);
+  }
+
+  override dispose(): void {
+    shownReports.delete(this);
+    this.view.dispose();
+    super.dispose();
+  }
+
+  protected override onAfterAttach(): void {
+    shownReports.add(this);
+  }
+
+  protected override onBeforeDetach(): void {
+    shownReports.delete(this);
+  }
+
+  private draw(report: Report | null): void {
+    if (report === this.shown && report !== null) {
+      return;
+    }
+    this.shown = report;
     this.view.show({
       notebook: '',
-      cell: {
-        report: refused ? null : read,
-        refusal: refused ? read : null,
-        origin: 'saved',
-        running: false,
-        events: 0
-      },
+      cell: { report, refusal: this.refusal, origin: 'saved', running: false, events: 0 },
       loaded: null,
       source: null,
       other: null,
       pinned: false
     });
-    return Promise.resolve();
-  }
-
-  override dispose(): void {
-    this.view.dispose();
-    super.dispose();
   }
 
   private readonly view: PanelView;
+  private refusal: string | null = null;
+  private shown: Report | null = null;
 }
 
 const extension: IRenderMime.IExtension = {

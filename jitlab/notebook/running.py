@@ -191,7 +191,7 @@ class Runner:
         report = self.session.shown_report(run, show)
         if report is not None and (options is not self.always or options is None or report.ops):
             run.is_shown = True
-            display(report)
+            display(report, transient=self.session.beside(report))
 
     def give_report(self, run: CellRun, options: Any) -> None:
         """Show the report, or give it to who asked for it."""

@@ -10,6 +10,7 @@ import pytest
 
 from jitlab.config import config
 from jitlab.notebook.extension import session_of
+from jitlab.notebook.link import Link
 from jitlab.notebook.saved import SavedOutputs
 from jitlab.report import MIME
 
@@ -51,6 +52,20 @@ def test_a_cell_that_runs_again_keeps_its_bytes(shell):
     fresh(shell)
     assert output(shell) == first
     assert "In [ ]" in first and json.loads(first)[MIME]["cell"]["execution_count"] is None
+
+
+def test_the_newest_report_comes_beside_an_output_that_keeps_an_earlier_one(shell, monkeypatch):
+    """Not in the file: `transient` is for who looks now. With a panel that is shown nothing comes twice."""
+    session = session_of(shell)
+    monkeypatch.setattr(session, "link", Link(lambda message: None))
+    first = output(shell)
+    assert not shell.display_pub.outputs[-1]["transient"]  # it is this run's
+    assert output(shell) == first
+    beside = shell.display_pub.outputs[-1]["transient"]["jitlab"]["report"]
+    assert beside["cell"]["execution_count"] and beside["verdict"]["seconds"] != json.loads(first)[MIME]["verdict"]["seconds"]
+    session.link.attached = True
+    assert output(shell) == first
+    assert not shell.display_pub.outputs[-1]["transient"]
 
 
 def test_what_a_cell_calls_may_be_defined_anew_with_no_difference(shell):
