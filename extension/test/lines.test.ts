@@ -30,7 +30,44 @@ test('a kernel costs at its first line only, its other lines say in which kernel
 
 test('a line that a cluster and the host share has both marks', () => {
   const mark = lineMarks(report(softmax)).find(({ line: at }) => at === 8);
-  assert.deepEqual([mark?.host, mark?.color, mark?.name], [true, 1, 'host']);
+  assert.deepEqual([mark?.host, mark?.color], [true, 1]);
+  assert.match(mark?.label ?? '', /ArgPartition runs on the host/);
+});
+
+test('a line in which several kernels begin costs their sum, and says what each takes', () => {
+  const position = ['<cell 7>', 4, 0, 4, 9];
+  const op = (name: string, kernel: string) => ({
+    ...{ name, kernel, plan: 'In [7] #1', op: 'Add', cluster: 'cluster_0', reason: null, lines: [position] },
+    ...{ shape: [8], dtype: 'float64', inputs: [], scope: null, seconds: null }
+  });
+  const kernel = (name: string, ops: string[], seconds: number) => ({
+    ...{ name, plan: 'In [7] #1', cluster: 'cluster_0', ops, kind: 'nest', lines: [4], calls: 1, seconds },
+    ...{ bytes_read: 8, bytes_written: 8, flops: 8, bound: 'memory', of_peak: null }
+  });
+  const told = (count: number) => {
+    const names = Array.from({ length: count }, (_, index) => `k${index}`);
+    const [mark] = lineMarks(
+      report({
+        ...line,
+        verdict: { ...line.verdict, seconds: 0.01 },
+        plans: [{ name: 'In [7] #1', function: 'In [7]', trace: 1 }],
+        ops: names.map(name => op(`add_${name}`, name)),
+        kernels: names.map(name => kernel(name, [`add_${name}`], 0.001)),
+        clusters: [
+          {
+            ...{ name: 'cluster_0', plan: 'In [7] #1', color: 0, pattern: 'solid', reason: null, calls: 1 },
+            ...{ ops: names.map(name => `add_${name}`), kernels: names, seconds: count * 0.001, lines: [4] },
+            ...{ flops: 8, bytes_read: 8, bytes_written: 8 }
+          }
+        ],
+        ...{ boundaries: [], fallbacks: [], statements: [], retraces: [] }
+      })
+    );
+    return mark;
+  };
+  assert.deepEqual([told(2)?.name, told(2)?.cost], ['k0 + k1', '2.0 ms']);
+  assert.equal(told(2)?.label, '2.0 ms together. Kernel k0 of cluster_0, 1.0 ms. Kernel k1 of cluster_0, 1.0 ms.');
+  assert.deepEqual([told(3)?.name, told(3)?.cost], ['3 kernels', '3.0 ms']);
 });
 
 test('lines of functions of other cells are those cells’ lines', () => {

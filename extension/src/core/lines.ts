@@ -1,4 +1,4 @@
-import { flowOf, type FlowKernel, type FlowNode } from './clusters/flow';
+import { flowOf, type FlowNode } from './clusters/flow';
 import { duration, fileName } from './format';
 import { lineId } from './links';
 import type { Position, Report } from './report';
@@ -12,15 +12,15 @@ export interface LineMark {
   /** Colour of its cluster; null where no cluster has it. */
   color: number | null;
   host: boolean;
-  /** `k0`, `host`, `Python`; empty where only a part of something that costs elsewhere. */
+  /** `k0`, `host`, `Python`, or several of them; empty where only a part of something that costs elsewhere. */
   name: string;
-  /** `5.3 ms` at the first line of a kernel, else empty: a fused kernel has no time per line. */
+  /** `5.3 ms` at the first line of a kernel, else empty: a fused kernel has no time per line. Of several kernels the sum. */
   cost: string;
   /** Of the time of the whole cell, 0 to 1. */
   share: number;
   /** `in k0` on the other lines of a kernel. */
   rest: string;
-  /** A full sentence. */
+  /** Full sentences: where several things cost, each with its part. */
   label: string;
   /** Arguments whose change was the cause of a retrace, where they stand in this line. */
   changed: string[];
@@ -29,24 +29,20 @@ export interface LineMark {
 /** Pure: the marks of every line that the report speaks of, by file and line. */
 export function lineMarks(report: Report): LineMark[] {
   const flow = flowOf(report);
-  const whole = flow.seconds ?? report.verdict.seconds ?? 0;
+  const whole = flow.seconds ?? report.verdict.seconds ?? 0; // a share is of what the parts take together
   const marks = new Marks();
   for (const node of flow.parts.flatMap(({ nodes }) => nodes)) {
     if (node.cluster) {
-      markCluster(marks, node, whole);
+      markCluster(marks, node);
     } else {
-      markHost(marks, node, whole);
+      markHost(marks, node);
     }
   }
   for (const { lines, seconds } of flow.statements) {
     const first = firstOf(lines);
     for (const position of lines) {
-      const mark = marks.at(position);
-      mark.host = true;
-      if (position === first && seconds !== null) {
-        addCost(mark, 'Python', seconds, whole);
-      }
-      mark.label ||= 'Python ran this statement.';
+      marks.at(position).host = true;
+      marks.say(position, lines, 'Python', position === first ? seconds : null, 'Python ran this statement');
     }
   }
   for (const { argument, lines, first } of report.retraces) {
@@ -59,7 +55,7 @@ export function lineMarks(report: Report): LineMark[] {
       }
     }
   }
-  return marks.all();
+  return marks.all(whole);
 }
 
 /** The cell in which a file's lines stand; null where it is no cell of the notebook. */
@@ -77,7 +73,7 @@ export function compiledSource(report: Report, cell: string): string[] | null {
   return source && source.first === 1 ? source.lines : null;
 }
 
-function markCluster(marks: Marks, node: FlowNode, whole: number): void {
+function markCluster(marks: Marks, node: FlowNode): void {
   const color = node.cluster?.color ?? null;
   for (const op of node.ops) {
     for (const position of op.lines) {
@@ -87,48 +83,25 @@ function markCluster(marks: Marks, node: FlowNode, whole: number): void {
     }
   }
   for (const part of node.kernels) {
+    const { kernel } = part;
     const positions = part.ops.flatMap(op => op.lines);
-    // Where another kernel begins on the same line, the next line has the room for this one's cost.
-    const first = firstOf(positions.filter(position => !marks.at(position).cost)) ?? firstOf(positions);
+    const first = firstOf(positions);
     for (const position of positions) {
-      const mark = marks.at(position);
-      if (first && same(position, first) && part.kernel.seconds !== null) {
-        addCost(mark, part.kernel.name, part.kernel.seconds, whole);
-      } else if (!mark.cost && !mark.rest) {
-        mark.rest = `in ${part.kernel.name}`;
-      }
-      mark.label = sentenceOf(part, node);
+      const seconds = first && same(position, first) ? kernel.seconds : null;
+      marks.say(position, part, kernel.name, seconds, `Kernel ${kernel.name} of ${node.name}`);
     }
   }
 }
 
-function markHost(marks: Marks, node: FlowNode, whole: number): void {
+function markHost(marks: Marks, node: FlowNode): void {
   const first = firstOf(node.ops.flatMap(op => op.lines));
   for (const op of node.ops) {
     for (const position of op.lines) {
-      const mark = marks.at(position);
-      mark.host = true;
-      if (first && same(position, first) && node.seconds !== null) {
-        addCost(mark, 'host', node.seconds, whole);
-      }
-      mark.label ||= `${op.op} runs on the host.`;
+      marks.at(position).host = true;
+      const seconds = first && same(position, first) ? node.seconds : null;
+      marks.say(position, node, 'host', seconds, `${op.op} runs on the host`);
     }
   }
-}
-
-function addCost(mark: LineMark, name: string, seconds: number, whole: number): void {
-  const share = whole > 0 ? Math.min(1, seconds / whole) : 0;
-  if (mark.cost && mark.name === name) {
-    return; // the line of one node is met once an operation
-  }
-  if (!mark.cost || share > mark.share) {
-    Object.assign(mark, { name, cost: duration(seconds), share, rest: '' });
-  }
-}
-
-function sentenceOf({ kernel }: FlowKernel, node: FlowNode): string {
-  const time = kernel.seconds === null ? '' : `, ${duration(kernel.seconds)}`;
-  return `Kernel ${kernel.name} of ${node.name}${time}.`;
 }
 
 /** The line at which a thing begins: the topmost one in the file of its first operation. */
@@ -146,6 +119,17 @@ function same(a: Position, b: Position): boolean {
   return a.line === b.line && a.file === b.file;
 }
 
+/** What stands in a line: a kernel, an operation of the host, a statement; its time where it begins there. */
+interface Said {
+  what: object;
+  name: string;
+  seconds: number | null;
+  text: string;
+}
+
+/** So many things are named, more are counted. */
+const MOST_NAMES = 2;
+
 /** One mark a line, made when it is first spoken of. */
 class Marks {
   at({ file, line }: Position): LineMark {
@@ -161,9 +145,50 @@ class Marks {
     return mark;
   }
 
-  all(): LineMark[] {
+  /** Once a line and thing: a line of one kernel is met with each of its operations. */
+  say(position: Position, what: object, name: string, seconds: number | null, text: string): void {
+    const mark = this.at(position);
+    const told = this.told.get(mark) ?? [];
+    this.told.set(mark, told);
+    const known = told.find(other => other.what === what);
+    if (!known) {
+      told.push({ what, name, seconds, text });
+    } else {
+      known.seconds ??= seconds;
+    }
+  }
+
+  /** `whole`: the seconds of the cell, of which a line has its share. */
+  all(whole: number): LineMark[] {
+    for (const [mark, told] of this.told) {
+      finish(mark, told, whole);
+    }
     return [...this.byId.values()].filter(({ line }) => line > 0).sort((a, b) => a.line - b.line);
   }
 
   private readonly byId = new Map<string, LineMark>();
+  private readonly told = new Map<LineMark, Said[]>();
+}
+
+function finish(mark: LineMark, told: readonly Said[], whole: number): void {
+  const timed = told.filter(({ seconds }) => seconds !== null);
+  const seconds = timed.reduce((sum, one) => sum + (one.seconds ?? 0), 0);
+  const sentences = told.map(one => `${one.text}${one.seconds === null ? '' : `, ${duration(one.seconds)}`}.`);
+  mark.label = (timed.length > 1 ? [`${duration(seconds)} together.`, ...sentences] : sentences).join(' ');
+  if (timed.length > 0) {
+    Object.assign(mark, { name: namesOf(timed), cost: duration(seconds) });
+    mark.share = whole > 0 ? Math.min(1, seconds / whole) : 0;
+  } else {
+    const kernels = told.filter(({ name }) => name !== 'host' && name !== 'Python');
+    mark.rest = kernels.length ? `in ${namesOf(kernels)}` : '';
+  }
+}
+
+/** `k0`, `k0 + k1`, `3 kernels`, `4 parts` */
+function namesOf(told: readonly Said[]): string {
+  const names = [...new Set(told.map(({ name }) => name))];
+  if (names.length <= MOST_NAMES) {
+    return names.join(' + ');
+  }
+  return `${names.length} ${names.some(name => name === 'host' || name === 'Python') ? 'parts' : 'kernels'}`;
 }
