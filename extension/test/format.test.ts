@@ -29,7 +29,8 @@ test('faster and slower are said by a word', () => {
 });
 
 test('lines that follow one another are a range', () => {
-  assert.equal(lines([8, 9, 11, 8]), 'lines 8–9, 11');
+  assert.equal(lines([8, 9, 11, 8]), 'lines 8–9 and 11');
+  assert.equal(lines([1, 3, 5]), 'lines 1, 3 and 5');
   assert.equal(lines([7]), 'line 7');
   assert.equal(lines([]), '');
 });

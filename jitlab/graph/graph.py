@@ -184,7 +184,8 @@ class Graph(ir.Graph, metaclass=_GraphType):
         return element if isinstance(element, OperationView) else element.op
 
     def __str__(self) -> str:
-        return f"<{type(self).__name__} {self.name}: {len(self.get_operations())} operations>"
+        count = len(self.get_operations())
+        return f"<{type(self).__name__} {self.name}: {count} operation{'' if count == 1 else 's'}>"
 
     __repr__ = __str__
 

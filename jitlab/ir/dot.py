@@ -44,7 +44,7 @@ def text_dot(title: str, text: str, marker: str = "") -> str:
 
 
 def line_text(numbers: Iterable[int]) -> str:
-    """[3, 4, 5, 9] -> "lines 3-5, 9" with an en dash; "" for none."""
+    """[3, 4, 5, 9] -> "lines 3-5 and 9" with an en dash; "" for none."""
     runs: list[list[int]] = []
     for n in sorted(set(numbers)):
         if runs and n == runs[-1][1] + 1:
@@ -53,7 +53,8 @@ def line_text(numbers: Iterable[int]) -> str:
             runs.append([n, n])
     if not runs:
         return ""
-    text = ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in runs)
+    *most, last = [str(first) if first == last else f"{first}–{last}" for first, last in runs]
+    text = f"{', '.join(most)} and {last}" if most else last
     return f"line {text}" if text.isdigit() else f"lines {text}"
 
 

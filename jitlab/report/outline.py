@@ -67,7 +67,7 @@ class Box:
 @dataclass(frozen=True)
 class RetraceRow:
     text: str  # 5 × lr: 0.1 → 0.095 (+4 more)
-    detail: str  # a Python number, lines 10, 11
+    detail: str  # a Python number, lines 10 and 14
     seconds: float
     fix: str | None
     note: str

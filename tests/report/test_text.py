@@ -49,7 +49,7 @@ def test_sizes(size, text):
     assert wording.size(int(size)) == text
 
 
-@pytest.mark.parametrize("numbers, text", [([], ""), ([8], "line 8"), ([3, 5, 4], "lines 3–5"), ([8, 9, 11], "lines 8–9, 11")])
+@pytest.mark.parametrize("numbers, text", [([], ""), ([8], "line 8"), ([3, 5, 4], "lines 3–5"), ([8, 9, 11], "lines 8–9 and 11"), ([1, 3, 5], "lines 1, 3 and 5")])
 def test_lines(numbers, text):
     assert wording.line_text(numbers) == text
 

@@ -75,7 +75,7 @@ export function fileName(file: string): string {
 
 export function lines(numbers: readonly number[]): string {
   const ranges = lineRanges(numbers);
-  return ranges && `${/[–,]/.test(ranges) ? 'lines' : 'line'} ${ranges}`;
+  return ranges && `${/[–,]/.test(ranges) ? 'lines' : 'line'} ${ranges.replace(/, (\d+(–\d+)?)$/, ' and $1')}`;
 }
 
 const SHORT_KIND: Record<string, string> = { float: 'f', int: 'i', uint: 'u', complex: 'c' };

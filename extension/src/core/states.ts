@@ -1,6 +1,6 @@
 import { copyLine, h, icon, on } from './dom';
 import { editsOf } from './edits';
-import { duration, lineRanges, some } from './format';
+import { duration, lines, some } from './format';
 import type { Job, KernelAccess } from './kernel';
 import type { PanelActions, PanelState } from './panel';
 import type { Report } from './report';
@@ -181,10 +181,7 @@ function row(name: 'clock', ...text: (string | Node)[]): HTMLElement {
 }
 
 function differ(edited: readonly number[]): string {
-  const ranges = lineRanges(edited);
-  return edited.length === 1
-    ? `line ${ranges} differs`
-    : `lines ${ranges.replace(/, (\d+(–\d+)?)$/, ' and $1')} differ`;
+  return `${lines(edited)} ${edited.length === 1 ? 'differs' : 'differ'}`;
 }
 
 /** jitlab's errors say what, where, why and what to try, each on a line of its own. */

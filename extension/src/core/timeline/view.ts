@@ -156,7 +156,7 @@ export class TimelineView {
     this.canvas.paint(layoutTimeline(this.lanes, { width, measure, window, selected, cursor, lit: this.lit() }));
     if (!again) {
       const said = this.lanes.map(
-        lane => `${laneTitle(lane.name)}: ${lane.spans.length} spans, ${duration(lane.busy / 1e6)}`
+        lane => `${laneTitle(lane.name)}: ${some(lane.spans.length, 'span')}, ${duration(lane.busy / 1e6)}`
       );
       this.canvas.element.setAttribute('aria-label', `Timeline. ${said.join('; ')}. Press T for the table.`);
       this.showLegend();
