@@ -253,7 +253,7 @@ class NumericsChecked(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementRan(Event):
-    """A statement that was not captured ran as Python."""
+    """A statement that was not captured ran as Python. `met`: of what is another each time, values."""
 
     kind: ClassVar[str] = "statement-ran"
     reason: str
@@ -261,6 +261,7 @@ class StatementRan(Event):
     lines: tuple[Span, ...]
     start_ns: int
     duration_ns: int
+    met: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

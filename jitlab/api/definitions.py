@@ -33,6 +33,12 @@ def calling_site() -> Site:
     return Site(frame.f_code.co_filename, frame.f_lineno) if frame is not None else Site("", 0)
 
 
+def calling_line() -> Source | None:
+    """That line as a position."""
+    site = calling_site()
+    return Source(site.file, site.line, -1, site.line, -1) if site.file else None
+
+
 class Definition:
     """A function as its source has it."""
 

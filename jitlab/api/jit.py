@@ -39,6 +39,7 @@ from jitlab.capture import (
     random_state,
     read_bytecode,
     reason_of,
+    reason_of_run,
     record_call,
     record_path,
     refusal_error,
@@ -54,6 +55,7 @@ from jitlab.costs import Costs
 from jitlab.ir import Source
 from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
 
+from .definitions import calling_line
 from .explaining import Explained, Found
 from .jit_options import JitOptions, check_backend, checked
 from .ledger import Ledger
@@ -222,8 +224,7 @@ class Jit(Explained):
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
             for generator, state in states:
                 set_random_state(generator, state)
-            code = refusal.code if isinstance(refusal, NotReplayable) else "error"
-            return self._run_as_python(values, Refusal(code, str(refusal).split("\n")[0]))
+            return self._run_as_python(values, reason_of_run(refusal))
         if started:
             ended = time.perf_counter_ns()
             if events.in_bulk():
@@ -271,9 +272,9 @@ class Jit(Explained):
             if events.active():
                 events.send(
                     events.StatementRan(
-                        cell=events.current_cell(), reason=refusal.code, text=f"{self.name}: {refusal.text}",
-                        lines=spans(refusal.source or self._definition()), start_ns=started,
-                        duration_ns=time.perf_counter_ns() - started,
+                        cell=events.current_cell(), reason=refusal.code, text=f"{self.name}, because {refusal.text}",
+                        lines=spans((refusal.source if not refusal.met else None) or calling_line() or self._definition()),
+                        start_ns=started, duration_ns=time.perf_counter_ns() - started, met=refusal.met,
                     )
                 )  # fmt: skip
 
@@ -374,7 +375,7 @@ class PathJit(Jit):
         except NotReplayable as refusal:
             for generator, state in states:
                 set_random_state(generator, state)
-            return self._foreign(values, refusal.code, str(refusal))
+            return self._foreign(values, refusal.code, str(refusal), refusal.met)
         if events.active():
             events.send(
                 events.FunctionCalled(
@@ -412,10 +413,10 @@ class PathJit(Jit):
             return f"This call runs as Python: {what}."
         return trace, trace.collect(leaves)
 
-    def _foreign(self, values: tuple[Any, ...], code: str, what: str) -> Any:
+    def _foreign(self, values: tuple[Any, ...], code: str, what: str, met: tuple[str, ...] = ()) -> Any:
         if self.options.fullgraph:
             raise refusal_error(self.name, self.options.capture_mode, EndPiece(code, what), self._definition())
-        return self._run_as_python(values, Refusal(code, what))
+        return self._run_as_python(values, Refusal(code, what, met=met))
 
     def _record_path(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace:
         started = time.perf_counter_ns()

@@ -40,6 +40,7 @@ from . import recorder
 from .binding import Binder
 from .compiler_ir import CompilerIR
 from .concrete import ConcreteFunction, Recording
+from .definitions import calling_line
 from .eagerly import functions_run_eagerly
 from .explaining import Explained, Found
 from .frequency import frequency_of, told
@@ -232,7 +233,7 @@ class Function(Explained):
         try:
             return self._perform(trace, leaves), trace
         except NotReplayable as refusal:
-            return self._run_as_python(args, kwargs, refusal.code, str(refusal)), None
+            return self._run_as_python(args, kwargs, refusal.code, str(refusal), refusal.met), None
 
     def _perform(self, trace: Trace, leaves: Sequence[Any]) -> Any:
         self._check_bindings(trace)
@@ -338,7 +339,9 @@ class Function(Explained):
         function = self.python_function
         return function.bound() if isinstance(function, WeakMethod) else function
 
-    def _run_as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str, what: str) -> Any:
+    def _run_as_python(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str, what: str, met: tuple[str, ...] = ()
+    ) -> Any:  # fmt: skip
         if self.options.jit_compile:
             raise errors.InvalidArgumentError(
                 f"{self.name} cannot be compiled for these arguments: {what}.",
@@ -350,8 +353,9 @@ class Function(Explained):
         if events.active():
             events.send(
                 events.StatementRan(
-                    cell=events.current_cell(), reason=reason, text=f"{self.name}: {what}",
-                    lines=spans(self._definition()), start_ns=started, duration_ns=time.perf_counter_ns() - started,
+                    cell=events.current_cell(), reason=reason, text=f"{self.name}, because {what}",
+                    lines=spans(calling_line() or self._definition()), start_ns=started,
+                    duration_ns=time.perf_counter_ns() - started, met=met,
                 )
             )  # fmt: skip
         return result
@@ -605,7 +609,7 @@ class Function(Explained):
             result = self._perform(trace, leaves)
         except NotReplayable as refusal:
             args, kwargs = self._signature.call_form(values)
-            return self._run_as_python(args, kwargs, refusal.code, str(refusal))
+            return self._run_as_python(args, kwargs, refusal.code, str(refusal), refusal.met)
         if started:
             self._tell_call(trace, started)
         return result

@@ -11,7 +11,7 @@ from .host import NotReplayable
 from .paths import PathCapture, record_path
 from .pieces import MOST_TRACES, EndPiece
 from .positions import cell_names, describe, spans, user_traceback
-from .refusals import Refusal, reason_of, refusal_error
+from .refusals import Refusal, reason_of, reason_of_run, refusal_error
 from .signature import Foreign, Signature, changed_container, key_of, substitute
 from .state import Capture, current_capture
 from .tensor import Tensor
@@ -50,6 +50,7 @@ __all__ = [
     "random_state",
     "read_bytecode",
     "reason_of",
+    "reason_of_run",
     "record_call",
     "record_path",
     "refusal_error",

@@ -42,10 +42,9 @@ from .draws import random_state, set_random_state
 from .flow import HOOK
 from .gathering import Place
 from .hooks import HOOKS
-from .host import NotReplayable
 from .pieces import MISSING, MOST_TRACES, Executor, PieceTrace, StaticNeeded, finish_piece
 from .positions import spans
-from .refusals import Refusal, reason_of
+from .refusals import Refusal, reason_of, reason_of_run
 from .trace import Trace
 
 
@@ -156,9 +155,9 @@ class Run:
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
             for generator, state in states:
                 set_random_state(generator, state)
-            code = refusal.code if isinstance(refusal, NotReplayable) else "error"
+            reason = reason_of_run(refusal)
             for statement in segment.statements[at : at + trace.length]:
-                jump = self.uncaptured(statement, Refusal(code, str(refusal).split("\n")[0]), whole=True)
+                jump = self.uncaptured(statement, reason, whole=True)
                 if jump:
                     return jump
             return ""
@@ -323,7 +322,7 @@ class Telling:
         events.send(
             events.StatementRan(
                 cell=events.current_cell(), reason=reason.code, text=reason.text, lines=lines, start_ns=started,
-                duration_ns=time.perf_counter_ns() - started,
+                duration_ns=time.perf_counter_ns() - started, met=reason.met,
             )
         )  # fmt: skip
 

@@ -262,7 +262,7 @@ class _Run:
             for name in names
         )
 
-    def alone(self, segment: Segment, at: int, code: str, text: str) -> int:
+    def alone(self, segment: Segment, at: int, code: str, text: str, met: tuple[str, ...] = ()) -> int:
         """Run a statement as Python; a step that would change what the statement reads later, with all of its statement."""
         statement = segment.statements[at]
         count = 1
@@ -270,7 +270,7 @@ class _Run:
             while segment.statements[at + count - 1].step is not None:
                 count += 1
             statement = statement.rest()
-        self.plain(statement, code, text)
+        self.plain(statement, code, text, met)
         self.done(statement)
         return count
 
@@ -326,7 +326,7 @@ class _Run:
         if isinstance(refusal, NotReplayable):
             count = 0
             while count < length:
-                count += self.alone(segment, at + count, refusal.code, text)
+                count += self.alone(segment, at + count, refusal.code, text, refusal.met)
             return count
         ran: list[tuple[Statement, int, int]] = []
         count = 0
@@ -349,7 +349,7 @@ class _Run:
             self.tell(statement, "error", text, started, ended)
         return count
 
-    def plain(self, statement: Statement, code: str, text: str) -> None:
+    def plain(self, statement: Statement, code: str, text: str, met: tuple[str, ...] = ()) -> None:
         """Run a statement as Python."""
         if self.strict and code not in ("statement", "effect", "compiled_function", "error"):
             error = CaptureError(
@@ -364,7 +364,7 @@ class _Run:
             explanations.add_note(error)
             raise
         finally:
-            self.tell(statement, code, text, started)
+            self.tell(statement, code, text, started, met=met)
         self.look_at_errstate()
 
     async def wait(self, statement: Statement) -> None:
@@ -380,14 +380,16 @@ class _Run:
         self.look_at_errstate()
         self.done(statement)
 
-    def tell(self, statement: Statement, code: str, text: str, started: int, ended: int = 0) -> None:
+    def tell(
+        self, statement: Statement, code: str, text: str, started: int, ended: int = 0, met: tuple[str, ...] = ()
+    ) -> None:  # fmt: skip
         """Python ran a statement."""
         self.result.statements.append((code, text, statement.source))
         if events.active() and not isinstance(statement.node, (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)):
             events.send(
                 events.StatementRan(
                     cell=events.current_cell(), reason=code, text=text, lines=spans(statement.source),
-                    start_ns=started, duration_ns=(ended or time.perf_counter_ns()) - started,
+                    start_ns=started, duration_ns=(ended or time.perf_counter_ns()) - started, met=met,
                 )
             )  # fmt: skip
 

@@ -8,25 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.errors import CaptureError, InvalidArgumentError
-from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, plain
+from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, Source, plain
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build import apply
 from jitlab.ops.host import HostCall, Item, _filled
 from jitlab.ops.host import Input as Slot
 
-from .positions import describe, here
+from .positions import describe, here, source_text
 from .tensor import Tensor
 
 if TYPE_CHECKING:
     from .arrays import Arrays
 
+#: Characters of an expression in a sentence.
+LONGEST = 40
+
 
 class NotReplayable(Exception):
-    """The trace does not fit these inputs after all: the call runs as plain Python. `code` says why."""
+    """The trace does not fit these inputs after all: the call runs as plain Python. `code` says why; `met`: what hangs on the
+    data, as it was at capture and as it is now, where that is to be told; `source`: the expression that gave it."""
 
-    def __init__(self, code: str, text: str) -> None:
+    def __init__(self, code: str, text: str, met: tuple[str, ...] = (), source: Source | None = None) -> None:
         super().__init__(text)
-        self.code = code
+        self.code, self.met, self.source = code, met, source
 
 
 def is_numpy(function: Any) -> bool:
@@ -96,15 +100,34 @@ class _Exact:
         self.function = function
         self.types = types
         self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.source = here()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = self.function(*args, **kwargs)
         results = result if isinstance(result, (tuple, list)) else (result,)
         for item, type in zip(results, self.types, strict=True):
             if item.shape != plain(type.shape) or item.dtype != type.dtype:
-                found = f"{item.dtype}[{', '.join(map(str, item.shape))}]"
-                raise NotReplayable("data_dependent_shape", f"{self.__name__} gave {type.describe()}, and now {found}")
+                raise self.another(type, item)
         return results[0] if len(results) == 1 else result  # `np.nonzero` gives a tuple of one
+
+    def another(self, type: ArrayType, item: Any) -> NotReplayable:
+        """ "`rows[mask]` in line 7 has another length each time", and the lengths."""
+        was, now = plain(type.shape), item.shape
+        met: tuple[str, ...]
+        axes = [axis for axis, sizes in enumerate(zip(was, now, strict=False)) if sizes[0] != sizes[1]]
+        if item.dtype != type.dtype:
+            what, met = "dtype", (str(type.dtype), str(item.dtype))
+        elif len(was) == len(now) and len(axes) == 1:
+            what = f"length in axis {axes[0]}" if axes[0] else "length"
+            met = str(was[axes[0]]), str(now[axes[0]])
+        else:
+            what, met = "shape", tuple(" × ".join(map(str, shape)) or "a number" for shape in (was, now))
+        text, line = f"the result of {self.__name__}", ""
+        if self.source is not None:
+            found = source_text(self.source)
+            text = f"`{found if len(found) <= LONGEST else found[: LONGEST - 1] + '…'}`" if found else text
+            line = f" in line {self.source.line}"
+        return NotReplayable("data_dependent_shape", f"{text}{line} has another {what} each time", met, self.source)
 
 
 def evaluate(capture: Arrays, wanted: Node) -> Any:

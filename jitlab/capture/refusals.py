@@ -8,6 +8,7 @@ from typing import NamedTuple
 from jitlab import errors
 from jitlab.ir import Source
 
+from .host import NotReplayable
 from .pieces import EndPiece
 from .positions import describe, is_added, is_converted
 
@@ -18,6 +19,14 @@ class Refusal(NamedTuple):
     code: str
     text: str
     source: Source | None = None
+    met: tuple[str, ...] = ()  # values of what is another each time
+
+
+def reason_of_run(error: Exception) -> Refusal:
+    """Why what was captured has to run as Python after all."""
+    if isinstance(error, NotReplayable):
+        return Refusal(error.code, str(error), error.source, error.met)
+    return Refusal("error", str(error).split("\n")[0])
 
 
 def reason_of(error: Exception) -> Refusal:

@@ -375,10 +375,11 @@ def _fallbacks(data: Json, recording: Recording, plans: list[_Plan]) -> list[Jso
 
 def _statements(recording: Recording) -> list[Json]:
     """What Python ran of a `%%jit` cell; a statement that calls a compiled function is no loss and is not listed."""
+    told = wording.with_values
     return [
         {
             "text": _source_line(lines) or why or code, "lines": _spans(lines),
-            "reason": {"code": code, "text": why or wording.REASONS.get(code, code)},
+            "reason": {"code": code, "text": told(why or wording.REASONS.get(code, code), tally.met, tally.more)},
             "seconds": tally.ns / 1e9, "calls": tally.calls,
         }
         for (code, why, lines), tally in recording.statements.items()

@@ -27,6 +27,7 @@ COMPARED_SPANS = 5000  # kept of what NumPy ran: each cluster is many of its ope
 TRACES = 1000  # kept of each recording
 TEXT_CHARACTERS = 4_000_000  # of stages, kept of each recording
 DEVICE_COPIES = ("CopyToDevice",)
+MOST_MET = 3  # values told of what is another each time
 DISTINCT = 10_000  # statements, frozen values, loops, dumps: kept of each recording
 
 
@@ -46,6 +47,22 @@ class Tally:
                 self.kernels_ns += [0] * (len(kernels_ns) - len(self.kernels_ns))
             for i, value in enumerate(kernels_ns):
                 self.kernels_ns[i] += value
+
+
+@dataclass
+class Replaced(Tally):
+    """Python ran instead of what was captured; of what was another each time, the first values."""
+
+    met: list[str] = field(default_factory=list)
+    more: bool = False  # there were others
+
+    def add_met(self, met: Sequence[str]) -> None:
+        for text in met:
+            if text not in self.met:
+                if len(self.met) < MOST_MET:
+                    self.met.append(text)
+                else:
+                    self.more = True
 
 
 @dataclass
@@ -102,7 +119,7 @@ class Recording:
         self.scratch: dict[tuple[str, int, str], int] = {}  # bytes that a call of a cluster asked the pool for
         self.host: dict[tuple[str, int, str], Sampled] = defaultdict(Sampled)
         self.numpy: dict[tuple[str, int, str], Tally] = defaultdict(Tally)
-        self.statements: OrderedDict[tuple[str, str, tuple[events.Span, ...]], Tally] = OrderedDict()
+        self.statements: OrderedDict[tuple[str, str, tuple[events.Span, ...]], Replaced] = OrderedDict()
         self.frozen: OrderedDict[tuple[str, str, tuple[events.Span, ...]], int] = OrderedDict()
         self.loops: OrderedDict[tuple[str, str, str, tuple[events.Span, ...]], LoopTally] = OrderedDict()
         self.dumps: deque[str] = deque(maxlen=TRACES)
@@ -284,7 +301,9 @@ class Recording:
     def _statement_ran(self, event: events.StatementRan) -> None:
         key = (event.reason, event.text, event.lines)
         if key in self.statements or len(self.statements) < DISTINCT:
-            self.statements.setdefault(key, Tally()).add(event.duration_ns)
+            tally = self.statements.setdefault(key, Replaced())
+            tally.add(event.duration_ns)
+            tally.add_met(event.met)
         self._span("compiled", event, event.text, event.reason, "statement", lines=event.lines)
 
     def _value_frozen(self, event: events.ValueFrozen) -> None:

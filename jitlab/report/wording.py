@@ -140,6 +140,13 @@ def short_file(file: str) -> str:
     return cell_names.get(file) or file.replace("\\", "/").rsplit("/", 1)[-1]
 
 
+def with_values(text: str, values: Sequence[str], more: bool) -> str:
+    """What is another each time, with the first of its values: "has another length each time: 6479, 6502, …"."""
+    if not values:
+        return text
+    return f"{text}: {', '.join(values)}{', …' if more else ''}"
+
+
 def cause_text(cause: str, before: str = "") -> str:
     """What changed, with an article: "a Python number", "a shape"."""
     if cause == "python_value" and before:

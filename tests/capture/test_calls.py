@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 from collections import namedtuple
 
@@ -354,7 +355,26 @@ def test_result_of_another_shape_runs_as_python():
         for x in (a(3), np.ones(3), a(3)):
             assert_same(traced(x), f(x, other))
     (ran,) = [e for e in heard if isinstance(e, events.StatementRan)]
-    assert ran.reason == "data_dependent_shape" and "unique gave float64[3], and now float64[1]" in ran.text
+    assert ran.reason == "data_dependent_shape" and ran.met == ("3", "1")
+    line = inspect.getsourcelines(f)[1] + 1
+    assert ran.text.endswith(f", because `np.unique(x)` in line {line} has another length each time")
+    assert ran.lines[0][1] == inspect.getsourcelines(test_result_of_another_shape_runs_as_python)[1] + 10  # of the call
+
+
+def test_results_of_another_shape_or_dtype_are_told_as_that():
+    def ask(what, x, y):
+        heard = []
+        f = jl.function(lambda x: what(x))
+        f(x)
+        with events.listen(heard.append):
+            f(y)
+        (ran,) = [e for e in heard if isinstance(e, events.StatementRan)]
+        return ran.text, ran.met
+
+    text, met = ask(lambda x: x[:, x[0] > 0] * 2, np.ones((2, 3)), np.float64([[1, 0, 1], [1, 1, 1]]))
+    assert "`x[:, x[0] > 0]` in line " in text and "has another length in axis 1 each time" in text and met == ("3", "2")
+    text, met = ask(lambda x: np.argwhere(x) * 2, np.ones((2, 3)), np.zeros((2, 3)))
+    assert "`np.argwhere(x)` in line " in text and met == ("6", "0")
 
 
 def test_host_operation_knows_its_line_and_reason():

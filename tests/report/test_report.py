@@ -1,8 +1,10 @@
 import json
 
+import numpy as np
 import pytest
 import report_samples as samples
 
+import jitlab as jl
 from jitlab import events
 from jitlab.config import config
 from jitlab.errors import OptionError
@@ -304,6 +306,23 @@ def test_statements_python_ran_are_named(tmp_path):
     assert [(s.text, s.lines, s.calls) for s in report.statements] == [("import scipy", (2,), 3)]
     assert "◇ import scipy, Python, line 2" in str(report)
     assert "Run by Python: an import" in str(report)
+
+
+def test_what_has_another_length_each_time_is_one_entry_with_its_first_lengths():
+    @jl.function
+    def picked(rows, mask):
+        return (rows * 2)[mask].sum(axis=0)
+
+    rows = np.arange(40.0).reshape(20, 2)
+    with jl.record() as rec:
+        for n in (3, 4, 5, 6, 4):
+            picked(rows, np.arange(20) < n)
+    report = rec.report()
+    (statement,) = report.statements
+    assert statement.text == "picked(rows, np.arange(20) < n)" and statement.calls == 4
+    assert "picked, because `(rows * 2)[mask]` in line " in str(statement.reason)
+    assert "has another length each time: 3, 4, 5, …" in str(statement.reason)
+    assert "read_item" not in str(report) and "float64[3" not in str(report)
 
 
 def test_statements_stand_in_program_order_and_in_the_facts():

@@ -179,6 +179,7 @@ export interface StatementRan extends Event {
   lines: Span[];
   start_ns: number;
   duration_ns: number;
+  met: string[];
 }
 
 /** Twin of ValueFrozen. */
