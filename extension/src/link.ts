@@ -28,6 +28,16 @@ export class KernelLink implements KernelAccess {
         this.attach(context.session?.kernel ?? null);
       }
     });
+    // After sleep, or a server that was away: what was sent meanwhile may be lost, and no later message may show the gap.
+    context.connectionStatusChanged.connect((_, status) => {
+      const wasAway = this.isAway;
+      this.isAway = status !== 'connected';
+      const kernel = context.session?.kernel;
+      if (wasAway && !this.isAway && kernel) {
+        this.model.cameBack();
+        void this.ask(kernel);
+      }
+    });
     this.attach(context.session?.kernel ?? null);
   }
 
@@ -76,6 +86,7 @@ export class KernelLink implements KernelAccess {
 
   /** A kernel that has never loaded jitlab would complain about a message on a comm it does not know. */
   private async ask(kernel: Kernel.IKernelConnection): Promise<void> {
+    const known = this.model.epoch;
     let reply: KernelMessage.ICommInfoReplyMsg;
     try {
       reply = await kernel.requestCommInfo({ target_name: TARGET });
@@ -90,6 +101,9 @@ export class KernelLink implements KernelAccess {
       this.model.setLoaded(true);
       this.model.resume();
     } else if (this.model.loaded === null) {
+      this.model.setLoaded(false);
+    } else if (known !== '' && known === this.model.epoch) {
+      this.detach(); // it was restarted while nobody listened
       this.model.setLoaded(false);
     }
   }
@@ -129,6 +143,7 @@ export class KernelLink implements KernelAccess {
   }
 
   private comm: Kernel.IComm | null = null;
+  private isAway = false;
   private asked = 0;
   private readonly waiting = new Map<number, (reply: unknown) => void>();
 }

@@ -51,6 +51,15 @@ test('events that were replayed are not counted again', () => {
   assert.equal(model.eventCount, 8);
 });
 
+test('after sleep what was missed is asked for at once, whoever asked shortly before', () => {
+  const { model, sent } = panel();
+  model.receive({ op: 'hello', epoch: 'e', last: 0 });
+  model.receive(batch('a', 1, 4));
+  model.cameBack();
+  assert.deepEqual(sent.at(-1), { op: 'resume', epoch: 'e', since: 4, have: {} });
+  assert.equal(sent.length, 2);
+});
+
 test('a gap asks for what is missing, but not in every batch', () => {
   const { model, sent } = panel();
   model.receive(batch('a', 5, 6));

@@ -138,6 +138,11 @@ export class NotebookModel {
     }
   }
 
+  /** The connection was cut and is there again. */
+  cameBack(): void {
+    this.resumeNow();
+  }
+
   /** Asks for what was missed: at most once in two seconds, because a gap would show in every batch until it is filled. */
   resume(): void {
     const now = Date.now();
