@@ -122,6 +122,12 @@ async function measure(name, text) {
   console.log(`  all of the first levels open: ${all.boxes} boxes`);
   frames('pan, all of them', await run('panMap', SECONDS));
   frames('zoom, all of them', await run('zoomMap', SECONDS));
+  const everything = await run('openEverything');
+  console.log(
+    `  everything open: ${everything.result.boxes} boxes after ${(everything.result.ms / 1000).toFixed(1)} s, ${(everything.cpu / 1000).toFixed(1)} s CPU of the page`
+  );
+  frames('pan, everything open', await run('panMap', SECONDS));
+  frames('zoom, everything open', await run('zoomMap', SECONDS));
   const opened = await run('openTimeline');
   row('the timeline opens', opened.result / 1000, 's', 1, true, `${opened.cpu.toFixed(0)} ms CPU`);
   frames(`zoom, timeline of ${spans} spans`, await run('zoomTimeline', SECONDS));

@@ -91,6 +91,7 @@ export class MapView {
       return;
     }
     this.scene = new Scene(source, measure);
+    this.listed = null;
     for (const box of open) {
       this.scene.toggle(box);
     }
@@ -184,14 +185,17 @@ export class MapView {
     });
   }
 
-  /** Opens all boxes beside one, and it. */
+  /** Opens all boxes beside one, and it; where they are open, the next level of the whole picture. */
   async openAll(box: TreeNode | null): Promise<void> {
     const { scene } = this;
     if (!scene) {
       return;
     }
     const group = box ? scene.groupOf(box) : null;
-    const boxes = scene.childrenOf(group).filter(other => other.group && !scene.open.has(other.key));
+    const closed = (boxes: readonly TreeNode[]): TreeNode[] =>
+      boxes.filter(other => other.group && !scene.open.has(other.key));
+    const beside = closed(scene.childrenOf(group));
+    const boxes = beside.length ? beside : closed(this.order());
     for (const other of boxes) {
       await this.host.load(other);
     }
@@ -258,7 +262,7 @@ export class MapView {
   /** Where things are, for whoever measures. */
   get state(): { view: Viewport; boxes: number; busy: boolean } {
     let boxes = 0;
-    for (const box of this.scene?.shown() ?? []) {
+    for (const box of this.order()) {
       boxes += box.level > 0 ? 1 : 0;
     }
     return { view: { ...this.view }, boxes, busy: this.busy };
@@ -298,6 +302,7 @@ export class MapView {
       return; // a newer one is under way
     }
     scene.take(groups, made);
+    this.listed = null;
     this.busy = false;
     this.say('');
     Object.assign(this.element.dataset, { busy: 'false', boxes: String(this.state.boxes) });
@@ -479,8 +484,9 @@ export class MapView {
     return [...order.slice(index + 1), ...order.slice(0, index + 1)].find(box => readers.has(box));
   }
 
-  private order(): TreeNode[] {
-    return [...(this.scene?.shown() ?? [])];
+  /** All boxes that are shown; made once a layout, because a moving picture asks for them in every frame. */
+  private order(): readonly TreeNode[] {
+    return (this.listed ??= [...(this.scene?.shown() ?? [])]);
   }
 
   /** A window of tree items around the one in focus, each over its box; the canvas itself says nothing to a reader. */
@@ -568,6 +574,7 @@ export class MapView {
   private readonly layer: HTMLElement;
   private readonly note: HTMLElement;
   private scene: Scene | null = null;
+  private listed: readonly TreeNode[] | null = null;
   private view: Viewport = { x: 0, y: 0, scale: 1 };
   private width = 0;
   private height = 0;
