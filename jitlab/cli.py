@@ -11,7 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jitlab.report import Report
@@ -79,9 +79,9 @@ def report_script(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
 
 def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
-    """0: as before, or changed and no worse. 1: worse. 2: it could not be checked."""
+    """0: as before, or changed and no worse. 1: worse; a cell that raises now is. 2: it could not be checked."""
     from jitlab.errors import OptionError
-    from jitlab.notebook.checking import CellFailed, notebook_facts
+    from jitlab.notebook.checking import Stopped, executed
     from jitlab.report.baselines import Baseline, read_baseline, write_baseline
     from jitlab.report.checks import checked
     from jitlab.report.scripts import run_script
@@ -93,24 +93,30 @@ def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
         return _complain(f"jitlab check: there is no baseline {path}.\n  try: --update, which writes it")
     try:
         baseline = read_baseline(path) if path.exists() else Baseline(program.name, ())
+        raised: Sequence[dict[str, Any]] = ()
+        cells: Sequence[dict[str, Any]]
         if program.suffix == ".ipynb":
-            cells = notebook_facts(program, chosen.timeout)
+            run = executed(program, chosen.timeout)
+            cells, raised = run.cells, run.raised
+            for cell, traceback in zip(raised, run.tracebacks, strict=True):
+                print(f"{cell['title']} of {program} raised:\n{traceback}", file=sys.stderr)
         else:
             report, status = run_script(program, arguments)
             if status:
                 return _complain(f"jitlab check: {program} ended with status {status}; nothing was checked.")
             cells = [report.facts] if report.facts["operations"] or report.facts["statements"] else []
-    except CellFailed as failed:
-        print(failed.traceback, file=sys.stderr)
-        return _complain(f"jitlab check: {failed.title} of {program} failed; nothing was checked.")
+    except Stopped as stopped:
+        return _complain(f"jitlab check: {stopped.title} of {program} {stopped.why}; nothing was checked.")
     except OptionError as error:
         return _complain(f"jitlab check: {error}")
-    found = checked(baseline, cells, chosen.times)
+    found = checked(baseline, cells, chosen.times, raised)
     if path.exists():
         print(f"{program} against {path}\n{found}")
     if chosen.update:
-        write_baseline(path, program.name, cells)
+        write_baseline(path, program.name, cells, raised)
         print(f"Written: {path}, {len(cells)} {'cell' if len(cells) == 1 else 'cells'}.")
+        for cell in raised:
+            print(f"{cell['title']} raised {cell['error']}. From now on that is as before.")
         return GOOD
     if found.is_changed:
         print(f"If this is meant: jitlab check {program} --baseline {path} --update")

@@ -133,12 +133,35 @@ def test_a_notebook_is_executed_and_checked_cell_by_cell(tmp_path, capsys):
     assert "In [5]: worse\n  retraces: 0 → 2" in told and "1 cell as before, 1 worse" in told and "--update" in told
 
 
-def test_a_cell_that_raises_is_shown_and_nothing_is_checked(tmp_path, capsys):
+def test_cells_that_raise_are_told_of_and_the_others_are_checked(tmp_path, capsys):
+    base, path = str(tmp_path / "base.json"), tmp_path / "lesson.ipynb"
+    notebook(path, [CELLS[0], "1 / 0", CELLS[1], "n = 1", "{}['expected']"])
+    made = nbformat.read(path, 4)
+    made.cells[4].metadata["tags"] = ["raises-exception"]
+    nbformat.write(made, path)
+    assert cli.main(["check", str(path), "--baseline", base, "--update"]) == 0
+    told = capsys.readouterr()
+    assert f"In [2] of {path} raised:" in told.err and "ZeroDivisionError" in told.err
+    assert "In [2] raised ZeroDivisionError: division by zero. From now on that is as before." in told.out
+    assert "expected" not in told.out + told.err
+    facts = json.loads((tmp_path / "base.json").read_text())
+    assert [cell["title"] for cell in facts["cells"]] == ["In [3]"] and len(facts["raised"]) == 1
+
+    made.cells[2].source += "\ny.reshape(7)"
+    made.cells[3].source = "int('n')"
+    nbformat.write(made, path)
+    assert cli.main(["check", str(path), "--baseline", base]) == 1
+    told = capsys.readouterr().out
+    assert "In [3]: worse" in told and "ended with ValueError" in told  # it compiled something first
+    assert "In [4]: worse\n  raised ValueError: invalid literal" in told
+    assert "In [2]" not in told and "expected" not in told and "2 worse" in told
+
+
+def test_a_cell_that_does_not_end_leaves_nothing_to_check(tmp_path, capsys):
     base = tmp_path / "base.json"
-    path = notebook(tmp_path / "lesson.ipynb", ["1 / 0"])
-    assert cli.main(["check", path, "--baseline", str(base), "--update"]) == 2
-    said = capsys.readouterr().err
-    assert "ZeroDivisionError" in said and f"In [1] of {path} failed; nothing was checked." in said
+    path = notebook(tmp_path / "lesson.ipynb", ["while True: pass"])
+    assert cli.main(["check", path, "--baseline", str(base), "--update", "--timeout", "1"]) == 2
+    assert f"In [1] of {path} ran longer than 1 s (--timeout); nothing was checked." in capsys.readouterr().err
     assert not base.exists()
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +15,39 @@ from jitlab.errors import OptionError
 
 Json = dict[str, Any]
 
+MOST_SAID = 200  # characters of an exception's text
 LOAD = "get_ipython().run_line_magic('load_ext', 'jitlab')"
 TELL = "__import__('jitlab.notebook.checking', fromlist=['write_facts']).write_facts(get_ipython(), {path!r})"
 
 
-class CellFailed(Exception):
-    """A cell raised: its title, and the traceback that the notebook would show."""
+class Stopped(Exception):
+    """The notebook could not be executed to its end: the title of the cell, and why."""
 
-    def __init__(self, title: str, traceback: str) -> None:
+    def __init__(self, title: str, why: str) -> None:
         super().__init__(title)
-        self.title, self.traceback = title, traceback
+        self.title, self.why = title, why
 
 
-def notebook_facts(path: str | Path, timeout: int = 600) -> list[Json]:
-    """Execute a notebook (the file stays as it is) and return the facts of the cells in which something was compiled.
+@dataclass(frozen=True)
+class Executed:
+    """A notebook that was executed: the facts of the cells in which something was compiled; the cells that raised and are not
+    tagged `raises-exception`, as baselines keep them, and the tracebacks that the notebook would show."""
 
-    `timeout`: seconds a cell may take. CellFailed: a cell raised, and is not tagged `raises-exception`. OptionError: nbclient
-    is not installed, or the file is no notebook.
+    cells: tuple[Json, ...]
+    raised: tuple[Json, ...]
+    tracebacks: tuple[str, ...]
+
+
+def executed(path: str | Path, timeout: int = 600) -> Executed:
+    """Execute a notebook to its end, whichever cells raise; the file stays as it is.
+
+    `timeout`: seconds a cell may take. Stopped: a cell took longer, or the kernel died. OptionError: nbclient is not
+    installed, or the file is no notebook.
     """
     try:
         import nbformat
         from nbclient import NotebookClient
-        from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+        from nbclient.exceptions import CellTimeoutError, DeadKernelError
     except ImportError:
         what = "Notebooks are executed by nbclient, which is not installed."
         raise OptionError(what, hint='pip install "jitlab[check]"') from None
@@ -47,8 +59,9 @@ def notebook_facts(path: str | Path, timeout: int = 600) -> list[Json]:
     except Exception as error:  # whatever nbformat says of a file that is no notebook
         raise OptionError(f"{source} is no notebook.", why=str(error).split("\n")[0][:200]) from None
     client = NotebookClient(
-        notebook, timeout=timeout, kernel_name="python3", resources={"metadata": {"path": str(source.resolve().parent)}}
-    )
+        notebook, timeout=timeout, kernel_name="python3", allow_errors=True,
+        resources={"metadata": {"path": str(source.resolve().parent)}},
+    )  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, client.setup_kernel():
         told = Path(folder) / "facts.json"
         own = [nbformat.v4.new_code_cell(code) for code in (LOAD, TELL.format(path=str(told)))]
@@ -56,17 +69,31 @@ def notebook_facts(path: str | Path, timeout: int = 600) -> list[Json]:
         try:
             for index, cell in enumerate(notebook.cells):
                 client.execute_cell(cell, index, store_history=cell not in own)
-        except CellExecutionError as error:
-            raise CellFailed(_title(cell), error.traceback) from None
         except CellTimeoutError:
-            raise CellFailed(_title(cell), f"It ran longer than {timeout} s.") from None
+            raise Stopped(_title(cell), f"ran longer than {timeout} s (--timeout)") from None
         except DeadKernelError:
-            raise CellFailed(_title(cell), "The kernel died.") from None
+            raise Stopped(_title(cell), "ended the kernel") from None
         if not told.is_file():
             raise OptionError("The kernel told nothing of what was compiled.", why="it may be of another Python without jitlab")
         facts: list[Json] = json.loads(told.read_text(encoding="utf-8"))
-    ids = {cell.get("execution_count"): cell.get("id", "") for cell in notebook.cells[1:-1] if cell.cell_type == "code"}
-    return [{**cell, "cell": ids.get(cell.pop("count"), cell["cell"])} for cell in facts]
+    run = [cell for cell in notebook.cells[1:-1] if cell.cell_type == "code"]
+    ids = {cell.get("execution_count"): cell.get("id", "") for cell in run}
+    expected = {cell.get("id", "") for cell in run if "raises-exception" in cell.metadata.get("tags", ())}
+    cells = [{**cell, "cell": ids.get(cell.pop("count"), cell["cell"])} for cell in facts]
+    cells = [{**cell, "error": None} if cell["cell"] in expected else cell for cell in cells]
+    errors = [
+        (cell, output)
+        for cell in run if cell.get("id", "") not in expected
+        for output in cell.outputs if output.output_type == "error"
+    ]  # fmt: skip
+    raised = [{"cell": cell.get("id", ""), "title": _title(cell), "error": _error(output)} for cell, output in errors]
+    return Executed(tuple(cells), tuple(raised), tuple("\n".join(output.traceback) for _, output in errors))
+
+
+def _error(output: Any) -> str:
+    """The type and the first line of what it says."""
+    said = str(output.evalue).split("\n")[0][:MOST_SAID]
+    return f"{output.ename}: {said}" if said else str(output.ename)
 
 
 def write_facts(shell: Any, path: str) -> None:

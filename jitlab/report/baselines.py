@@ -35,6 +35,7 @@ class Baseline:
     name: str
     cells: tuple[Json, ...]
     machine: str = ""
+    raised: tuple[Json, ...] = ()  # cells of a notebook that raised: "cell", "title", "error"
 
     def of(self, facts: Mapping[str, Any]) -> Json | None:
         """The cell that these facts belong to: of the same id, else the same source, else the same plan; else the one whose
@@ -51,10 +52,12 @@ def _has_in_common(before: Sequence[Json], after: Sequence[Json]) -> bool:
     return any(a is not None and b is not None for a, b in aligned(before, after))
 
 
-def write_baseline(path: str | Path, name: str, cells: Iterable[Json]) -> Path:
-    """Write facts to a file; returns its path."""
+def write_baseline(path: str | Path, name: str, cells: Iterable[Json], raised: Iterable[Json] = ()) -> Path:
+    """Write facts to a file; returns its path. `raised`: cells of a notebook that raised."""
     target = Path(path).expanduser()
     data = {"format": FORMAT, "version": VERSION, "name": name, "machine": machine(), "cells": list(cells)}
+    if raised := list(raised):
+        data["raised"] = raised
     target.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return target
 
@@ -79,10 +82,12 @@ def read_baseline(path: str | Path) -> Baseline:
         raise _refused(source, f"it is of version {version}, and this jitlab reads up to {VERSION}", "a newer jitlab")
     try:
         cells = tuple(_facts(cell, f"cells[{i}]") for i, cell in enumerate(_list(data.get("cells"), "cells", MOST_CELLS)))
+        failed = _list(data.get("raised", []), "raised", MOST_CELLS)
+        raised = tuple(_raised(cell, f"raised[{i}]") for i, cell in enumerate(failed))
         name, where = _text(data.get("name"), "name"), _text(data.get("machine", ""), "machine")
     except _Unfit as error:
         raise _refused(source, str(error)) from None
-    return Baseline(name, cells, where)
+    return Baseline(name, cells, where, raised)
 
 
 def machine() -> str:
@@ -117,6 +122,12 @@ def _facts(value: Any, where: str) -> Json:
     parts = _list(value.get("parts"), f"{where}.parts")
     made["parts"] = [_part(part, f"{where}.parts[{i}]") for i, part in enumerate(parts)]
     return made
+
+
+def _raised(value: Any, where: str) -> Json:
+    if not isinstance(value, dict):
+        raise _Unfit(f"{where} is no object")
+    return {key: _text(value.get(key), f"{where}.{key}") for key in ("cell", "title", "error")}
 
 
 def _part(value: Any, where: str) -> Json:

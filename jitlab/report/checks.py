@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -67,18 +67,31 @@ class Checked:
         return "\n".join([*told, ", ".join(filter(None, counts)) or "Nothing was compiled, now or in the baseline."])
 
 
-def checked(baseline: Baseline, cells: Sequence[Json], times: bool = False) -> Checked:
-    """Compare the facts of cells (`runs.run_facts`) with a baseline's; `times`: slow-downs count, too."""
+def checked(baseline: Baseline, cells: Sequence[Json], times: bool = False, raised: Sequence[Json] = ()) -> Checked:
+    """Compare the facts of cells (`runs.run_facts`) with a baseline's; `times`: slow-downs count, too. `raised`: the cells of
+    a notebook that raised: worse where they did not in the baseline."""
     left = list(baseline.cells)
-    found = []
+    found = [*_raised(baseline, cells, raised)]
     for facts in cells:
         before = Baseline(baseline.name, tuple(left)).of(facts)
         if before is None:
-            found.append(CellCheck(_title(facts), (), (f"new: {facts['lead']}",)))
+            failed = (f"ended with {facts['error']}",) if facts["error"] else ()
+            found.append(CellCheck(_title(facts), failed, (f"new: {facts['lead']}",)))
             continue
         left = [cell for cell in left if cell is not before]
         found.append(_cell(before, facts, times))
     return Checked(tuple(found), tuple(_title(facts) for facts in left))
+
+
+def _raised(baseline: Baseline, cells: Sequence[Json], raised: Sequence[Json]) -> Iterator[CellCheck]:
+    """Of cells that raised and compiled nothing: those that compiled something have facts, which say so."""
+    told = {facts["cell"] for facts in cells}
+    known = {cell["cell"]: cell["error"] for cell in baseline.raised}
+    for cell in raised:
+        if cell["cell"] not in told and known.get(cell["cell"]) != cell["error"]:
+            before = known.get(cell["cell"])
+            text = f"raised {cell['error']}" + (f"; in the baseline {before}" if before else "")
+            yield CellCheck(_title(cell), () if before else (text,), (text,) if before else ())
 
 
 def _cell(before: Json, after: Json, times: bool) -> CellCheck:
