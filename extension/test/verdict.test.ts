@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { badgeText } from '../src/core/badge';
 import { flowOf } from '../src/core/clusters/flow';
 import { layoutBars, layoutStrip } from '../src/core/verdict/layout';
 import { pythonRows } from '../src/core/verdict/python';
@@ -92,6 +93,19 @@ test('loops that were not rolled stand with line, iterations and reason', () => 
     { what: 'for i in range(n)', where: 'line 9, not rolled, 40 iterations', why: 'its body has an effect.' }
   ]);
   assert.equal(more, '');
+});
+
+test('a first run is marked, and what its quick code reaches of the peak is not told as what bounds it', () => {
+  const said = { seconds: 0.031, quick_share: 1, text: 'First run: 31.0 ms of capturing and compiling.' };
+  const first = report({
+    ...softmax,
+    verdict: { ...softmax.verdict, retraces: 0, host: 0, first_run: said },
+    kernels: softmax.kernels
+  });
+  assert.deepEqual(first.verdict.firstRun, { seconds: 0.031, quickShare: 1, text: said.text });
+  assert.equal(whatBounds(first), '');
+  assert.match(badgeText(first), / · 58.8 ms · first run \+ 31.0 ms/);
+  assert.doesNotMatch(badgeText(report(softmax)), /first run/);
 });
 
 test('nothing is left to do only where nothing raised, ran as Python or was far from its peak', () => {

@@ -17,6 +17,7 @@ from . import wording
 from .accounting import add_traffic
 from .advice import spent, things_to_do
 from .fingerprints import cluster_fingerprint, plan_fingerprint
+from .first_run import first_run
 from .lanes import lanes
 from .recording import Recording, Sampled, Tally, known_plan
 from .samples import quantiles
@@ -455,6 +456,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         result["statements"], result["statement_seconds"] = len(data["statements"]), by_python
     if data["loops"]:
         result["loops"] = len(data["loops"])
+    if (first := first_run(recording, data["retraces"], seconds)) is not None:
+        result["first_run"] = first
     if recording.compared is not None:
         result["largest_error"] = recording.compared.largest_error
     return result

@@ -5,7 +5,7 @@ import type { Report } from './report';
 
 /** One part of the badge line: what a person reads of a cell before opening anything. */
 export interface BadgePart {
-  kind: 'compiled' | 'kernels' | 'host' | 'retraces' | 'python' | 'time' | 'error' | 'numpy';
+  kind: 'compiled' | 'kernels' | 'host' | 'retraces' | 'python' | 'time' | 'first' | 'error' | 'numpy';
   text: string;
 }
 
@@ -25,6 +25,11 @@ export function badgeParts(report: Report): BadgePart[] {
   add('retraces', some(verdict.retraces, 'retrace'), verdict.retraces > 0);
   add('python', `${some(verdict.statements, 'statement')} by Python`, verdict.statements > 0);
   add('time', duration(verdict.seconds ?? 0), verdict.seconds !== null);
+  add(
+    'first',
+    `first run + ${duration(verdict.firstRun?.seconds ?? 0)}`,
+    verdict.firstRun !== null && verdict.seconds !== null
+  );
   add('numpy', `NumPy ${duration(verdict.numpySeconds ?? 0)}`, verdict.numpySeconds !== null);
   return parts;
 }

@@ -91,6 +91,16 @@ export interface Verdict {
   next: Next | null;
   /** What to do after that. */
   then: Next | null;
+  /** Of a run that waited for its capture and compilation; null for any other. */
+  firstRun: FirstRun | null;
+}
+
+export interface FirstRun {
+  /** That were waited for. */
+  seconds: number;
+  /** Of the launches' time in code that better code has replaced since, 0 to 1. */
+  quickShare: number;
+  text: string;
 }
 
 export interface Next {
@@ -423,8 +433,16 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
     bytesMoved: number(verdict.bytes_moved),
     bytesSaved: number(verdict.bytes_saved),
     next: readNext(verdict.next),
-    then: readNext(verdict.then)
+    then: readNext(verdict.then),
+    firstRun: readFirstRun(verdict.first_run)
   };
+}
+
+function readFirstRun(value: unknown): FirstRun | null {
+  const seconds = number(record(value).seconds);
+  return seconds === null
+    ? null
+    : { seconds, quickShare: number(record(value).quick_share) ?? 0, text: text(record(value).text) };
 }
 
 /** Items of a part of a report that was asked for: operations or boundaries. */

@@ -23,9 +23,13 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
   ].filter(text => !text.startsWith('0 '));
   return {
     rows: [
-      ...slowest.map(({ text, reason, lines: at, seconds }) => ({
+      ...slowest.map(({ text, reason, lines: at, seconds, calls }) => ({
         what: firstLine(text),
-        where: joined(placeOf(at), 'run by Python', seconds === null ? '' : duration(seconds)),
+        where: joined(
+          placeOf(at),
+          `run by Python${calls > 1 ? ` ${calls} times` : ''}`,
+          seconds === null ? '' : duration(seconds)
+        ),
         why: sentence(reason?.text ?? '')
       })),
       ...longest.map(({ text, reason, lines: at, iterations }) => ({

@@ -43,6 +43,7 @@ export class VerdictView {
       this.element,
       h('div', { class: 'jl-lead' }, h('span', {}, verdict.lead), h('span', { class: 'jl-times' }, speed || time)),
       this.facts(report),
+      ...firstRun(report),
       strip.element,
       ...(verdict.seconds === null ? [] : [bars.element]),
       ...ofPython(report),
@@ -157,7 +158,7 @@ export class VerdictView {
       verdict.statements > 0 &&
         fact(
           'no',
-          `${some(verdict.statements, 'statement')} run by Python`,
+          `${some(verdict.statements, 'statement')} run by Python${verdict.statementSeconds === null ? '' : `, ${duration(verdict.statementSeconds)}`}`,
           'Clusters',
           'Statements of the cell that were not captured: Python ran them',
           'jl-is-host'
@@ -236,6 +237,12 @@ function isAlike({ name, like }: Plan): boolean {
   return like !== '' && like !== name;
 }
 
+/** That the times are of a first run: later ones are other. */
+function firstRun({ verdict, cell }: Report): HTMLElement[] {
+  const said = cell.running ? '' : (verdict.firstRun?.text ?? '');
+  return said ? [h('p', { class: 'jl-first-run jl-note' }, icon('clock'), h('span', {}, said))] : [];
+}
+
 /** What Python did, each with its line and the reason. */
 function ofPython(report: Report): HTMLElement[] {
   const { rows, more } = pythonRows(report);
@@ -256,13 +263,16 @@ function ofPython(report: Report): HTMLElement[] {
 
 /** A kernel that reaches less of its peak is not as fast as it could be. */
 const LOW = 0.25;
+/** From this share of quick code on, what a kernel reaches says nothing of the code that later runs have. */
+const QUICK = 0.1;
 
 /** What the time is spent on when nothing is left to do that the compiler knows of; what raised or ran as Python is left. */
 export function whatBounds(report: Report): string {
   const timed = report.kernels.filter(kernel => kernel.seconds !== null);
   const top = timed.reduce((a, b) => ((b.seconds ?? 0) > (a?.seconds ?? -1) ? b : a), timed[0]);
   const whole = report.summary?.kernelSeconds ?? timed.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
-  if (!top || whole <= 0 || report.verdict.retraces > 0 || report.verdict.host > 0) {
+  const { retraces, host, firstRun } = report.verdict;
+  if (!top || whole <= 0 || retraces > 0 || host > 0 || (firstRun?.quickShare ?? 0) >= QUICK) {
     return '';
   }
   const share = percent((top.seconds ?? 0) / whole);
