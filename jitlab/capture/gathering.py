@@ -49,6 +49,7 @@ class Read:
     fetch: Callable[[], Any]
     kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container)
     want: tuple[Any, ...]  # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys)
+    # "same" of a module's function: (function, its code)
     table: dict[str, Any] | None = None  # the namespace in which `name` stands
     name: str = ""
     slot: int = -1  # of a number: its place among the numbers
@@ -168,7 +169,8 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
     if read.kind == "equal":
         return f"{kind} or {name} != {constants.text(want[1])}"
     if read.kind == "same":
-        return f"{name} is not {constants.name(want[0])}"
+        code = "".join(f" or {name}.__code__ is not {constants.name(code)}" for code in want[1:])
+        return f"{name} is not {constants.name(want[0])}{code}"
     if read.kind == "weak":
         return f"{name} is not {constants.name(want[0])}()"
     if read.kind == "alias":

@@ -7,6 +7,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -27,6 +28,7 @@ from .leaves import UNDEFINED
 from .number import Number, derived
 from .positions import here, is_converted, is_user_file
 from .purity import BY_VALUE, HAS_EFFECTS, ITERABLES, PLAIN_OPERANDS, assigns_outside, has_python_operators, is_pure
+from .staleness import may_be_reloaded
 from .state import Capture, Mark
 from .tensor import Cell, Tensor
 from .trace import Build, Structure, Trace, depends_on_layout, shared_outputs
@@ -257,7 +259,8 @@ class CellCapture(Capture):
             raise EndPiece("effect", f"{text} is an iterator")
         if has_python_operators(kind):
             raise EndPiece("effect", f"{text} is a {kind.__qualname__}, whose operators are Python's own")
-        self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=id(value)), fetch, "same", (value,))
+        want = (value, value.__code__) if kind is types.FunctionType and may_be_reloaded(value) else (value,)
+        self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=id(want[-1])), fetch, "same", want)
         return value
 
     def _depend(
@@ -338,6 +341,21 @@ class CellCapture(Capture):
         if name:
             text = f"{function.__name__} assigns {name}, which is not local"
             raise EndPiece("effect", text, Source(code.co_filename, line, -1, line, -1))
+        if may_be_reloaded(function) and "<locals>" not in function.__qualname__:
+            self._depend_on_code(function)
+
+    def _depend_on_code(self, function: types.FunctionType) -> None:
+        """A module that is loaded again has another function under the name, or gives this one another code."""
+        table, name, code = function.__globals__, function.__name__, function.__code__
+        place: Any = function  # a method: only its code can change
+        fetch: Callable[[], Any] = partial(_itself, function)
+        if table.get(name) is function:
+            place, fetch = table, partial(table.__getitem__, name)
+            self.keep.append(table)
+            self.tables[id(table)] = table
+        if (id(place), name) not in self.reads:
+            leaf = Leaf(f"{function.__module__}.{function.__qualname__}", "object", "function object", value=id(code))
+            self._depend((id(place), name), leaf, fetch, "same", (function, code))
 
     def unload(self, value: Any) -> Any:
         return value
@@ -723,3 +741,7 @@ def _is_callback(x: Any) -> bool:
 
 def _is_kept(input: Input, structure: Structure) -> bool:
     return any(tensor._cell.input is input for tensor, _ in structure.leaves)
+
+
+def _itself(value: Any) -> Any:
+    return value

@@ -12,6 +12,10 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from jitlab.ir.texts import is_cell
+
+from .positions import is_user_file
+
 #: A file that was written before has been read since: the text is the one that was compiled.
 _STARTED = time.time()
 
@@ -25,6 +29,14 @@ def texts_of(code: types.CodeType, names: dict[str, Any]) -> Iterator[list[str]]
         now = linecache.getlines(code.co_filename, names)
         if now != lines:
             yield now
+
+
+def may_be_reloaded(function: Any) -> bool:
+    """Whether it is a function of a module of the user's: `%autoreload` gives it new code, and it stays the same object."""
+    if type(function) is not types.FunctionType:
+        return False
+    file = function.__code__.co_filename
+    return is_user_file(file) and not is_cell(file)
 
 
 def may_have_changed(code: types.CodeType) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from jitlab.errors import UnsupportedError
+
 
 def explorer(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """An ipywidget in which a function is run with other arguments, another level, with and without its scopes.
@@ -13,6 +15,13 @@ def explorer(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     field; arrays keep their values and get sizes and a dtype that can be changed. Nothing runs before *Run* is pressed; each
     run works on copies. The result is an ipywidgets.VBox: `.arguments`, `.level`, `.scopes`, `.run()`, `.check()`, `.report`.
     """
-    from .exploring import Explorer
-
+    try:
+        from .exploring import Explorer
+    except ImportError as error:
+        if error.name not in ("ipywidgets", "traitlets"):
+            raise
+        raise UnsupportedError(
+            "jl.explorer is made of ipywidgets, which is not installed in this kernel.",
+            hint="pip install ipywidgets, or jl.explain(f, *args), which shows the same report without controls",
+        ) from None
     return Explorer(function, args, kwargs)

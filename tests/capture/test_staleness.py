@@ -69,3 +69,16 @@ def test_a_file_that_was_edited_and_not_loaded_again_changes_nothing(write):
     write(5)
     with pytest.warns(UserWarning, match="edited_module.py, line 16.* its file was edited since it was loaded"):
         assert answers(module) == [6, 2, 3, 2]
+
+
+def test_compiled_code_sees_that_a_module_was_loaded_again(write):
+    write(2)
+    module = importlib.import_module("edited_module")
+    held = module.helper
+    through_the_module, through_a_name = jl.jit(lambda v: module.helper(v)), jl.jit(lambda v: held(v))
+    assert [float(f(x)[1]) for f in (through_the_module, through_a_name)] == [3, 3]
+    write(5)
+    importlib.reload(module)  # another function stands under the name; who held the old one keeps it
+    assert [float(f(x)[1]) for f in (through_the_module, through_a_name)] == [6, 3]
+    held.__code__ = module.helper.__code__  # as %autoreload does
+    assert [float(f(x)[1]) for f in (through_the_module, through_a_name)] == [6, 6]

@@ -1,7 +1,11 @@
 """The extension in a shell that is used as people and tools use it: nothing is disturbed, nothing stays behind."""
 
+import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -107,6 +111,56 @@ def test_a_function_defined_again_later_is_traced_again_and_says_so(shell):
     shell.run_cell(define.format(3), store_history=True)
     shell.run_cell("y = g(x)", store_history=True)
     assert shell.user_ns["y"][1] == 3
+
+
+def test_a_function_that_compiled_code_calls_may_be_defined_again_later(shell):
+    define = "import jitlab as jl\ndef helper(v):\n    return v + {}"
+    shell.run_cell(define.format(1), store_history=True)
+    shell.run_cell("@jl.jit\ndef outer(v):\n    return helper(v) * 2", store_history=True)
+    shell.run_cell("y = outer(x)", store_history=True)
+    shell.run_cell(define.format(10), store_history=True)
+    shell.run_cell("y = outer(x)", store_history=True)
+    assert shell.user_ns["y"][0] == 20
+    (retrace,) = session_of(shell).report_of(list(session_of(shell).cells.values())[-1]).retraces
+    assert retrace.cause == "global" and retrace.argument == "helper" and retrace.lines == (3,)
+
+
+def test_a_module_that_autoreload_loads_again_is_compiled_as_it_is_now(shell, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = tmp_path / "reloaded_module.py"
+    text = "import jitlab as jl\n@jl.function\ndef scaled(v):\n    return v * {0}\ndef plain(v):\n    return v + {0}"
+    path.write_text(text.format(2))
+    shell.run_cell("%load_ext autoreload\n%autoreload 2\nimport reloaded_module, jitlab as jl", store_history=True)
+    shell.run_cell("inner = jl.jit(lambda v: reloaded_module.plain(v))", store_history=True)
+    shell.run_cell("y, z = reloaded_module.scaled(x), inner(x)", store_history=True)
+    assert (shell.user_ns["y"][1], shell.user_ns["z"][1]) == (2, 3)
+    path.write_text(text.format(5))
+    os.utime(path, (time.time() + 5, time.time() + 5))
+    try:
+        shell.run_cell("y, z = reloaded_module.scaled(x), inner(x)", store_history=True)
+        assert (shell.user_ns["y"][1], shell.user_ns["z"][1]) == (5, 6)
+    finally:
+        shell.run_line_magic("autoreload", "0")
+        sys.modules.pop("reloaded_module", None)
+
+
+def test_without_ipywidgets_and_plotly_all_but_the_explorer_works():
+    """In a process of its own: here they are imported already."""
+    program = """\
+import sys
+sys.modules.update(dict.fromkeys(["ipywidgets", "anywidget", "plotly"]))
+from IPython.core.interactiveshell import InteractiveShell
+import numpy as np
+shell = InteractiveShell.instance(colors="nocolor")
+shell.run_line_magic("load_ext", "jitlab")
+shell.user_ns.update(x=np.arange(4.0))
+assert shell.run_cell("%%jit\\ny = x * 2 + 1\\ny.sum()").success
+shell.run_cell("import jitlab as jl; jl.explorer(lambda v: v * 2, x)")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "1 cluster" in done.stdout and "np.float64(16.0)" in done.stdout
+    assert "ipywidgets, which is not installed" in done.stdout and "jl.explain(f, *args)" in done.stdout
 
 
 def test_a_hook_that_fails_disturbs_no_cell(shell, monkeypatch):
