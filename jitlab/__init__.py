@@ -1,4 +1,8 @@
-"""Compiles the NumPy of a notebook cell or a function, and shows what happened."""
+"""Compiles the NumPy of a notebook cell or a function, and shows what happened.
+
+In a notebook: `%load_ext jitlab`, then `%%jit` above a cell; `%jitlab help` lists what there is to ask.
+In a program: `@jl.function` or `@jl.jit` above a function; `print(jl.explain(f, *args))` says what became of it.
+"""
 
 from __future__ import annotations
 

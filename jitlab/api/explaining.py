@@ -96,10 +96,19 @@ class Explained:
         """The trace of a call and what it reads, without the call; captured where it was not. Or why there is none."""
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        count = len(self.ledger) + self.ledger.dropped
+        return f"<jl.{self.ledger.kind} {self.name}: {count} {'trace' if count == 1 else 'traces'}>"
+
     def check(self, /, *args: Any, **kwargs: Any) -> Check:
-        """NumPy op by op and the compiled clusters side by side on these arguments: the error of each cluster's outputs, the
-        bound that design D14 gives each, whether it holds, and which fusion, operation or pass broke it where it does not.
-        Nothing is written and no effect of the function happens (but those of its first capture)."""
+        """How far is compiled code from NumPy, on these arguments?
+
+            f.check(x)          prints a line for each output: its error, the bound it has to keep, whether it does
+            f.check(x).ok       True where all do
+
+        Every operation runs on NumPy, and every cluster compiled beside it, on copies. A bound that is broken is traced to the
+        fusion, operation or pass that broke it. Nothing is written, and no effect of the function happens (but those of its
+        first capture). docs/numerics.md says which operation has which bound."""
         from .check import checked_function
 
         return checked_function(self, args, kwargs)
@@ -110,11 +119,15 @@ class Explained:
     ) -> Any:  # fmt: skip
         """Change a decision of the compiler for a call with these arguments, and measure what that is worth.
 
-        `cut=[("Exp", "Sum")]`: the first is stored, and the second reads it in another kernel. `fuse`: they share a kernel.
-        `keep_out=["Exp"]`: NumPy runs it. Names are those of operations, or of their kinds where there is one. `sweep=True`
-        tries every single cut and ranks them. Both plans are built beside this function, which stays as it is, and run in
-        turns on copies, for about `seconds`. Returns a WhatIf or a Sweep; raises OptionError for names that the plan does not
-        have, and ImpossiblePlanError, with the path, for a plan that a cycle, a type or a library call forbids.
+            f.whatif(x, cut=[("Exp", "Sum")])       Exp is stored, and Sum reads it in another kernel
+            f.whatif(x, fuse=[("Exp", "Sum")])      they share a kernel
+            f.whatif(x, keep_out=["Exp"])           NumPy runs it
+            f.whatif(x, sweep=True)                 every single cut is tried, and ranked
+
+        Operations are named as in `jl.explain(f, x)`: by name, or by kind where there is one of it. Both plans are built
+        beside this function, which stays as it is, and run in turns on copies, for about `seconds`. The answer (a WhatIf or a
+        Sweep) prints as text. OptionError: the plan has no such operation. ImpossiblePlanError: a cycle, a type or a library
+        call forbids the plan, with the path.
         """
         from .whatif import asked_of_function
 

@@ -67,7 +67,11 @@ WARM_CALLS = 5
 
 
 class Jit(Explained):
-    """A Python function whose calls are recorded once for each kind of arguments and run compiled, as Python would run them."""
+    """A Python function whose calls are recorded once for each kind of arguments and run compiled, as Python would run them.
+
+    `print(f.ledger)`: why it was recorded, and what that cost. `f.check(*args)`: how far it is from NumPy. `f.whatif(*args,
+    cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
+    """
 
     def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
         self.python_function = python_function

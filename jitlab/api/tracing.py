@@ -64,6 +64,9 @@ _NOT_FIRST = (
 class Function(Explained):
     """A Python function that is traced once for each type of its arguments and runs compiled.
 
+    `print(f.ledger)`: why it was traced, and what that cost. `f.check(*args)`: how far it is from NumPy. `f.whatif(*args,
+    cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
+
     A *trace* is what the contract counts: a ConcreteFunction with a type, for which the body runs once. Below it stand exact
     *recordings*, one for each size, layout and aliasing of real arguments; later ones leave no effects on Python.
     """

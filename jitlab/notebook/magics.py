@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import re
 import sys
 from collections.abc import Callable
 from copy import copy
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,11 +37,11 @@ from jitlab.errors import OptionError
 from jitlab.report import Report
 
 from . import run_commands
-from .running import Runner, displayed, driven, parts_of
+from .running import HELP, Runner, displayed, driven, parts_of
 from .session import CellRun, Session
 
 T = TypeVar("T")
-COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear")
+COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear", "help")
 LINE_HINT = "%jit (x * 2).sum(), %jit on [--level O0|O1] [--strict], %jit off; %%jit above a whole cell"
 LEADING_OPTIONS = re.compile(r"\s*((?:(?:--(?:level|show)(?:\s+|=)\S+|--strict|--compare|--check)(?:\s+|$))*)")
 
@@ -56,7 +58,10 @@ class JitMagics(Magics):
         self.runner.attach()
 
     @magic_arguments()
-    @argument("--level", choices=("O0", "O1"), default="O1", help="O1 fuses operations (default), O0 keeps a kernel for each.")
+    @argument(
+        "--level", choices=("O0", "O1"), default="O1", metavar="LEVEL",
+        help="O1 fuses operations (default), O0 keeps a kernel for each.",
+    )  # fmt: skip
     @argument("--strict", action="store_true", help="What cannot be compiled is an error, not a host operation.")
     @argument("--compare", action="store_true", help="Replay the cell op by op on NumPy, on copies, and show both times.")
     @argument("--check", action="store_true", help="Run each cluster beside NumPy, on copies: errors, bounds, what broke one.")
@@ -84,6 +89,9 @@ class JitMagics(Magics):
 
         The last expression displays as in any cell; `;` behind it hides it. What cannot be captured runs as Python.
         """
+        if line.strip() in HELP:
+            print(JitMagics.jit.__doc__.strip())
+            return None
         if cell is None:
             return self._line(line)
         options = self._options(line)
@@ -169,10 +177,10 @@ class JitMagics(Magics):
         return name, 1
 
     @line_magic
-    def jitlab(self, line: str) -> Any:
+    def jitlab(self, line: str) -> None:
         """What jitlab recorded in this notebook.
 
-        %jitlab status                      every cell's verdict
+        %jitlab status                      a line for each cell: how much was compiled, how long it took
         %jitlab explain [N]                 the report of In [N], else of the last cell
         %jitlab baseline [NAME]             keep the newest runs under a name; list the names
                  [--cell N]                 of In [N] alone
@@ -183,14 +191,23 @@ class JitMagics(Magics):
                  [--run N] [--cell N]       against run N; of In [N]
         %jitlab export PATH                 the last report as .html, .svg, .txt, .dot, .json or .ctf.json
         %jitlab clear                       forget the runs; baselines stay
+        %jitlab help                        what you are reading
+
+        %%jit? documents the cell magic; print(f.ledger), f.check(*args), f.whatif(*args, cut=[...]) ask one function.
         """
         command, *rest = line.split() or ["status"]
-        runs = command in ("baseline", "compare")
-        if command not in COMMANDS or (rest and command in ("status", "clear")) or (len(rest) > 1 and not runs):
-            raise self._unknown(
-                f"%jitlab {line}".strip(), "it does not know this command",
-                "%jitlab status, explain [N], baseline [NAME], compare [NAME], export PATH or clear",
-            )  # fmt: skip
+        if command in ("help", *HELP):
+            print(inspect.getdoc(JitMagics.jitlab))
+            return
+        where = f"%jitlab {line}".strip()
+        if command not in COMMANDS:
+            near = get_close_matches(command, COMMANDS, 1)
+            hint = f"%jitlab {near[0]}" if near else f"%jitlab {', '.join(COMMANDS[:-1])}"
+            why = f"{command!r} is none of its commands"
+            raise self._unknown(where, why, f"{hint}; %jitlab help lists them all", "This magic has other commands.")
+        if len(rest) > {"explain": 1, "export": 1, "status": 0, "clear": 0}.get(command, len(rest)):
+            takes = {"explain": "the number of one cell", "export": "one path"}.get(command, "nothing else")
+            raise self._unknown(where, f"{command} takes {takes}", "%jitlab help")
         match command:
             case "baseline":
                 print(self._told(run_commands.baseline, line))
@@ -203,7 +220,8 @@ class JitMagics(Magics):
             case "export":
                 print(f"Written: {self._export(rest[0] if rest else None)}")
             case "clear":
-                print(f"Forgot {self.session.clear()} recorded cells.")
+                count = self.session.clear()
+                print(f"Forgot {count} recorded {'cell' if count == 1 else 'cells'}.")
 
     def _told(self, command: Callable[[Session, str], T], line: str) -> T:
         try:

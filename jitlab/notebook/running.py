@@ -90,6 +90,9 @@ class Runner:
                 raise
 
         async def cell() -> None:
+            if line is not AUTOMATIC and line.strip() in HELP:  # in place of the cell
+                print(self.ip.magics_manager.magics["cell"]["jit"].__doc__.strip())
+                return
             options = self.always if line is AUTOMATIC else self.parse(line)
             try:
                 await self.perform(run, nodes, cell_name, options, shown=shown, compiler=compile_)
@@ -204,6 +207,10 @@ class Runner:
         else:
             self.ip.user_ns[options.output] = report
             self.show(run, options)
+
+
+#: Options that ask for the documentation.
+HELP = ("-h", "--help", "?")
 
 
 def parts_of(options: Any) -> tuple[str, ...] | None:

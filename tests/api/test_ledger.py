@@ -629,3 +629,9 @@ def test_jit_is_asked_in_the_same_words():
     assert f.would_hit(np.ones(5), 2) and not f.would_hit(np.ones(5), 3)
     found = f.explain_key(np.ones(5), 3)
     assert found.causes == ("python_value",) and found.changes[0].path == "n"
+
+
+def test_a_function_shows_itself_without_an_address():
+    f, g = jl.function(scaled := (lambda x, k: x * k)), jl.jit(scaled)
+    f(np.ones(2), 1), f(np.ones(2), 2), g(np.ones(2), 1)
+    assert repr(f) == "<jl.function <lambda>: 2 traces>" and repr(g) == "<jl.jit <lambda>: 1 trace>"

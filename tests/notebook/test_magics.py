@@ -138,7 +138,7 @@ def test_options_reach_the_compiler(shell, cells, monkeypatch):
     "line, why",
     [
         ("--nope", "--nope"), ("--level O9", "O9"), ("--comp", "--comp"), ("stray", "stray"), ("--level", "--level"),
-        ("-o 3x", "3x"), ("-o 'open", "quot"), ("--help", "--help"),
+        ("-o 3x", "3x"), ("-o 'open", "quot"), ("--helpme", "--helpme"),
     ],
 )  # fmt: skip
 def test_an_unknown_option_runs_nothing_and_says_what_to_do(shell, cells, line, why, capsys):
@@ -289,7 +289,7 @@ def test_status_explain_export_and_clear(shell, capsys, tmp_path):
         run(shell, f"%jitlab export {tmp_path / name}")
         assert (tmp_path / name).read_text().startswith(start)
     run(shell, "%jitlab clear")
-    assert "Forgot 1 recorded cells." in capsys.readouterr().out
+    assert "Forgot 1 recorded cell." in capsys.readouterr().out
     assert isinstance(run(shell, "%jitlab explain", fine=False).error_in_exec, OptionError)
 
 
@@ -298,6 +298,30 @@ def test_jitlab_refuses_what_it_does_not_know(shell, line):
     run(shell, "%%jit\nx = 1")
     error = run(shell, f"%jitlab {line}", fine=False).error_in_exec
     assert isinstance(error, OptionError) and "try:" in str(error) and "why:" in str(error)
+
+
+@pytest.mark.parametrize("asked", ["help", "-h", "--help", "?"])
+def test_help_lists_each_command_with_a_line(shell, capsys, asked):
+    run(shell, f"%jitlab {asked}")
+    printed = capsys.readouterr().out
+    for command in ("status", "explain [N]", "baseline [NAME]", "compare [NAME]", "export PATH", "clear", "help"):
+        (line,) = [line for line in printed.split("\n") if line.startswith(f"%jitlab {command}")]
+        assert len(line.removeprefix(f"%jitlab {command}").strip()) > 10
+
+
+def test_a_wrong_command_is_told_the_one_that_is_near(shell):
+    error = str(run(shell, "%jitlab explian", fine=False).error_in_exec)
+    assert "'explian' is none of its commands" in error and "try: %jitlab explain; %jitlab help lists them all" in error
+    error = str(run(shell, "%jitlab zzz", fine=False).error_in_exec)
+    assert "try: %jitlab status, explain, baseline, compare, export, clear; %jitlab help lists them all" in error
+    assert "status takes nothing else" in str(run(shell, "%jitlab status now", fine=False).error_in_exec)
+
+
+def test_jit_explains_itself_instead_of_running_the_cell(shell, capsys):
+    run(shell, "%%jit --help\nnever = 1")
+    run(shell, "%jit -h")
+    assert capsys.readouterr().out.count("Run the cell compiled, as far as it can be") == 2
+    assert "never" not in shell.user_ns
 
 
 def test_loading_twice_hooks_once_and_unloading_removes_all(shell):
