@@ -1,7 +1,14 @@
+import type { KernelAccess, Request } from '../src/core/kernel';
 import { NotebookModel } from '../src/core/model';
 import { PanelView, type PanelState } from '../src/core/panel';
 import { readReport } from '../src/core/report';
+import explained from './fixtures/explained.json';
 import { hugeReport } from './huge';
+import { recordedKernel } from './kernel';
+
+const CODE_COPIES = 200;
+/** What the two panes show at first. */
+const STAGES_SHOWN = ['program', 'asm'];
 
 /** What tests/browser/performance.mjs measures; everything is done through the page's elements, as a person would. */
 
@@ -43,6 +50,69 @@ const actions = {
 let view: PanelView | null = null;
 
 const frame = (): Promise<number> => new Promise(resolve => requestAnimationFrame(resolve));
+
+/** A kernel that answers with the recorded texts, each as long as that of a big cluster. */
+function longCode(): KernelAccess {
+  const kernel = recordedKernel(explained.report.cell.id);
+  const request = async (body: Request): Promise<unknown> => {
+    const reply = (await kernel.request(body)) as { code?: { lines: unknown[] } };
+    const { code } = reply;
+    return code ? { code: { ...code, lines: Array.from({ length: CODE_COPIES }, () => code.lines).flat() } } : reply;
+  };
+  return { ...kernel, request };
+}
+
+/** Clicks every line of the source in turn: the longest until each pane shows what became of it, and the lines that were read. */
+async function selectLines(): Promise<{ ms: number; lines: number; clicked: number; missed: number }> {
+  view?.dispose();
+  const report = readReport(explained.report);
+  if (typeof report === 'string') {
+    throw new Error(report);
+  }
+  view = new PanelView(host, { ...actions, kernel: longCode() });
+  view.show({ ...base, cell: { report, refusal: null, origin: 'live', running: false, events: 0 } });
+  const fold = find('.jl-code .jl-fold');
+  if (fold.getAttribute('aria-expanded') === 'false') {
+    fold.click();
+  }
+  await painted();
+  await painted();
+  const panes = [...host.querySelectorAll<HTMLElement>('.jl-code .jl-pane .jl-code-list')];
+  const lines = Math.max(
+    ...panes.map(pane => Number(pane.querySelector('[aria-setsize]')?.getAttribute('aria-setsize')))
+  );
+  const result = { ms: 0, lines, clicked: 0, missed: 0 };
+  for (const row of [...host.querySelectorAll<HTMLElement>('.jl-source .jl-ln')].filter(row =>
+    row.querySelector('.jl-cost')
+  )) {
+    panes.forEach(pane => {
+      pane.scrollTop = pane.scrollHeight;
+    });
+    await painted();
+    const start = performance.now();
+    find(`.jl-source [data-id="${row.dataset.id ?? ''}"]`).click();
+    await painted();
+    result.ms = Math.max(result.ms, performance.now() - start);
+    result.clicked++;
+    const line = Number(row.querySelector('.jl-no')?.textContent);
+    result.missed += panes.filter((pane, index) => speaksOf(STAGES_SHOWN[index] ?? '', line) && !inSight(pane)).length;
+  }
+  return result;
+}
+
+/** Of the recorded assembly only the beginning was kept. */
+function speaksOf(stage: string, line: number): boolean {
+  const code = explained.code.find(recorded => recorded.stage === stage);
+  return code?.lines.some(({ at, noise }) => !noise && at.some(position => position[1] === line)) ?? false;
+}
+
+function inSight(pane: HTMLElement): boolean {
+  const { top, bottom } = pane.getBoundingClientRect();
+  return [...pane.querySelectorAll('.jl-lit')].some(row => {
+    const box = row.getBoundingClientRect();
+    return box.top >= top - 1 && box.bottom <= bottom + 1;
+  });
+}
 
 /** Until what was drawn is on the screen: a frame, and the task after it. */
 async function painted(): Promise<void> {
@@ -287,6 +357,7 @@ Object.assign(window, {
     zoomTimeline,
     panTimeline,
     selectTimeline,
+    selectLines,
     stream,
     huge: () => JSON.stringify(hugeReport(50_000))
   }

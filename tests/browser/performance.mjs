@@ -136,6 +136,17 @@ async function measure(name, text) {
   await tab.close();
 }
 
+async function code() {
+  const { tab, run } = await open();
+  await run('selectLines');
+  const { result, cpu } = await run('selectLines');
+  console.log(`linked code: panes of up to ${result.lines} lines, ${result.clicked} lines of the source clicked`);
+  const each = `${(cpu / Math.max(1, result.clicked)).toFixed(0)} ms CPU a line`;
+  row('all panes show what became of a line, the slowest', result.ms / 1000, 's', 0.1, true, each);
+  row('panes that did not show it', result.missed, '', 0, true);
+  await tab.close();
+}
+
 async function stream() {
   const { tab, run } = await open();
   const text = readFileSync(new URL('../../extension/test/fixtures/softmax.json', import.meta.url), 'utf8');
@@ -150,6 +161,7 @@ await measure('synthetic', null);
 for (const path of process.argv.slice(2)) {
   await measure(basename(path), readFileSync(path, 'utf8'));
 }
+await code();
 await stream();
 await browser.close();
 process.exit(failed ? 1 : 0);

@@ -19,42 +19,70 @@ test('the pictures of the documentation', async ({ lab }) => {
 
   const output = await lab.htmlOutput('jit');
   await page.setViewportSize({ width: 800, height: 400 });
-  expect(output).toContain('<svg');
+  expect(output).toMatch(/^<img[^>]*data:image\/svg\+xml/);
   await page.setContent(`<body style="margin: 20px; background: #fff">${output}`);
   await page.screenshot({ path: join(IMAGES, 'saved-output.png'), fullPage: true });
 });
 
 const THEMES = { light: 'JupyterLab Light', dark: 'JupyterLab Dark' };
 const SECTIONS = ['Verdict', 'Clusters', 'Code', 'Retraces', 'Timeline', 'What-if', 'Compare'];
+/** So many runs of a cell that calls its kernels once are enough to compare them. */
+const RUNS = 20;
+const BASELINE = 'gather first';
 
 test('the gallery: each section of the panel, in light and dark', async ({ lab }) => {
+  test.setTimeout(600_000);
   const { page } = lab;
   await page.setViewportSize({ width: 1400, height: 900 });
-  await page.goto('/lab?reset');
+  await page.goto('lab?reset');
   await lab.started();
   await lab.has('gallery.ipynb', 'load', 'softmax');
+  await lab.showPanel();
   await lab.widen(560);
-  await lab.run('softmax', 'softmax', 'train');
+  await lab.run(...repeated('softmax'));
+  const compare = await lab.unfold('Compare');
+  await compare.getByRole('button', { name: 'Pin as baseline' }).click();
+  await compare.getByRole('textbox', { name: 'Name of the baseline' }).fill(BASELINE);
+  await page.keyboard.press('Enter');
+  await expect(compare.getByRole('combobox', { name: 'Compare with' })).toContainText(BASELINE);
+  await lab.edit('softmax', source => source.replace(/^d = .*$/m, 'd = (p - Y)[hard] / len(rows)'));
+  await lab.run(...repeated('softmax'));
+  await lab.edit('softmax', source => source.replace('%%jit', '%%jit --compare'));
+  await lab.run('softmax', 'train');
   await lab.select('softmax');
   await expect(lab.panel).toHaveAttribute('data-cell', 'softmax');
   await openAll(lab);
-  await lab.section('What-if').getByRole('button', { name: 'Sweep' }).click();
-  await expect(lab.section('What-if').locator('[data-state=done]').first()).toBeVisible({ timeout: 120_000 });
+  await compare.getByRole('combobox', { name: 'Compare with' }).selectOption({ label: `baseline “${BASELINE}”` });
+  await expect(compare.getByRole('img', { name: /: whole cell/ })).toBeVisible();
+
+  const whatif = lab.section('What-if');
+  await whatif.getByRole('button', { name: 'Sweep' }).click();
+  await expect(whatif.locator('[data-state=done]').first()).toContainText('edges', { timeout: 120_000 });
+  await lab.section('Clusters').getByRole('treeitem', { name: /^cluster_0/ }).dblclick();
+  await lab.section('Clusters').getByRole('treeitem', { name: /^Exp, / }).focus();
+  await page.keyboard.press('x');
+  await lab.panel.getByRole('button', { name: /^Cut Exp from / }).click();
+  await expect(whatif.locator('[data-state=done]')).toHaveCount(2, { timeout: 120_000 });
+  await expect(lab.panel).toHaveAttribute('data-running', 'false');
   for (const [name, theme] of Object.entries(THEMES)) {
-    await page.evaluate(
-      wanted => window.jupyterapp.commands.execute('apputils:change-theme', { theme: wanted }),
-      theme
-    );
-    await expect(page.locator('body')).toHaveAttribute('data-jp-theme-name', theme);
+    await lab.theme(theme);
     for (const title of SECTIONS) {
       await lab.select(title === 'Retraces' ? 'train' : 'softmax');
       await openAll(lab);
       await page.setViewportSize({ width: 1400, height: 2000 });
+      if (title === 'Timeline') {
+        await lab.section(title).getByRole('application').focus();
+        await page.keyboard.press('f');
+      }
       await lab.section(title).screenshot({ path: join(IMAGES, `${title.toLowerCase()}-${name}.png`) });
       await page.setViewportSize({ width: 1400, height: 900 });
     }
   }
 });
+
+function repeated(cell: string): string[] {
+  return Array.from({ length: RUNS }, () => cell);
+}
 
 async function openAll(lab: Lab): Promise<void> {
   const closed = lab.panel.locator('.jl-fold[aria-expanded=false]');

@@ -2,12 +2,17 @@ import { h, on } from './dom';
 
 export interface VirtualOptions {
   label: string;
-  /** `grid` or `treegrid`. */
+  /** `list`, whose rows are its items, or a table: `grid`, `treegrid`, `table`. */
   role: string;
   rowHeight: number;
-  columns: readonly string[];
+  /** The head of a table. */
+  columns?: readonly string[];
+  /** As tall as its rows, up to this many; else as tall as the page lets it be. */
+  mostShown?: number;
   /** Fills one row; it has no children and only the attributes below. */
   fill: (row: HTMLElement, index: number) => void;
+  /** Rows have come into sight. */
+  filled?: () => void;
   /** A key on a row; what it returns false for is left to others. */
   key?: (event: KeyboardEvent, index: number) => boolean;
   click?: (index: number, event: MouseEvent) => void;
@@ -16,27 +21,37 @@ export interface VirtualOptions {
 }
 
 /** Rows kept above and below what can be seen. */
-const SPARE = 6;
+const SPARE = 12;
 
-/** A list of any length: only the rows that can be seen are elements. Arrow keys walk through all of them. */
+/** A list of any length: only rows in sight are elements, and they stay while they are. Arrow keys walk through all of them. */
 export class VirtualRows {
   readonly element: HTMLElement;
+  /** The rows that are elements now. */
+  readonly made: ReadonlyMap<number, HTMLElement>;
 
   constructor(private readonly options: VirtualOptions) {
-    this.rows = h('div', { class: 'jl-rows', role: 'rowgroup' });
+    const { role, columns, label } = options;
+    this.isList = role === 'list';
+    this.headHeight = columns ? HEAD_HEIGHT : 0;
+    this.made = this.byIndex;
+    this.rows = h('div', this.isList ? { class: 'jl-code-rows' } : { class: 'jl-rows', role: 'rowgroup' });
     this.element = h(
       'div',
-      { class: 'jl-virtual', role: options.role, 'aria-label': options.label },
-      h(
-        'div',
-        { class: 'jl-row jl-row-head', role: 'row' },
-        options.columns.map(name => h('span', { role: 'columnheader' }, name))
-      ),
+      { class: this.isList ? 'jl-code-list' : 'jl-virtual', role, 'aria-label': label },
+      columns &&
+        h(
+          'div',
+          { class: 'jl-row jl-row-head', role: 'row' },
+          columns.map(name => h('span', { role: 'columnheader' }, name))
+        ),
       this.rows
     );
     on(this.element, {
       scroll: () => {
-        this.schedule();
+        this.frame ||= requestAnimationFrame(() => {
+          this.frame = 0;
+          this.fill();
+        });
       },
       keydown: event => {
         this.onKey(event);
@@ -44,9 +59,8 @@ export class VirtualRows {
       click: event => {
         const index = indexOf(event.target);
         if (index >= 0) {
-          this.at = index;
+          this.moveTo(index);
           this.options.click?.(index, event);
-          this.render();
           this.focus();
         }
       },
@@ -63,32 +77,27 @@ export class VirtualRows {
     return this.length;
   }
 
+  /** New rows: what was there is made anew. */
   set count(count: number) {
+    const { rowHeight, mostShown } = this.options;
     this.length = count;
     this.at = Math.max(0, Math.min(this.at, count - 1));
-    this.element.setAttribute('aria-rowcount', String(count));
-    this.rows.style.height = `${count * this.options.rowHeight}px`;
+    this.rows.style.height = `${count * rowHeight}px`;
+    if (!this.isList) {
+      this.element.setAttribute('aria-rowcount', String(count));
+    }
+    if (mostShown !== undefined) {
+      this.element.style.height = `${Math.min(count, mostShown) * rowHeight + BORDERS}px`;
+    }
     this.render();
   }
 
-  /** Fills the rows that can be seen. */
+  /** Makes the rows in sight anew. */
   render(): void {
-    const { rowHeight } = this.options;
-    const top = this.element.scrollTop;
-    const tall = this.element.clientHeight || FIRST_HEIGHT;
-    const first = Math.max(0, Math.floor(top / rowHeight) - SPARE);
-    const last = Math.min(this.length, Math.ceil((top + tall) / rowHeight) + SPARE);
     const focused = this.element.contains(document.activeElement);
-    const made: HTMLElement[] = [];
-    for (let index = first; index < last; index++) {
-      const row = h('div', { class: 'jl-row', role: 'row', 'data-index': index, 'aria-rowindex': index + 1 });
-      row.style.transform = `translateY(${index * rowHeight}px)`;
-      row.style.height = `${rowHeight}px`;
-      row.tabIndex = index === this.at ? 0 : -1;
-      this.options.fill(row, index);
-      made.push(row);
-    }
-    this.rows.replaceChildren(...made);
+    this.byIndex.clear();
+    this.rows.replaceChildren();
+    this.fill();
     if (focused) {
       this.focus();
     }
@@ -96,25 +105,93 @@ export class VirtualRows {
 
   /** Brings a row into sight and gives it the keyboard. */
   goTo(index: number, focus = true): void {
-    this.at = Math.max(0, Math.min(index, this.length - 1));
-    const { rowHeight } = this.options;
-    const top = this.at * rowHeight;
-    const tall = Math.max(rowHeight, this.element.clientHeight - HEAD_HEIGHT);
-    if (top < this.element.scrollTop) {
-      this.element.scrollTop = top;
-    } else if (top + rowHeight > this.element.scrollTop + tall) {
-      this.element.scrollTop = top + rowHeight - tall;
-    }
-    this.render();
+    this.moveTo(index);
     this.options.point?.(this.at);
     if (focus) {
       this.focus();
     }
   }
 
+  /** Brings a row into the middle, where it is not in sight. */
+  reveal(index: number): void {
+    const { rowHeight } = this.options;
+    const tall = this.element.clientHeight - this.headHeight;
+    const top = index * rowHeight;
+    const { scrollTop } = this.element;
+    if (tall > 0 && (top < scrollTop || top + rowHeight > scrollTop + tall)) {
+      this.element.scrollTop = Math.max(0, top - (tall - rowHeight) / 2);
+      this.fill();
+    }
+  }
+
+  private fill(): void {
+    const { rowHeight, mostShown } = this.options;
+    const top = this.element.scrollTop;
+    const tall = this.element.clientHeight || (mostShown === undefined ? FIRST_HEIGHT : mostShown * rowHeight);
+    const first = Math.max(0, Math.floor(top / rowHeight) - SPARE);
+    const last = Math.min(this.length, Math.ceil((top + tall) / rowHeight) + SPARE);
+    for (const [index, row] of this.byIndex) {
+      if ((index < first || index >= last) && !row.contains(document.activeElement)) {
+        row.remove();
+        this.byIndex.delete(index);
+      }
+    }
+    for (let index = first; index < last; index++) {
+      if (!this.byIndex.has(index)) {
+        this.byIndex.set(index, this.make(index));
+      }
+    }
+    // Rows that are there stay where they are: one that was moved would lose the focus.
+    let next = this.rows.firstElementChild;
+    for (const [, row] of [...this.byIndex].sort(([a], [b]) => a - b)) {
+      if (row === next) {
+        next = next.nextElementSibling;
+      } else {
+        this.rows.insertBefore(row, next);
+      }
+    }
+    this.options.filled?.();
+  }
+
+  private make(index: number): HTMLElement {
+    const role = this.isList ? 'listitem' : 'row';
+    const row = h('div', { class: this.isList ? 'jl-ln' : 'jl-row', role, 'data-index': index });
+    if (this.isList) {
+      row.setAttribute('aria-setsize', String(this.length));
+      row.setAttribute('aria-posinset', String(index + 1));
+    } else {
+      row.setAttribute('aria-rowindex', String(index + 1));
+    }
+    row.style.top = `${index * this.options.rowHeight}px`;
+    row.style.height = `${this.options.rowHeight}px`;
+    row.tabIndex = index === this.at ? 0 : -1;
+    this.options.fill(row, index);
+    return row;
+  }
+
+  private moveTo(index: number): void {
+    const before = this.byIndex.get(this.at);
+    if (before) {
+      before.tabIndex = -1;
+    }
+    this.at = Math.max(0, Math.min(index, this.length - 1));
+    const { rowHeight } = this.options;
+    const top = this.at * rowHeight;
+    const tall = Math.max(rowHeight, this.element.clientHeight - this.headHeight);
+    if (top < this.element.scrollTop) {
+      this.element.scrollTop = top;
+    } else if (top + rowHeight > this.element.scrollTop + tall) {
+      this.element.scrollTop = top + rowHeight - tall;
+    }
+    this.fill();
+    const row = this.byIndex.get(this.at);
+    if (row) {
+      row.tabIndex = 0;
+    }
+  }
+
   private focus(): void {
-    const row = this.rows.querySelector<HTMLElement>(`[data-index="${this.at}"]`);
-    row?.focus({ preventScroll: true });
+    this.byIndex.get(this.at)?.focus({ preventScroll: true });
   }
 
   private onKey(event: KeyboardEvent): void {
@@ -140,20 +217,18 @@ export class VirtualRows {
     event.stopPropagation();
   }
 
-  private schedule(): void {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.render();
-    });
-  }
-
+  private readonly isList: boolean;
+  private readonly headHeight: number;
   private readonly rows: HTMLElement;
+  private readonly byIndex = new Map<number, HTMLElement>();
   private length = 0;
   private at = 0;
   private frame = 0;
 }
 
 const HEAD_HEIGHT = 22;
+/** Of a list that is as tall as its rows. */
+const BORDERS = 2;
 /** Before it is in the page. */
 const FIRST_HEIGHT = 480;
 

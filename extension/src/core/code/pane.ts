@@ -27,7 +27,9 @@ export class CodePane {
   ) {
     this.list = new CodeList({
       label: 'Generated code',
-      make: index => this.row(index),
+      fill: (row, index) => {
+        this.fillRow(row, index);
+      },
       idOf: index => this.rows[index]?.id ?? '',
       isLit: index => this.isLit(index),
       point: id => {
@@ -197,25 +199,22 @@ export class CodePane {
     return row !== undefined && lit !== null && links !== null && isLit(row, this.cluster?.plan ?? '', lit, links);
   }
 
-  private row(index: number): HTMLElement {
+  private fillRow(element: HTMLElement, index: number): void {
     const row = this.rows[index];
     if (!row?.code) {
-      return h(
-        'div',
-        { class: 'jl-ln jl-folded', title: 'Show them' },
-        h('span', { class: 'jl-no' }, '⋯'),
-        selvage([]),
-        h('span', { class: 'jl-tx' }, row?.text)
-      );
+      element.classList.add('jl-folded');
+      element.title = 'Show them';
+      element.append(h('span', { class: 'jl-no' }, '⋯'), selvage([]), h('span', { class: 'jl-tx' }, row?.text));
+      return;
     }
     const plain = row.code.at.length === 0;
-    return h(
-      'div',
-      { class: `jl-ln ${plain ? 'jl-plain' : ''}`, 'data-id': row.id },
+    element.classList.toggle('jl-plain', plain);
+    element.dataset.id = row.id;
+    element.append(
       h('span', { class: 'jl-no' }, String(row.number)),
       selvage(plain || !this.cluster ? [] : [`c${this.cluster.color % 6}`]),
       h('span', { class: 'jl-tx' }, painted(tokens(row.text, languageOf(this.stage)), [], null)),
-      row.from ? h('span', { class: 'jl-origin', title: `From line ${row.from}` }, `← ${row.from}`) : null
+      row.from ? h('span', { class: 'jl-origin', title: `From line ${row.from}` }, `← ${row.from}`) : ''
     );
   }
 
@@ -224,7 +223,7 @@ export class CodePane {
   private readonly absorbed = h('details', { class: 'jl-details jl-note jl-muted', hidden: true });
   private readonly foot = h('div', { class: 'jl-note jl-muted', hidden: true });
   private readonly list: CodeList;
-  private rows: CodeRow[] = [];
+  private rows: readonly CodeRow[] = [];
   private cluster: Cluster | null = null;
   private clusterId = '';
   private stages: readonly CodeStage[] = [];

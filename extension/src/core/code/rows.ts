@@ -44,8 +44,18 @@ export function sourceRows(report: Report, source: Source): SourceRow[] {
   });
 }
 
-/** Pure: the rows of a pane. Noise is one row with its count, until it is unfolded. */
-export function codeRows(code: Code, clusterId: string, unfolded: boolean): CodeRow[] {
+/** Pure: the rows of a pane. Noise is one row with its count, until it is unfolded. Made once: every pin asks for them. */
+export function codeRows(code: Code, clusterId: string, unfolded: boolean): readonly CodeRow[] {
+  const key = `${unfolded ? 'all' : 'folded'} ${clusterId}`;
+  const known = ROWS.get(code) ?? new Map<string, CodeRow[]>();
+  const rows = known.get(key) ?? makeRows(code, clusterId, unfolded);
+  ROWS.set(code, known.set(key, rows));
+  return rows;
+}
+
+const ROWS = new WeakMap<Code, Map<string, CodeRow[]>>();
+
+function makeRows(code: Code, clusterId: string, unfolded: boolean): CodeRow[] {
   const rows: CodeRow[] = [];
   let folded = 0;
   code.lines.forEach((line, at) => {

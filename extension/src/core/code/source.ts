@@ -14,7 +14,9 @@ export class SourcePane {
   constructor(private readonly context: SectionContext) {
     this.list = new CodeList({
       label: 'Source',
-      make: index => this.row(index),
+      fill: (row, index) => {
+        this.fillRow(row, index);
+      },
       idOf: index => this.rows[index]?.id ?? '',
       isLit: index => this.context.selection.lit?.lines.has(this.rows[index]?.id.slice(5) ?? '') === true,
       point: id => {
@@ -98,19 +100,19 @@ export class SourcePane {
     }
   }
 
-  private row(index: number): HTMLElement {
+  private fillRow(element: HTMLElement, index: number): void {
     const row = this.rows[index];
     if (!row) {
-      return h('div', { class: 'jl-ln' });
+      return;
     }
     const { mark } = row;
-    return h(
-      'div',
-      { class: 'jl-ln', 'data-id': row.id, 'aria-label': spoken(row) },
+    element.dataset.id = row.id;
+    element.setAttribute('aria-label', spoken(row));
+    element.append(
       h('span', { class: 'jl-no' }, String(row.line)),
       selvage(mark ? [...(mark.color === null ? [] : [`c${mark.color % 6}`]), ...(mark.host ? ['host'] : [])] : []),
       h('span', { class: 'jl-tx' }, this.text(row)),
-      mark && (mark.cost || mark.rest) ? cost(row) : null
+      mark && (mark.cost || mark.rest) ? cost(row) : ''
     );
   }
 
