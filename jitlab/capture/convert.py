@@ -164,7 +164,7 @@ def find_definition(function: types.FunctionType) -> tuple[ast.FunctionDef | ast
         if len(candidates) > 1:  # several lambdas on a line
             column = _first_column(code)
             candidates = [found for found in candidates if _body_column(found[0]) == column]
-        if len(candidates) == 1 and (not may_have_changed(code) or is_compiled_from(*candidates[0], code)):
+        if len(candidates) == 1 and (not may_have_changed(code) or is_compiled_from(lines, candidates[0][0], code)):
             return candidates[0]
     return None
 

@@ -4,12 +4,12 @@ again, and `linecache` goes on giving the lines that it read first."""
 from __future__ import annotations
 
 import ast
-import copy
 import linecache
 import os
 import time
 import types
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from jitlab.ir.texts import is_cell
@@ -47,28 +47,24 @@ def may_have_changed(code: types.CodeType) -> bool:
         return False
 
 
-def is_compiled_from(definition: ast.FunctionDef | ast.Lambda, classes: tuple[str, ...], code: types.CodeType) -> bool:
-    """Whether this definition, in these classes, gives this code; what its asserts become is for test runners to choose."""
+def is_compiled_from(lines: list[str], definition: ast.AST, code: types.CodeType) -> bool:
+    """Whether this text gives this code at its place; what its asserts become is for test runners to choose. The whole of it is
+    compiled: how a name is read hangs on whether the module imports it."""
     if any(isinstance(node, ast.Assert) for node in ast.walk(definition)):
         return True
-    body: ast.stmt
-    if isinstance(definition, ast.Lambda):
-        body = ast.copy_location(ast.Expr(definition), definition)
-    else:
-        body = copy.copy(definition)
-        body.decorator_list = []
-    for name in reversed(classes):
-        inside = ast.ClassDef(name=name, bases=[], keywords=[], body=[body], decorator_list=[])
-        if hasattr(inside, "type_params"):
-            inside.type_params = []
-        body = ast.copy_location(inside, definition)
-    around = ast.parse(f"def around({', '.join(code.co_freevars)}): pass").body[0]
-    assert isinstance(around, ast.FunctionDef)
-    around.body = [body]
-    module = ast.fix_missing_locations(ast.Module(body=[around], type_ignores=[]))
-    # Flags of `from __future__` change annotations alone, and these are outside the body.
-    compiled = compile(module, code.co_filename, "exec", dont_inherit=True)
-    return any(_meaning(found) == _meaning(code) for found in _inner(compiled) if found.co_name == code.co_name)
+    return any(
+        found.co_name == code.co_name and found.co_firstlineno == code.co_firstlineno and _meaning(found) == _meaning(code)
+        for found in _compiled("".join(lines))
+    )
+
+
+@lru_cache(maxsize=8)
+def _compiled(text: str) -> list[types.CodeType]:
+    """The code of every function in a text."""
+    try:
+        return list(_inner(compile(text, "<text>", "exec", dont_inherit=True)))
+    except (SyntaxError, ValueError):  # it is being edited
+        return []
 
 
 def _inner(code: types.CodeType) -> Iterator[types.CodeType]:
