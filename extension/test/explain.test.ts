@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readCode } from '../src/core/code/read';
 import { clusterToRead, codeRows, columnsOf, isLit, sourceRows, sourcesOf } from '../src/core/code/rows';
 import { tokens } from '../src/core/code/tokens';
-import { choicesOf, layoutComparison, titleOf, wordOf } from '../src/core/compare/layout';
+import { choicesOf, layoutComparison, samplesNote, timesNote, titleOf, wordOf } from '../src/core/compare/layout';
 import { readComparison } from '../src/core/compare/read';
 import { Links } from '../src/core/links';
 import { ledgerOf } from '../src/core/retraces/layout';
@@ -29,7 +29,9 @@ test('a line of the source says whose it is, and its cost once a kernel', () => 
   assert.ok(source);
   const rows = sourceRows(json, source);
   assert.equal(rows.length, source.lines.length);
-  const costs = rows.filter(({ mark }) => mark?.name === 'k1').map(({ mark }) => mark?.cost ?? '');
+  const costs = rows
+    .filter(({ mark }) => /Kernel k1 of \w+, /.test(mark?.label ?? ''))
+    .map(({ mark }) => mark?.cost ?? '');
   assert.equal(costs.length, 1);
   assert.match(costs[0] ?? '', /(ms|µs)$/);
   assert.ok(rows.some(({ mark }) => mark?.rest === 'in k1' && mark.cost === ''));
@@ -179,6 +181,35 @@ test('a comparison stands around same at each width', () => {
   }
   assert.equal(titleOf(comparison.run, comparison.against), 'run 2 against baseline “gather first”');
   assert.equal(wordOf({ ...comparison.rows[0], change: null, state: 'added' } as never), 'new');
+});
+
+test('before there are enough runs the rows have their single times, and what is missing is said', () => {
+  const needs = 'Needs 4 more runs to tell: 3 timed calls on each side, so far 1 and 1.';
+  const single = {
+    ...explained.comparison,
+    samples: [1, 1],
+    needs: { runs: 4, text: needs },
+    run: 2,
+    against: { run: 1 }
+  };
+  const comparison = readComparison({
+    comparison: { ...single, rows: explained.comparison.rows.map(row => ({ ...row, state: 'same', change: null })) }
+  });
+  assert.ok(comparison);
+  assert.deepEqual([comparison.needs, samplesNote(comparison)], [needs, '']);
+  assert.ok(comparison.rows.every(row => wordOf(row) === 'too few calls to tell' && row.before && row.after));
+});
+
+test('a comparison says that its times are of one call, where the verdict’s are of a run', () => {
+  const comparison = readComparison({ comparison: { ...explained.comparison, samples: [1, 20], run: 2 } });
+  assert.ok(comparison);
+  const run = { seconds: 0.0428, calls: 20, fingerprint: '', retraces: 0, error: null };
+  const history = { run: 2, runs: [{ ...run, run: 2 }], baselines: [] };
+  assert.equal(timesNote(history, comparison), 'Times of one call; run 2 made 20 in 42.8 ms.');
+  assert.equal(timesNote(null, comparison), 'Times of one call.');
+  assert.match(samplesNote(comparison), /^1 timed call before, 20 now; /);
+  const [choice] = choicesOf({ ...history, run: 3 });
+  assert.equal(choice?.text, 'run 2, 42.8 ms in 20 calls');
 });
 
 test('one compares with the newest baseline first, then with the last run that had no error', () => {

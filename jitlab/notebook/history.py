@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.report.baselines import Baseline, machine, read_baseline, write_baseline
-from jitlab.report.comparing import RunComparison, compared
+from jitlab.report.comparing import RunComparison, compared, with_runs_needed
 from jitlab.report.runs import headline, pooled, source_digest
 from jitlab.statistics import FEWEST
 
@@ -103,6 +103,8 @@ class History:
                 later = [facts for facts in runs if facts["run"] not in before["runs"] or name in self._files]
                 elsewhere = self._files[name].machine if name in self._files else machine()
                 found = compared(before, pooled(later or runs[-1:], ENOUGH), {"baseline": name}, newest["run"])
+                first = len(runs) - len(later)
+                found = with_runs_needed(found, _runs_needed(runs, lambda known: (before, pooled(known[first:], ENOUGH))))
                 return found if elsewhere == machine() else _noted(found, "The baseline is of another processor.")
             earlier = runs[:-1]
             if against is not None:
@@ -112,9 +114,15 @@ class History:
                 which = f"run {against['run']}" if against is not None else "run before this one"
                 hint = f"one of {known}" if known else "run the cell again"
                 raise OptionError(f"{run.title} has no {which} to compare with.", hint=hint)
-            begin = _newer_side(runs, len(earlier))
-            before = pooled(runs[:begin], ENOUGH)
-            return compared(before, pooled(runs[begin:], ENOUGH), {"run": before["run"]}, newest["run"])
+            last = len(runs) - len(earlier)  # the newer side, counted from the end: 1 is the run before
+
+            def sides(known: list[Json]) -> tuple[Json, Json]:
+                begin = _newer_side(known, len(known) - 1 if last == 1 else len(earlier))
+                return pooled(known[:begin], ENOUGH), pooled(known[begin:], ENOUGH)
+
+            before, after = sides(runs)
+            found = compared(before, after, {"run": before["run"]}, newest["run"])
+            return with_runs_needed(found, _runs_needed(runs, sides))
 
     def pin(self, name: str, *runs: CellRun) -> int:
         """Keep the newest runs of cells under a name; what else it held stays. Returns how many."""
@@ -230,6 +238,16 @@ def _newer_side(runs: list[Json], begin: int) -> int:
             break
         begin -= 1
     return begin
+
+
+def _runs_needed(runs: list[Json], sides: Callable[[list[Json]], tuple[Json, Json]]) -> int | None:
+    """How many more runs like the newest it takes until both sides have samples enough; None: no number of them does."""
+    like = {**runs[-1], "error": None, "samples": runs[-1]["samples"] or [1.0]}
+    for more in range(1, 2 * FEWEST + 1):
+        before, after = sides(runs + [{**like, "run": like["run"] + n + 1} for n in range(more)])
+        if min(len(before["samples"]), len(after["samples"])) >= FEWEST:
+            return more
+    return None
 
 
 def _noted(found: RunComparison, note: str) -> RunComparison:

@@ -79,6 +79,7 @@ def comparison(before: Json, after: Json, against: Json, run: int | None = None)
         "run": run, "against": dict(against), "rows": rows, "plan_changes": _plan_changes(pairs),
         "retraces": {"before": before["retraces"], "after": after["retraces"]},
         "samples": [len(before["samples"]), len(after["samples"])], "note": " ".join(_notes(before, after)) or None,
+        "needs": _needs(before, after),
     }  # fmt: skip
 
 
@@ -169,11 +170,32 @@ def _notes(before: Json, after: Json) -> list[str]:
     busy = max(before["others"] or 0.0, after["others"] or 0.0)
     if busy >= BUSY:
         notes.append(f"Other programs took {wording.percent(busy)} of the processors meanwhile; times are known less well.")
-    few = min(len(before["samples"]), len(after["samples"]))
-    if few < FEWEST:
-        timed = "No call was" if not few else "Only 1 call was" if few == 1 else f"Only {few} calls were"
-        notes.append(f"{timed} timed on one side; a comparison needs {FEWEST}. Run the cell again.")
     return notes
+
+
+def _needs(before: Json, after: Json) -> Json | None:
+    """What is missing until it can be told whether they differ, None for nothing. `with_runs_needed` knows how many runs."""
+    few = min(len(before["samples"]), len(after["samples"]))
+    if few >= FEWEST:
+        return None
+    timed = "No call was" if not few else "Only 1 call was" if few == 1 else f"Only {few} calls were"
+    return {"runs": None, "text": f"{timed} timed on one side; a comparison needs {FEWEST}. Run the cell again."}
+
+
+def with_runs_needed(found: RunComparison, runs: int | None) -> RunComparison:
+    """The comparison, with how many more runs it takes to tell whether the two differ; None: later runs do not help."""
+    if found.data["needs"] is None:
+        return found
+    before, after = found.data["samples"]
+    if runs is not None:
+        so_far = f"{FEWEST} timed calls on each side, so far {before} and {after}"
+        needs = {"runs": runs, "text": f"Needs {wording.counted(runs, 'more run')} to tell: {so_far}."}
+    else:
+        which = against_text(found.data["against"])
+        cure = "pin one after more runs" if "baseline" in found.data["against"] else "compare with a later run"
+        few = f"{which[0].upper()}{which[1:]} has {wording.counted(before, 'timed call')}"
+        needs = {"runs": None, "text": f"{few}, too few to tell ({FEWEST}): {cure}."}
+    return RunComparison({**found.data, "needs": needs})
 
 
 def _plan_changes(pairs: Sequence[Pair]) -> list[Json]:
@@ -289,7 +311,8 @@ def comparison_text(data: Mapping[str, Any]) -> str:
     rows = data["rows"]
     room = max([12, *(len(wording.clean(row["name"])) + 2 for row in rows)])
     room = min(room, 40)
-    lines = [f"{what} against {against_text(data['against'])}", f"  {'':<{room}}{'before':>10}{'now':>10}   change"]
+    head = f"{what} against {against_text(data['against'])}, times of one call"
+    lines = [head, f"  {'':<{room}}{'before':>10}{'now':>10}   change"]
     for row in rows:
         name = wording.clean(row["name"])
         name = name if len(name) < room else name[: room - 2] + "…"
@@ -305,6 +328,8 @@ def comparison_text(data: Mapping[str, Any]) -> str:
         lines.append(f"  Retraces: {retraces['before']} before, {retraces['after']} now.")
     if all(data["samples"]):
         lines.append(f"  {data['samples'][0]} and {data['samples'][1]} timed calls; ± is half of the 95 % interval.")
+    if data.get("needs"):
+        lines += wrap(wording.clean(data["needs"]["text"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
     if data["note"]:
         lines += wrap(wording.clean(data["note"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines)
@@ -314,4 +339,4 @@ def compared(before: Json, after: Json, against: Json | None = None, run: int | 
     return RunComparison(comparison(before, after, against or {"run": None}, run))
 
 
-__all__ = ["RunComparison", "aligned", "compared", "comparison", "comparison_text"]
+__all__ = ["RunComparison", "aligned", "compared", "comparison", "comparison_text", "with_runs_needed"]

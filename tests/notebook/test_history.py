@@ -64,6 +64,24 @@ def test_runs_of_a_cell_that_calls_once_are_compared_when_there_are_enough_of_th
     assert min(found.data["samples"]) >= 2 and "Run the cell again" not in (found.data["note"] or "")
 
 
+def test_before_there_are_enough_runs_the_numbers_stand_and_how_many_more_it_takes(shell, capsys):
+    history, sessions = session_of(shell).history, session_of(shell).cells
+    told_needs = []
+    for _ in range(6):
+        cell(shell, "result = f(x)", id="a")
+        if len(told_needs) or history.to_json(sessions["a"])["run"] > 1:
+            found = history.compare(sessions["a"])
+            told_needs.append((found.data["needs"] or {}).get("runs"))
+            assert all(row["before"] and row["after"] for row in found.rows)
+    assert told_needs == [4, 3, 2, 1, None] and found.rows[0]["change"] is not None
+    oldest = history.compare(sessions["a"], {"run": 1}).data["needs"]
+    assert oldest == {"runs": None, "text": "Run 1 has 1 timed call, too few to tell (3): compare with a later run."}
+    history.pin("early", sessions["a"])
+    cell(shell, "result = f(x)", id="a")
+    text = told(shell, capsys, "%jitlab compare early")
+    assert "times of one call" in text and "Needs 2 more runs to tell: 3 timed calls on each side, so far 6 and 1." in text
+
+
 def test_no_more_runs_are_kept_than_the_setting_says(shell, monkeypatch):
     monkeypatch.setattr(jl.config, "history_runs", 3)
     for _ in range(5):

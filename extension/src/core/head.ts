@@ -1,4 +1,5 @@
 import { h, icon, iconButton, on } from './dom';
+import { inCalls } from './compare/layout';
 import { duration, grouped, some } from './format';
 import { openMenu, type MenuItem } from './popup';
 import type { PanelActions, PanelState } from './panel';
@@ -70,8 +71,8 @@ export class Head {
       click: () => {
         const most = this.actions.settings?.runs ?? 20;
         const earlier = history.runs.filter(({ run }) => run !== history.run).slice(-most);
-        const items = earlier.reverse().map(({ run, seconds, retraces, error }): MenuItem => {
-          const said = error ? 'error' : seconds === null ? '' : duration(seconds);
+        const items = earlier.reverse().map(({ run, seconds, calls, retraces, error }): MenuItem => {
+          const said = error ? 'error' : seconds === null ? '' : duration(seconds) + inCalls(calls);
           return {
             label: `Compare with run ${run}`,
             note: [said, retraces ? some(retraces, 'retrace') : ''].filter(Boolean).join(' · '),

@@ -13,7 +13,7 @@ import { Selection } from './selection';
 import { DEFAULTS, type Settings } from './settings';
 import { Message, Notice, Work } from './states';
 import { watchTheme } from './theme';
-import { checkedElement } from './verdict/checked';
+import { moreOfVerdict } from './verdict/more';
 import { VerdictView } from './verdict/view';
 import { Card } from './whatif/card';
 
@@ -101,7 +101,7 @@ export class PanelView {
         this.jump(title);
       },
       () => actions?.kernel ?? null,
-      checkedElement
+      moreOfVerdict
     );
     const has = (title: string): boolean => kinds.some(kind => kind.title === title);
     this.notice = new Notice(

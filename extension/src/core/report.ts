@@ -93,13 +93,13 @@ export interface Verdict {
   then: Next | null;
   /** Of a run that waited for its capture and compilation; null for any other. */
   firstRun: FirstRun | null;
+  /** Of the launches' time in code that better code has replaced since, 0 to 1. */
+  quickShare: number;
 }
 
 export interface FirstRun {
   /** That were waited for. */
   seconds: number;
-  /** Of the launches' time in code that better code has replaced since, 0 to 1. */
-  quickShare: number;
   text: string;
 }
 
@@ -417,6 +417,7 @@ function readSummary(value: unknown): Summary | null {
 }
 
 function readVerdict(verdict: Record<string, unknown>): Verdict {
+  const first = verdict.first_run;
   return {
     lead: text(verdict.lead),
     operations: number(verdict.operations) ?? 0,
@@ -434,15 +435,9 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
     bytesSaved: number(verdict.bytes_saved),
     next: readNext(verdict.next),
     then: readNext(verdict.then),
-    firstRun: readFirstRun(verdict.first_run)
+    firstRun: isRecord(first) ? { seconds: number(first.seconds) ?? 0, text: text(first.text) } : null,
+    quickShare: number(record(first).quick_share) ?? 0
   };
-}
-
-function readFirstRun(value: unknown): FirstRun | null {
-  const seconds = number(record(value).seconds);
-  return seconds === null
-    ? null
-    : { seconds, quickShare: number(record(value).quick_share) ?? 0, text: text(record(value).text) };
 }
 
 /** Items of a part of a report that was asked for: operations or boundaries. */

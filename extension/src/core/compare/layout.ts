@@ -1,5 +1,5 @@
 import { directionOf, type Change } from '../change';
-import { duration, some } from '../format';
+import { duration, grouped, some } from '../format';
 import type { History } from '../sources';
 import { clip, type Ink, type Measure, type Picture, type Shape } from '../shapes';
 import { whisker } from '../whatif/layout';
@@ -49,7 +49,7 @@ export function layoutComparison({ rows }: Comparison, width: number, measure: M
 
 /** "faster by 17.6 % ± 1.1", or what became of a part that only one of the runs has. */
 export function wordOf({ state, change }: ComparisonRow): string {
-  return change?.word ?? (state === 'added' ? 'new' : state === 'removed' ? 'gone' : 'not measured');
+  return change?.word ?? (state === 'added' ? 'new' : state === 'removed' ? 'gone' : 'too few calls to tell');
 }
 
 /** "11.9 ms → 9.8 ms" */
@@ -70,13 +70,25 @@ export function titleOf(run: number, against: Against | null): string {
   return `run ${run}${other}`;
 }
 
-export function samplesNote({ samples }: Comparison): string {
-  const [now, then] = samples;
-  if (now === undefined) {
+export function samplesNote({ samples, needs, rows }: Comparison): string {
+  const [before, now] = samples;
+  if (before === undefined || now === undefined || needs || rows.every(({ change }) => change === null)) {
     return '';
   }
-  const counts = then === undefined || then === now ? `${some(now, 'run')} each` : `${now} runs, before ${then}`;
+  const counts =
+    before === now ? `${some(now, 'timed call')} each` : `${some(before, 'timed call')} before, ${now} now`;
   return `${counts}; 95 % intervals. A diamond is measurable, a ring is not; the band is what noise can hide.`;
+}
+
+/** Pure: what the figures are of, because the verdict's are of the whole run: "Times of one call. Run 6 made 20, in 42.8 ms." */
+export function timesNote(history: History | null, comparison: Comparison): string {
+  const runs = [comparison.run, comparison.against && 'run' in comparison.against ? comparison.against.run : null]
+    .map(number => history?.runs.find(({ run }) => run === number))
+    .filter(run => run !== undefined);
+  const totals = runs
+    .filter(({ calls, seconds }) => calls > 1 && seconds !== null)
+    .map(({ run, calls, seconds }) => `run ${run} made ${grouped(calls)} in ${duration(seconds ?? 0)}`);
+  return totals.length ? `Times of one call; ${totals.join(', ')}.` : 'Times of one call.';
 }
 
 /** Pure: what this run can be compared with, the likeliest first: the newest baseline, then the runs before it. */
@@ -88,12 +100,17 @@ export function choicesOf(history: History): { value: string; text: string; agai
   }));
   const runs = history.runs
     .filter(({ run, error }) => run !== history.run && error === null)
-    .map(({ run, seconds }) => ({
+    .map(({ run, seconds, calls }) => ({
       value: `run ${run}`,
-      text: `run ${run}${seconds === null ? '' : `, ${duration(seconds)}`}`,
+      text: `run ${run}${seconds === null ? '' : `, ${duration(seconds)}${inCalls(calls)}`}`,
       against: { run }
     }));
   return [...baselines.reverse(), ...runs.reverse()];
+}
+
+/** " in 20 calls"; "" of one. */
+export function inCalls(calls: number): string {
+  return calls > 1 ? ` in ${some(calls, 'call')}` : '';
 }
 
 function markOf(change: Change, x: (part: number) => number, y: number): Shape[] {

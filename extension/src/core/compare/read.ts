@@ -20,7 +20,10 @@ export interface Comparison {
   rows: ComparisonRow[];
   planChanges: { cluster: string; text: string; lines: number[] }[];
   retraces: { before: number; after: number } | null;
+  /** Timed calls of each side: of the earlier, then of the newer. */
   samples: number[];
+  /** What is missing until it can be told whether they differ; "" where nothing is. */
+  needs: string;
   note: string;
 }
 
@@ -43,6 +46,7 @@ export function readComparison(reply: unknown): Comparison | null {
     })),
     retraces: before === null || after === null ? null : { before, after },
     samples: numbers(list(value.samples)),
+    needs: text(record(value.needs).text),
     note: text(value.note)
   };
 }

@@ -10,7 +10,11 @@ export function comparisonTable({ rows }: Comparison, narrow: boolean): HTMLElem
   return h(
     'table',
     { 'aria-label': 'Change of each part' },
-    h('thead', {}, h('tr', {}, h('th', {}, 'part'), !narrow && [head('before'), head('now')], head('change'))),
+    h(
+      'thead',
+      {},
+      h('tr', {}, h('th', {}, 'part'), !narrow && [head('before, a call'), head('now, a call')], head('change'))
+    ),
     h(
       'tbody',
       {},

@@ -7,7 +7,7 @@ import { isRecord, record } from '../read';
 import type { Report } from '../report';
 import type { Section, SectionContext, SectionView } from '../section';
 import { readHistory, type History } from '../sources';
-import { choicesOf, layoutComparison, samplesNote, titleOf } from './layout';
+import { choicesOf, layoutComparison, samplesNote, timesNote, titleOf } from './layout';
 import { readComparison, type Against, type Comparison } from './read';
 import { comparisonTable } from './table';
 
@@ -77,7 +77,10 @@ export class CompareView implements SectionView {
       parts.push(h('div', { class: 'jl-note', role: 'status' }, this.said));
     }
     const table = this.section.asTable || this.width < NARROW;
-    const canvas = comparison && !table ? this.canvas : null;
+    const canvas = comparison && !table && !comparison.needs ? this.canvas : null;
+    if (comparison?.needs) {
+      parts.push(h('div', { class: 'jl-needs', role: 'status' }, icon('wait'), h('span', {}, comparison.needs)));
+    }
     if (comparison && comparison.rows.length > 0) {
       this.canvas.element.setAttribute('aria-label', this.spoken(comparison));
       parts.push(canvas ? canvas.element : comparisonTable(comparison, this.width < NARROW));
@@ -185,7 +188,7 @@ export class CompareView implements SectionView {
       retraces && retraces.before !== retraces.after
         ? [h('div', {}, `Retraces: ${retraces.before} → ${retraces.after}.`)]
         : [];
-    const samples = [comparison.note, samplesNote(comparison)].filter(Boolean);
+    const samples = [timesNote(this.history, comparison), comparison.note, samplesNote(comparison)].filter(Boolean);
     return [...plan, ...again, ...samples.map(text => h('div', { class: 'jl-note jl-muted' }, text))];
   }
 
@@ -269,9 +272,11 @@ export class CompareView implements SectionView {
   private width = 0;
 }
 
-function summaryOf({ rows, planChanges }: Comparison): string {
+function summaryOf({ rows, planChanges, needs }: Comparison): string {
   const cell = rows.find(({ kind }) => kind === 'cell');
-  return [cell?.change?.word, planChanges.length ? 'the plan changed' : ''].filter(Boolean).join(' · ');
+  return [cell?.change?.word ?? (needs ? 'too few calls to tell' : ''), planChanges.length ? 'the plan changed' : '']
+    .filter(Boolean)
+    .join(' · ');
 }
 
 function said(cluster: string, text: string, at: string): string {

@@ -4,7 +4,7 @@ import { copyLine, h, icon, on, refill, type IconName } from '../dom';
 import { bytes, duration, percent, ratio, sentence, some } from '../format';
 import type { KernelAccess } from '../kernel';
 import type { Plan, Report } from '../report';
-import type { checkedElement } from './checked';
+import type { MoreOfVerdict } from './more';
 import { layoutBars, layoutStrip } from './layout';
 import { pythonRows } from './python';
 
@@ -18,8 +18,8 @@ export class VerdictView {
   constructor(
     private readonly jump: (section: string) => void,
     private readonly kernel: () => KernelAccess | null = () => null,
-    /** Lists what a check found; null where there is too little room for it. */
-    private readonly checked: typeof checkedElement | null = null
+    /** Null where there is too little room for a script that has it. */
+    private readonly more: MoreOfVerdict | null = null
   ) {}
 
   show(report: Report, width: number): void {
@@ -43,11 +43,11 @@ export class VerdictView {
       this.element,
       h('div', { class: 'jl-lead' }, h('span', {}, verdict.lead), h('span', { class: 'jl-times' }, speed || time)),
       this.facts(report),
-      ...firstRun(report),
+      this.more?.first(report) ?? '',
       strip.element,
       ...(verdict.seconds === null ? [] : [bars.element]),
       ...ofPython(report),
-      this.checked?.(report, this.unfolded, open => {
+      this.more?.checked(report, this.unfolded, open => {
         this.unfolded = open;
       }) ?? '',
       ...this.notMeasured(report),
@@ -160,15 +160,16 @@ export class VerdictView {
           'no',
           `${some(verdict.statements, 'statement')} run by Python${verdict.statementSeconds === null ? '' : `, ${duration(verdict.statementSeconds)}`}`,
           'Clusters',
-          'Statements of the cell that were not captured: Python ran them',
+          'Statements that were not captured: Python ran them',
           'jl-is-host'
         ),
       verdict.loops > 0 &&
         h(
           'span',
-          { class: 'jl-muted', title: 'Loops whose iterations were recorded one by one, or run by Python' },
+          { class: 'jl-muted', title: 'Loops recorded iteration by iteration, or run by Python' },
           `${some(verdict.loops, 'loop')} not rolled`
         ),
+      this.more?.calls(report),
       movedText(report) &&
         h('span', { class: 'jl-muted', title: 'By the cost model: each distinct element once' }, movedText(report))
     );
@@ -237,12 +238,6 @@ function isAlike({ name, like }: Plan): boolean {
   return like !== '' && like !== name;
 }
 
-/** That the times are of a first run: later ones are other. */
-function firstRun({ verdict, cell }: Report): HTMLElement[] {
-  const said = cell.running ? '' : (verdict.firstRun?.text ?? '');
-  return said ? [h('p', { class: 'jl-first-run jl-note' }, icon('clock'), h('span', {}, said))] : [];
-}
-
 /** What Python did, each with its line and the reason. */
 function ofPython(report: Report): HTMLElement[] {
   const { rows, more } = pythonRows(report);
@@ -271,8 +266,8 @@ export function whatBounds(report: Report): string {
   const timed = report.kernels.filter(kernel => kernel.seconds !== null);
   const top = timed.reduce((a, b) => ((b.seconds ?? 0) > (a?.seconds ?? -1) ? b : a), timed[0]);
   const whole = report.summary?.kernelSeconds ?? timed.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
-  const { retraces, host, firstRun } = report.verdict;
-  if (!top || whole <= 0 || retraces > 0 || host > 0 || (firstRun?.quickShare ?? 0) >= QUICK) {
+  const { retraces, host, quickShare } = report.verdict;
+  if (!top || whole <= 0 || retraces > 0 || host > 0 || quickShare >= QUICK) {
     return '';
   }
   const share = percent((top.seconds ?? 0) / whole);
