@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { flowOf, slowest } from '../src/core/clusters/flow';
+import { clusterCount, flowOf, slowest } from '../src/core/clusters/flow';
 import { layoutClusters } from '../src/core/clusters/layout';
 import { boundaryTexts } from '../src/core/clusters/words';
 import type { Report } from '../src/core/report';
@@ -101,6 +101,17 @@ test('traces that came to the same plan are one part', () => {
   const flow = flowOf(report(json));
   assert.equal(flow.parts.length, 1);
   assert.equal(flow.parts[0]?.title, 'In [2], traces 1–2: the same plan');
+});
+
+test('clusters of traces that came to the same plan are counted once, and the traces are said', () => {
+  const json = structuredClone(line) as { plans: { name: string; like: string }[]; clusters: { plan: string }[] };
+  const count = clusterCount(report(json));
+  assert.match(count, /^\d+ clusters?$/);
+  for (const trace of [2, 3]) {
+    json.plans.push({ ...json.plans[0]!, name: `In [2] #${trace}`, like: 'In [2] #1' });
+    json.clusters.push(...json.clusters.slice(0, 1).map(cluster => ({ ...cluster, plan: `In [2] #${trace}` })));
+  }
+  assert.equal(clusterCount(report(json)), `${count}, ${json.plans.length} traces`);
 });
 
 test('a box comes after what it reads, also where its first operation comes before', () => {

@@ -198,7 +198,8 @@ def _heading(data: Json, plan: Json, alike: Sequence[str]) -> str:
     if len(alike) == 1:
         return wording.clean(plan["name"])
     traces = [p["trace"] for p in data["plans"] if p["name"] in alike]
-    return f"{wording.clean(plan['function'])}, traces {min(traces)}–{max(traces)}, which differ in sizes or values only"
+    which = wording.line_text(traces).replace("line", "trace", 1)
+    return f"{wording.clean(plan['function'])}, {which}, which differ in sizes or values only"
 
 
 def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Json]) -> Box:

@@ -49,7 +49,13 @@ def test_sizes(size, text):
     assert wording.size(int(size)) == text
 
 
-@pytest.mark.parametrize("numbers, text", [([], ""), ([8], "line 8"), ([3, 5, 4], "lines 3–5"), ([8, 9, 11], "lines 8–9 and 11"), ([1, 3, 5], "lines 1, 3 and 5")])
+@pytest.mark.parametrize(
+    "numbers, text",
+    [
+        ([], ""), ([8], "line 8"), ([3, 5, 4], "lines 3–5"), ([8, 9, 11], "lines 8–9 and 11"),
+        ([1, 3, 5], "lines 1, 3 and 5"),
+    ],
+)  # fmt: skip
 def test_lines(numbers, text):
     assert wording.line_text(numbers) == text
 
@@ -155,3 +161,16 @@ def test_of_many_copies_of_a_cluster_some_are_told():
     made = events.PlanMade(function="f", trace=1, plan=plan.to_json(), start_ns=0, duration_ns=0)
     text = str(samples.recorded([made]).report())
     assert text.count("// Stored: copy") == 6 and "// and 3 more copies" in text
+
+
+def test_traces_that_are_alike_are_counted_once_and_named_by_their_numbers():
+    @jl.function
+    def scaled(x, k):
+        return np.exp(x) * k + x
+
+    with jl.record() as rec:
+        for k in (0.5, 1, 2.0, 4.0):  # times 1 is left out: that plan is another
+            scaled(np.ones(100), k)
+    text = str(rec.report())
+    assert "2 clusters · 2 kernels" in text
+    assert "scaled, traces 1 and 3–4, which differ in sizes or values only" in text and "scaled #2" in text

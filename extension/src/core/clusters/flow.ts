@@ -1,4 +1,4 @@
-import { arrayBytes, fileName, some } from '../format';
+import { arrayBytes, fileName, lineRanges, some } from '../format';
 import type { Checked } from '../numerics';
 import type { Boundary, Cluster, Fallback, Kernel, Operation, Reaching, Report, Statement, Temporary } from '../report';
 
@@ -65,6 +65,12 @@ export function headOf({ title, place }: FlowPart, { parts }: Flow): string {
 
 /** More host operations in a row than this share a box. */
 const HOST_ROW = 3;
+
+/** "1 cluster, 8 traces": traces that came to the same plan have the same clusters. */
+export function clusterCount({ plans, verdict }: Report): string {
+  const again = plans.filter(({ like, name }) => like !== '' && like !== name).length;
+  return `${some(verdict.clusters, 'cluster')}${again ? `, ${some(plans.length, 'trace')}` : ''}`;
+}
 
 /** Made once a report: several views show it. */
 export function flowOf(report: Report): Flow {
@@ -520,7 +526,7 @@ function titleOf(report: Report, plans: readonly string[]): string {
   const traces = plans.map(plan => report.plans.find(({ name }) => name === plan)?.trace ?? 0);
   return plans.length === 1
     ? (plans[0] ?? '')
-    : `${functionOf(report, plans[0])}, traces ${Math.min(...traces)}–${Math.max(...traces)}: the same plan`;
+    : `${functionOf(report, plans[0])}, traces ${lineRanges(traces)}: the same plan`;
 }
 
 function placeOf(report: Report, ops: readonly Operation[]): string {

@@ -2,7 +2,7 @@ import { h } from '../dom';
 import { percent } from '../format';
 import type { Report } from '../report';
 import type { Section } from '../section';
-import { flowOf, slowest, type Flow } from './flow';
+import { clusterCount, flowOf, slowest, type Flow } from './flow';
 import { SpineView } from './spine';
 
 const MOST_BOXES = 40;
@@ -40,10 +40,7 @@ export class SmallClustersView {
       const dear = clusters.sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0))[0];
       this.open = new Set(dear && dear.ops.length <= MOST_OPEN ? [dear.id] : []);
     }
-    const { clusters, kernels } = report;
-    this.section.summary = clusters.length
-      ? `${clusters.length} ${clusters.length === 1 ? 'cluster' : 'clusters'}, ${kernels.length} ${kernels.length === 1 ? 'kernel' : 'kernels'}`
-      : 'none';
+    this.section.summary = report.clusters.length ? clusterCount(report) : 'none';
     this.render();
   }
 

@@ -3,7 +3,7 @@ import { lines, percent, some } from '../format';
 import type { Operation, Report } from '../report';
 import { stateKey, type Section, type SectionContext } from '../section';
 import { FindBox } from './find';
-import { flowOf, slowest, type Flow, type FlowNode } from './flow';
+import { clusterCount, flowOf, slowest, type Flow, type FlowNode } from './flow';
 import { heatOf, HEATS, type Heat, type HeatKind } from './heat';
 import { MapView } from './map';
 import { MemoryFold } from './memory';
@@ -515,7 +515,7 @@ export class ClustersView {
     const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
     return (
       [apart && !report.summary ? `${some(apart, 'value')} not fused` : '', heavy].filter(Boolean).join(' · ') ||
-      some(report.clusters.length, 'cluster')
+      clusterCount(report)
     );
   }
 
