@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { flowOf } from '../src/core/clusters/flow';
 import { layered, type LayeredGraph } from '../src/core/clusters/layered';
 import { layOutGroup, Layouter, type GroupJob, type WorkerLike } from '../src/core/clusters/layouter';
+import { minimapPlace } from '../src/core/clusters/minimap';
 import { Scene } from '../src/core/clusters/scene';
 import { SearchIndex } from '../src/core/clusters/search';
 import { GraphTree, MOST_CHILDREN, neighbourhood, type TreeNode } from '../src/core/clusters/tree';
@@ -225,4 +226,15 @@ test('the body of a loop is in its loop: closed in the spine, then in a frame of
   const boxes = new GraphTree(flow);
   const inLoop = all(boxes.roots, boxes).find(({ kind }) => kind === 'loop');
   assert.deepEqual(inLoop && boxes.childrenOf(inLoop).map(({ id }) => id), ['sum', 'div']);
+});
+
+test('the small picture of the map frames what the screen shows, and is gone where that is all', () => {
+  const screen = { width: 800, height: 600 };
+  assert.equal(minimapPlace({ width: 700, height: 500 }, { x: -50, y: -50, scale: 1 }, screen), null);
+  const place = minimapPlace({ width: 13_200, height: 4_800 }, { x: 6_600, y: 2_400, scale: 1 }, screen);
+  assert.ok(place);
+  assert.deepEqual([place.width, place.height, place.scale], [132, 48, 0.01]);
+  assert.deepEqual(place.view, { left: 66, top: 24, width: 8, height: 6 });
+  const beside = minimapPlace({ width: 13_200, height: 4_800 }, { x: 99_000, y: -9_000, scale: 4 }, screen);
+  assert.ok(beside && beside.view.left + beside.view.width <= 132 && beside.view.top === 0);
 });

@@ -33,9 +33,13 @@ def on_wire(data: Mapping[str, Any]) -> Json:
 
 def summarised(data: Mapping[str, Any], room: int) -> Json:
     """A summary of a report; its operations, boundaries, spans, kernels and temporaries take about `room` bytes."""
-    spans = sum(len(lane["spans"]) for lane in data["timeline"]["lanes"])
+    lanes = data["timeline"]["lanes"]
+    spans = sum(len(lane["spans"]) for lane in lanes)
     temporaries = data.get("temporaries", [])
-    kernels = _slowest_kernels(data["kernels"], room // 6)
+    lists = {"ops": data["ops"], "boundaries": data["boundaries"], "kernels": data["kernels"], "temporaries": temporaries}
+    sizes = {key: estimated_size(value) for key, value in lists.items()}
+    share = _shares(sizes | {"spans": sum(estimated_size(lane["spans"]) for lane in lanes)}, room)
+    kernels = _slowest_kernels(data["kernels"], share["kernels"])
     result = dict(data)
     sent = {(kernel.get("plan"), kernel["cluster"], kernel["name"]) for kernel in kernels}
     result["clusters"] = [_short(entry, sent) for entry in slowest(data["clusters"], MOST_WHOLE)]
@@ -43,11 +47,11 @@ def summarised(data: Mapping[str, Any], room: int) -> Json:
     for key in LISTS:
         if key in data:
             result[key] = slowest(data[key], MOST_WHOLE)
-    result["ops"] = _telling_ops(data, kernels, room // 4)
-    result["boundaries"] = _heaviest(data["boundaries"], room // 6)
+    result["ops"] = _telling_ops(data, kernels, share["ops"])
+    result["boundaries"] = _heaviest(data["boundaries"], share["boundaries"])
     if "temporaries" in data:
-        result["temporaries"] = _heaviest(temporaries, room // 6)
-    result["timeline"] = {**data["timeline"], "lanes": [_lane(lane, room // 4, spans) for lane in data["timeline"]["lanes"]]}
+        result["temporaries"] = _heaviest(temporaries, share["temporaries"])
+    result["timeline"] = {**data["timeline"], "lanes": [_lane(lane, share["spans"], spans) for lane in lanes]}
     result["summary"] = {
         "ops": len(data["ops"]), "boundaries": len(data["boundaries"]), "spans": spans,
         "clusters": {cluster["name"]: {"ops": cluster.get("op_count", len(cluster["ops"]))} for cluster in result["clusters"]},
@@ -143,6 +147,14 @@ def _short(entry: Mapping[str, Any], sent: AbstractSet[Any] | None = None) -> Js
         if len(names) < len(entry["kernels"]):
             result |= {"kernels": names, "kernel_count": len(entry["kernels"])}
     return result
+
+
+def _shares(sizes: Mapping[str, int], room: int) -> dict[str, int]:
+    """Of `room` bytes as many as each needs, or an even part of what the smaller ones leave."""
+    shares: dict[str, int] = {}
+    for at, (key, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):
+        shares[key] = min(size, (room - sum(shares.values())) // (len(sizes) - at))
+    return shares
 
 
 def _slowest_kernels(kernels: Sequence[Mapping[str, Any]], room: int) -> list[Any]:

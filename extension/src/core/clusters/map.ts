@@ -1,6 +1,7 @@
 import { CanvasView } from '../canvas';
 import { h, on } from '../dom';
 import { Layouter } from './layouter';
+import { Minimap } from './minimap';
 import { Scene, type Rect, type SceneSource } from './scene';
 import { drawScene, type SceneLook, type Viewport } from './scene-draw';
 import type { TreeEdge, TreeNode } from './tree';
@@ -37,7 +38,14 @@ export class MapView {
   ) {
     this.layer = h('div', { class: 'jl-layer', role: 'tree', 'aria-label': 'Graph, boxes in program order' });
     this.note = h('div', { class: 'jl-map-note jl-note', role: 'status', hidden: true });
-    this.element = h('div', { class: 'jl-frame jl-map' }, this.canvas.element, this.layer, this.note);
+    this.element = h(
+      'div',
+      { class: 'jl-frame jl-map' },
+      this.canvas.element,
+      this.layer,
+      this.minimap.element,
+      this.note
+    );
     on(this.element, {
       pointerdown: event => {
         if (event.button === 0) {
@@ -134,6 +142,7 @@ export class MapView {
       litEdge: (edge, group) => this.host.litEdge(edge, group)
     };
     drawScene(brush.context, scene, this.view, look);
+    this.minimap.show(scene, this.view, this, look.heat, again);
     this.placeItems(again);
   }
 
@@ -571,13 +580,20 @@ export class MapView {
   }
 
   private readonly canvas = new CanvasView({ 'aria-hidden': 'true' });
+  private readonly minimap = new Minimap((x, y) => {
+    this.view.x = x - this.width / 2 / this.view.scale;
+    this.view.y = y - this.height / 2 / this.view.scale;
+    this.fitted = false;
+    this.schedule();
+  });
   private readonly layer: HTMLElement;
   private readonly note: HTMLElement;
   private scene: Scene | null = null;
   private listed: readonly TreeNode[] | null = null;
   private view: Viewport = { x: 0, y: 0, scale: 1 };
-  private width = 0;
-  private height = 0;
+  /** Of what the screen shows. */
+  width = 0;
+  height = 0;
   private fitted = true;
   private busy = false;
   private focused = '';

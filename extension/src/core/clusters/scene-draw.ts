@@ -422,7 +422,7 @@ function shorten(text: string, room: number, type: Type, measure: Measure): stri
   return letters < 1 ? '' : `${text.slice(0, letters)}…`;
 }
 
-function inkOf(box: TreeNode): Mark & Ink {
+export function inkOf(box: TreeNode): Mark & Ink {
   return box.kind === 'plan' ? 'c4' : box.color === null ? 'host' : clusterMark(box.color);
 }
 

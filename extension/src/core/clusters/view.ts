@@ -514,8 +514,14 @@ export class ClustersView {
     const slow = slowestCluster(clusters);
     const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
     return (
-      [apart && !report.summary ? `${some(apart, 'value')} not fused` : '', heavy].filter(Boolean).join(' · ') ||
-      clusterCount(report)
+      [
+        apart && report.boundaries.length >= (report.summary?.boundaries ?? 0)
+          ? `${some(apart, 'value')} not fused`
+          : '',
+        heavy
+      ]
+        .filter(Boolean)
+        .join(' · ') || clusterCount(report)
     );
   }
 

@@ -191,6 +191,10 @@ export class TimelineView {
     if (this.whole || here >= all) {
       return;
     }
+    if (this.context.kernel && all <= AT_ONCE) {
+      void this.fetch();
+      return;
+    }
     const button = h('button', { type: 'button', class: 'jl-link' }, 'Show all');
     on(button, {
       click: () => {
@@ -209,6 +213,7 @@ export class TimelineView {
     }
     try {
       this.notice.textContent = 'Fetching…';
+      this.notice.hidden = false;
       const lanes = await fetchSpans(context.kernel, report);
       if (report === this.report) {
         this.whole = lanes;
@@ -634,6 +639,8 @@ export class TimelineView {
 }
 
 const DRAWER_MS = 100;
+/** So many spans are fetched when the section is opened; of more a button does it. */
+const AT_ONCE = 5000;
 const FIRST_KEYS = 5;
 const ALL_KEYS: [string, string][] = [
   ['W S', 'zoom'],
