@@ -109,12 +109,16 @@ export class MainLayout {
       role: 'separator',
       'aria-orientation': 'vertical',
       'aria-label': 'Width of the column',
+      'aria-valuemin': '240',
+      'aria-valuenow': '240', // until it is laid out
       tabindex: '0'
     });
     const resize = (width: number): void => {
       column.style.flex = `0 0 ${Math.max(240, Math.round(width))}px`;
-      divider.setAttribute('aria-valuenow', String(Math.max(240, Math.round(width))));
     };
+    new ResizeObserver(() => {
+      divider.setAttribute('aria-valuenow', String(Math.round(column.clientWidth)));
+    }).observe(column);
     let from: { x: number; width: number } | null = null;
     on(divider, {
       pointerdown: event => {
