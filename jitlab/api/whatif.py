@@ -133,6 +133,7 @@ class Sweep:
     tried: int
     seconds: float
     stopped: str | None = None
+    total: int = 0  # cuts there are
 
     @property
     def measurable(self) -> int:
@@ -142,6 +143,7 @@ class Sweep:
         return {
             "plan": self.plan, "function": self.function, "edges": [edge.to_json() for edge in self.edges],
             "tried": self.tried, "measurable": self.measurable, "seconds": self.seconds, "stopped": self.stopped,
+            "total": self.total,
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -197,20 +199,22 @@ def sweep(
     executable: Executable, arguments: Sequence[Any], *, seconds: float = SWEEP_SECONDS, between: Between | None = None,
     memory: dict[str, Any] | None = None, aside: Aside = nullcontext,
 ) -> Sweep:  # fmt: skip
-    """Cut each fused edge of a plan, one at a time, and rank them by the time that a run loses. Stops after `seconds`."""
+    """Cut each fused edge of a plan, one at a time, and rank them by the time that a run loses. Stops after `seconds`; with the
+    same `memory` it goes on where it stopped."""
     kept = {} if memory is None else memory
     call = kept.setdefault("call", None) or copied_call(executable, arguments)
     kept["call"] = call
     pairs = Experiment(executable, call.arguments, Question()).before.place.fused_edges()
     found: dict[tuple[str, str], SweptEdge] = kept.setdefault("found", {})
     tried: set[tuple[str, str]] = kept.setdefault("tried", set())
+    kept["total"] = len(pairs)
     spent: float = kept.setdefault("spent", 0.0)
     stopped = None
     for number, pair in enumerate(pairs):
         if pair in tried:
             continue
         if spent >= seconds:
-            stopped = f"Stopped after {duration(seconds)}: {len(pairs) - number} of {len(pairs)} cuts were not tried."
+            stopped = f"Stopped after {duration(seconds)}: {len(pairs) - len(tried)} of {len(pairs)} cuts were not tried."
             break
         if between is not None:
             between(number, len(pairs))
@@ -226,8 +230,14 @@ def sweep(
         kept["spent"] = spent
     if between is not None:
         between(len(pairs), len(pairs))
-    ranked = sorted(found.values(), key=lambda edge: -edge.seconds_lost)
-    return Sweep(executable.plan.title, executable.plan.function, tuple(ranked), len(tried), spent, stopped)
+    return swept_so_far(executable, kept, stopped)
+
+
+def swept_so_far(executable: Executable, memory: dict[str, Any], stopped: str | None) -> Sweep:
+    """What a sweep with this memory has found; `stopped` says why that is not all."""
+    ranked = sorted(memory.get("found", {}).values(), key=lambda edge: -edge.seconds_lost)
+    plan, tried = executable.plan, len(memory.get("tried", ()))
+    return Sweep(plan.title, plan.function, tuple(ranked), tried, memory.get("spent", 0.0), stopped, memory.get("total", 0))
 
 
 def _swept(experiment: Experiment, pair: tuple[str, str]) -> SweptEdge:

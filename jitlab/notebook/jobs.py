@@ -20,9 +20,11 @@ from jitlab.errors import JitlabError
 
 Json = dict[str, Any]
 Tell = Callable[[Json], object]
+SoFar = Callable[[dict[str, Any]], Json | None]
 
 KINDS = ("whatif", "sweep", "measure", "check")
 MOST_QUEUED = 20  # a person does not wait for more
+MOST_UNFINISHED = 3  # each keeps copies of its inputs
 KEPT = 64  # ended jobs whose last state can still be told
 CELL = "a job of jitlab's panel"  # events under it belong to no cell
 
@@ -57,6 +59,9 @@ class Job:
     error: str | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     cancelled: bool = False
+    so_far: SoFar | None = None  # what a job that was cancelled has found; it can then be continued
+    unfinished: bool = False  # ended, and can be continued
+    continued: int = 0
 
     @property
     def has_ended(self) -> bool:
@@ -71,6 +76,7 @@ class JobContext:
         self._job = job
         self.cell = job.cell
         self.memory = job.memory  # outlives a pause: what was built and measured need not be made again
+        self.continued = job.continued  # times that a person asked for more
 
     def checkpoint(self) -> None:
         """Call it between two rounds. Raises Preempted when a cell wants to start, Cancelled when nobody waits any more."""
@@ -79,6 +85,10 @@ class JobContext:
     def progress(self, done: int, total: int) -> None:
         """Say how far the job is; the panel hears of it."""
         self._jobs._progress(self._job, done, total)
+
+    def is_unfinished(self) -> None:
+        """Say that the result is not all: the job keeps its memory when it ends, and can be continued."""
+        self._job.unfinished = True
 
     def estimate(self, seconds: float) -> None:
         """Say how long the whole job takes, once it is known."""
@@ -107,9 +117,12 @@ class Jobs:
         self._thread: threading.Thread | None = None
         self._changed = threading.Condition()
 
-    def submit(self, kind: str, cell: str, title: str, run: Callable[[JobContext], Json], estimate: float | None = None) -> str:
+    def submit(
+        self, kind: str, cell: str, title: str, run: Callable[[JobContext], Json], estimate: float | None = None,
+        so_far: SoFar | None = None,
+    ) -> str:  # fmt: skip
         """Queue a job and return its ticket. `run` gets a JobContext and returns the result as JSON; an error that it raises
-        becomes the job's sentence. `estimate` is in seconds."""
+        becomes the job's sentence. `estimate` is in seconds. `so_far`: of its memory, what it has when it is cancelled."""
         if kind not in KINDS:
             raise ValueError(f"there is no kind of job {kind!r}: {', '.join(KINDS)}")
         with self._changed:
@@ -117,15 +130,29 @@ class Jobs:
                 raise Refused("The kernel has unloaded jitlab.", hint="%load_ext jitlab")
             if sum(not job.has_ended for job in self._jobs.values()) >= MOST_QUEUED:
                 raise Refused(f"{MOST_QUEUED} measurements wait already.", hint="cancel one, or wait for them to end")
-            job = Job(f"job-{next(self._numbers)}", kind, cell, title, run, estimate)
+            job = Job(f"job-{next(self._numbers)}", kind, cell, title, run, estimate, so_far=so_far)
             self._jobs[job.ticket] = job
             self._forget()
-            self._say(job)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="jitlab-jobs", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+            self._queue(job)
         return job.ticket
+
+    def resume(self, ticket: str) -> None:
+        """Continue a job that ended before it had all; what it has found stays."""
+        with self._changed:
+            job = self._jobs.get(ticket)
+            if self._stopped or job is None or not job.unfinished:
+                raise Refused("There is nothing left to continue: what it had measured is no longer kept.", hint="ask again")
+            job.state, job.cancelled, job.unfinished, job.error = "queued", False, False, None
+            job.progress, job.continued = None, job.continued + 1
+            self._jobs.move_to_end(ticket)
+            self._queue(job)
+
+    def _queue(self, job: Job) -> None:
+        self._say(job)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="jitlab-jobs", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
 
     def cancel(self, ticket: str) -> bool:
         """End a job: at once when it waits, at its next checkpoint when it runs. False when there is none to end."""
@@ -178,6 +205,8 @@ class Jobs:
                     job.cancelled = True
                     if job.state == "queued":
                         self._end(job, "cancelled")
+                elif job.unfinished:
+                    self._let_go(job)
             self._changed.notify_all()
         if self._thread is not None and not self.is_worker():
             self._thread.join(seconds)
@@ -252,9 +281,22 @@ class Jobs:
 
     def _end(self, job: Job, state: str) -> None:
         job.state = state
-        job.memory.clear()
-        job.run = _nothing  # what it held of the user's arrays
+        if state == "cancelled" and job.so_far is not None and not self._stopped:
+            job.result = job.so_far(job.memory)
+            job.unfinished = job.result is not None
+        kept = [known for known in self._jobs.values() if known.unfinished and known.has_ended and known is not job]
+        for old in kept[: len(kept) - MOST_UNFINISHED + 1] if job.unfinished else ():
+            self._let_go(old)
+            self._say(old)
+        if not job.unfinished:
+            self._let_go(job)
         self._say(job)
+
+    @staticmethod
+    def _let_go(job: Job) -> None:
+        """Of what it held of the user's arrays."""
+        job.memory.clear()
+        job.run, job.so_far, job.unfinished = _nothing, None, False
 
     def _forget(self) -> None:
         ended = [ticket for ticket, job in self._jobs.items() if job.has_ended]
@@ -273,6 +315,7 @@ class Jobs:
             "op": "job", "id": job.ticket, "cell": job.cell, "state": job.state, "title": job.title, "kind": job.kind,
             "waits_for": waits_for, "progress": list(job.progress) if job.progress else None,
             "estimate_seconds": job.estimate, "result": job.result, "error": job.error,
+            "can_continue": job.unfinished,
         }  # fmt: skip
 
 

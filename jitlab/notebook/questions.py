@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jitlab.api.keeping import SourceText, module_name
 from jitlab.api.questions import Place, Question, at
 from jitlab.api.replaying import Call
-from jitlab.api.whatif import ask, sweep, titled
+from jitlab.api.whatif import SWEEP_SECONDS, ask, sweep, swept_so_far, titled
 
 from .jobs import JobContext, Refused
 from .requests import Json, Many, Maybe, Pair, Text, request, run_of
@@ -66,10 +66,30 @@ def try_all(session: Session, cell: str, plan: str) -> Json:
             context.progress(done, total)
             context.checkpoint()
 
-        found = sweep(call.executable, call.arguments, between=between, memory=context.memory, aside=context.aside)
+        seconds = SWEEP_SECONDS * (1 + context.continued)
+        memory = context.memory
+        found = sweep(
+            call.executable, call.arguments, seconds=seconds, between=between, memory=memory, aside=context.aside
+        )  # fmt: skip
+        if found.stopped:
+            context.is_unfinished()
         return {**found.to_json(), "note": note or None}
 
-    return {"job": session.jobs.submit("sweep", cell, f"Try every cut of {_name(plan)}", run)}
+    def so_far(memory: dict[str, Any]) -> Json | None:
+        tried, total = len(memory.get("tried", ())), memory.get("total", 0)
+        if not tried or tried == total:
+            return None
+        stopped = f"Stopped by you: {total - tried} of {total} cuts were not tried."
+        return {**swept_so_far(call.executable, memory, stopped).to_json(), "note": note or None}
+
+    return {"job": session.jobs.submit("sweep", cell, f"Try every cut of {_name(plan)}", run, so_far=so_far)}
+
+
+@request("continue", job=Text(40))
+def go_on(session: Session, job: str) -> Json:
+    """A sweep that was stopped tries the cuts that are left; what was measured stays."""
+    session.jobs.resume(job)
+    return {"job": job}
 
 
 @request("measure", cell=str)

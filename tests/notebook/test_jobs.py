@@ -59,6 +59,7 @@ def test_a_job_runs_and_tells_its_states(heard):
     assert heard.wait(ticket, "done") == {
         "op": "job", "id": ticket, "cell": "a", "state": "done", "title": "Cut Take from MatMul (line 10)", "kind": "whatif",
         "waits_for": None, "progress": None, "estimate_seconds": 0.5, "result": {"x": 1}, "error": None,
+        "can_continue": False,
     }  # fmt: skip
     assert heard.of(ticket) == ["queued", "running", "done"]
 
@@ -80,6 +81,41 @@ def test_a_cell_that_starts_waits_for_one_round_and_no_more(heard):
         rounds.go.release()
     assert heard.wait(ticket, "done")["result"] == {"rounds": 3}
     assert heard.of(ticket).count("running") >= 2
+
+
+def test_a_job_that_was_stopped_goes_on_with_what_it_has(heard):
+    rounds = Rounds(3)
+
+    def run(context):
+        context.memory["rounds"] = rounds
+        return rounds(context)
+
+    ticket = heard.jobs.submit("sweep", "a", "Try every cut", run, so_far=lambda memory: {"rounds": memory["rounds"].done})
+    rounds.inside.acquire(timeout=10)
+    rounds.go.release()
+    rounds.inside.acquire(timeout=10)
+    assert heard.jobs.cancel(ticket)
+    rounds.go.release()
+    stopped = heard.wait(ticket, "cancelled")
+    assert stopped["result"] == {"rounds": 2} and stopped["can_continue"]
+    heard.jobs.resume(ticket)
+    rounds.go.release()
+    ended = heard.wait(ticket, "done")
+    assert ended["result"] == {"rounds": 3} and not ended["can_continue"]
+    with pytest.raises(Refused, match="nothing left to continue"):
+        heard.jobs.resume(ticket)
+
+
+def test_few_jobs_that_were_stopped_keep_what_they_hold(heard):
+    def run(context):
+        context.memory["inputs"] = bytearray(10)
+        context.is_unfinished()
+        return {}
+
+    tickets = [heard.jobs.submit("sweep", "a", "Try every cut", run) for _ in range(5)]
+    heard.wait(tickets[-1], "done")
+    last = {state["id"]: state["can_continue"] for state in heard.states}
+    assert [last[ticket] for ticket in tickets] == [False, False, True, True, True]
 
 
 def test_a_job_that_is_asked_for_while_a_cell_runs_says_what_it_waits_for(heard):

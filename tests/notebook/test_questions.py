@@ -109,6 +109,22 @@ def test_a_sweep_ranks_the_cuts(asked):
     assert result["tried"] == 7 and len(result["edges"]) == 7 and result["stopped"] is None
 
 
+def test_a_sweep_that_ran_out_of_time_goes_on_where_it_stopped(asked, monkeypatch):
+    asked.run(CELL)
+    monkeypatch.setattr("jitlab.notebook.questions.SWEEP_SECONDS", 1e-4)
+    result = asked.result(want="sweep", plan=asked.plan)
+    assert 0 < result["tried"] < result["total"] == 7 and "cuts were not tried" in result["stopped"]
+    monkeypatch.setattr("jitlab.notebook.questions.SWEEP_SECONDS", 10)
+    ticket = asked.states[-1]["id"]
+    assert asked.states[-1]["can_continue"]
+    asked.states.clear()
+    again = asked.result(want="continue", job=ticket)
+    assert (again["tried"], again["stopped"], asked.states[-1]["id"]) == (7, None, ticket)
+    before = {(edge["producer"], edge["consumer"]): edge["change"] for edge in result["edges"]}
+    after = {(edge["producer"], edge["consumer"]): edge["change"] for edge in again["edges"]}
+    assert before.items() <= after.items()  # what was measured stays
+
+
 def test_an_impossible_fusion_is_a_result_with_its_path(asked):
     asked.run("%%jit\ny = x / x.sum()\n")
     result = asked.result(want="whatif", plan=asked.plan, kind="fuse", edges=[["sum", "realdiv"]])

@@ -27,7 +27,7 @@ export type Request =
     }
   | { want: 'sweep'; cell: string; plan: string }
   | { want: 'measure' | 'check'; cell: string }
-  | { want: 'cancel'; job: string };
+  | { want: 'cancel' | 'continue'; job: string };
 
 export type CodeStage = 'graph' | 'program' | 'llvm' | 'llvm-optimized' | 'asm' | 'ptx';
 
@@ -53,6 +53,8 @@ export interface Job {
   estimateSeconds: number | null;
   result: unknown;
   error: string | null;
+  /** It ended before it had all, and can go on. */
+  canContinue: boolean;
 }
 
 const STATES: readonly string[] = ['queued', 'running', 'done', 'failed', 'cancelled'];
@@ -89,7 +91,9 @@ export class JobsModel {
   kernelLost(): void {
     for (const [id, job] of this.jobs) {
       if (job.state === 'queued' || job.state === 'running') {
-        this.jobs.set(id, { ...job, state: 'cancelled', error: 'The kernel was restarted.' });
+        this.jobs.set(id, { ...job, state: 'cancelled', error: 'The kernel was restarted.', canContinue: false });
+      } else if (job.canContinue) {
+        this.jobs.set(id, { ...job, canContinue: false });
       }
     }
     this.changed.emit(null);
@@ -114,7 +118,8 @@ function readJob(message: Record<string, unknown>): Job | null {
     progress: typeof done === 'number' && typeof total === 'number' ? { done, total } : null,
     estimateSeconds: typeof message.estimate_seconds === 'number' ? message.estimate_seconds : null,
     result: message.result ?? null,
-    error: typeof message.error === 'string' ? message.error : null
+    error: typeof message.error === 'string' ? message.error : null,
+    canContinue: message.can_continue === true
   };
 }
 

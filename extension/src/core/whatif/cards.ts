@@ -9,12 +9,23 @@ import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from '.
 const MOST_MOVED = 2;
 const ICONS = { cut: 'cut', fuse: 'link', keep_out: 'host', target: 'kernel' } as const;
 
+/** What can be done with a job: cancel it, or go on with one that was stopped; null where no kernel is there to do it. */
+export interface JobActions {
+  cancel: () => void;
+  goOn: () => void;
+}
+
 /** What a job looks like; `bars` gets the picture of an answer, and is left out where the figures are a table. */
-export function jobCard(job: Job, bars: CanvasView | null, cancel: (() => void) | null): HTMLElement {
-  if (job.state === 'done') {
+export function jobCard(job: Job, bars: CanvasView | null, actions: JobActions | null): HTMLElement {
+  const cancel = actions?.cancel ?? null;
+  if (job.state === 'done' || (job.state === 'cancelled' && job.result !== null)) {
     const answer = job.kind === 'sweep' ? null : readAnswer(job.result);
     const sweep = job.kind === 'sweep' ? readSweep(job.result) : null;
-    return answer ? answerCard(answer, bars) : sweep ? sweepCard(sweep) : failedCard(job, 'The answer can’t be read.');
+    return answer
+      ? answerCard(answer, bars)
+      : sweep
+        ? sweepCard(sweep, job.canContinue ? (actions?.goOn ?? null) : null)
+        : failedCard(job, 'The answer can’t be read.');
   }
   return job.state === 'queued' || job.state === 'running'
     ? waitingCard(job, cancel)
@@ -161,9 +172,12 @@ function pathElement(path: readonly PathStep[], code: string): HTMLElement {
   );
 }
 
-function sweepCard(sweep: Sweep): HTMLElement {
+/** `goOn` tries the cuts that are left, where there are any and a kernel that can. */
+function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
   const { rows, others } = sweepRows(sweep);
-  const took = [some(sweep.tried, 'edge'), sweep.seconds === null ? '' : duration(sweep.seconds)].filter(Boolean);
+  const tried =
+    sweep.tried < sweep.total ? `${sweep.tried} of ${some(sweep.total, 'edge')}` : some(sweep.tried, 'edge');
+  const took = [tried, sweep.seconds === null ? '' : duration(sweep.seconds)].filter(Boolean);
   return h(
     'div',
     { class: 'jl-card jl-sweep', 'data-state': 'done' },
@@ -207,7 +221,17 @@ function sweepCard(sweep: Sweep): HTMLElement {
           )
       )
     ),
-    [sweep.stopped, sweep.note].map(text => text && h('div', { class: 'jl-note' }, sentence(text)))
+    sweep.stopped &&
+      h(
+        'div',
+        { class: 'jl-measure jl-note' },
+        h('span', { class: 'jl-grow' }, sentence(sweep.stopped)),
+        goOn &&
+          on(h('button', { type: 'button', class: 'jl-button', title: 'Tries the cuts that are left' }, 'Continue'), {
+            click: goOn
+          })
+      ),
+    sweep.note && h('div', { class: 'jl-note' }, sentence(sweep.note))
   );
 }
 

@@ -56,6 +56,8 @@ export interface Sweep {
     bytesMore: number | null;
   }[];
   tried: number;
+  /** Edges there are; 0 where the answer does not say. */
+  total: number;
   measurable: number;
   seconds: number | null;
   stopped: string | null;
@@ -112,6 +114,7 @@ export function readSweep(value: unknown): Sweep | null {
           bytesMore: number(edge.bytes_more)
         })),
         tried: number(value.tried) ?? 0,
+        total: number(value.total) ?? 0,
         measurable: number(value.measurable) ?? 0,
         seconds: number(value.seconds),
         stopped: text(value.stopped) || null,

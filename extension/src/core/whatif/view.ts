@@ -82,7 +82,9 @@ export class WhatIfView implements SectionView {
 
   private jobs(): Job[] {
     const known = this.answers.get(this.report?.cell.id ?? '');
-    return [...(known?.values() ?? [])].filter(job => job.state !== 'cancelled' || job.error !== null).reverse();
+    return [...(known?.values() ?? [])]
+      .filter(({ state, error, result }) => state !== 'cancelled' || error !== null || result !== null)
+      .reverse();
   }
 
   private renderAsk(): void {
@@ -270,12 +272,13 @@ export class WhatIfView implements SectionView {
       answer?.before && answer.after
         ? new CanvasView({ role: 'img', 'aria-label': `${answer.title}: ${answer.change?.word ?? ''}` })
         : null;
-    const cancel = (): void => {
-      void this.context.kernel?.request({ want: 'cancel', job: job.id }).catch((error: unknown) => {
+    const ask = (want: 'cancel' | 'continue') => (): void => {
+      void this.context.kernel?.request({ want, job: job.id }).catch((error: unknown) => {
         this.say(error instanceof Error ? error.message : String(error));
       });
     };
-    return { job, asTable, bars, element: jobCard(job, bars, this.context.kernel ? cancel : null) };
+    const actions = this.context.kernel ? { cancel: ask('cancel'), goOn: ask('continue') } : null;
+    return { job, asTable, bars, element: jobCard(job, bars, actions) };
   }
 
   private readonly bar = h('div', { class: 'jl-ask', role: 'group', 'aria-label': 'Ask what if' });
