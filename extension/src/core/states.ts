@@ -15,11 +15,7 @@ export class Notice {
   show(state: PanelState, report: Report | null): void {
     const edited = report && state.source ? editsOf(report.cell.source, state.source).differ : [];
     const previous = state.cell?.origin === 'previous';
-    const text = previous
-      ? 'From before the restart. Run the cell to measure again.'
-      : edited.length
-        ? `Compiled from an older version of this cell; ${differ(edited)}.`
-        : '';
+    const text = noticeText(state, edited);
     this.element.hidden = text === '';
     if (this.shown !== text) {
       this.shown = text;
@@ -35,6 +31,43 @@ export class Notice {
   private shown = '';
 }
 
+/** Pure: why the figures are not of a run of now, and what makes them so; "" where they are. */
+export function noticeText({ cell, loaded, notebook }: PanelState, edited: readonly number[]): string {
+  const again = loaded === false ? 'Run %load_ext jitlab, then the cell' : 'Run the cell';
+  if (cell?.origin === 'previous') {
+    return `From before the restart. ${again} to measure again.`;
+  }
+  if (edited.length > 0) {
+    return `Compiled from an older version of this cell; ${differ(edited)}.`;
+  }
+  const isSaved = cell?.origin === 'saved' && cell.report !== null && notebook !== '';
+  return isSaved && loaded === false ? `Saved with the notebook. ${again} to measure anew.` : '';
+}
+
+/** Pure: what a person who has never seen jitlab does first, by what is there: a notebook, a kernel, jitlab in it. */
+export function howToBegin({ loaded, notebook }: PanelState): { title: string; text: string; code: string } {
+  if (notebook === '') {
+    return {
+      title: 'No notebook is open',
+      text: 'Open one. This panel then shows what jitlab compiles in it, what not, why, and what it costs.',
+      code: ''
+    };
+  }
+  const saved = 'Reports saved in the notebook open without it.';
+  if (loaded !== true) {
+    return {
+      title: loaded === false ? 'This kernel has not loaded jitlab' : 'No kernel is connected',
+      text: `${loaded === false ? 'Run' : 'Choose a kernel, then run'} this once in a cell. ${saved}`,
+      code: '%load_ext jitlab'
+    };
+  }
+  return {
+    title: 'Nothing compiled in this cell',
+    text: 'jitlab is loaded (%load_ext jitlab). It compiles a cell that begins with this line, or a function under @jl.function (import jitlab as jl), once it runs.',
+    code: '%%jit'
+  };
+}
+
 /** What stands in place of the figures while there are none: how to begin, what is wrong, or that it runs. */
 export class Message {
   readonly element = h('div', { class: 'jl-message', hidden: true });
@@ -45,6 +78,7 @@ export class Message {
     this.element.hidden = report !== null && report.cell.error === null;
     const { cell, loaded, other } = state;
     const key = [report?.cell.error, cell?.refusal, cell?.running, loaded, other?.id, report === null, other?.lead];
+    key.push(state.notebook === '');
     const shown = this.element.hidden ? '' : key.join('|');
     if (shown !== this.shown) {
       this.shown = shown;
@@ -65,25 +99,13 @@ export class Message {
         h('div', { class: 'jl-muted' }, 'Figures appear as soon as something is compiled.')
       ];
     }
-    const last = this.lastReport(state);
-    if (state.loaded === false) {
-      return [
-        h('b', {}, 'This kernel has not loaded jitlab'),
-        h('div', { class: 'jl-muted' }, 'Run this once. Reports saved in the notebook open without it.'),
-        copyLine('%load_ext jitlab'),
-        ...last
-      ];
-    }
+    const { title, text, code } = howToBegin(state);
     return [
-      h('b', {}, 'Nothing compiled in this cell'),
-      h(
-        'div',
-        { class: 'jl-muted' },
-        'It has not run under jitlab. Put this in its first line, or decorate a function with @jl.function.'
-      ),
-      copyLine('%%jit'),
-      ...last
-    ];
+      h('b', {}, title),
+      h('div', { class: 'jl-muted' }, text),
+      code === '' ? null : copyLine(code),
+      ...this.lastReport(state)
+    ].filter(element => element !== null);
   }
 
   private lastReport({ other }: PanelState): HTMLElement[] {

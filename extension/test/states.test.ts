@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { PanelState } from '../src/core/panel';
+import { howToBegin, noticeText } from '../src/core/states';
+import softmax from './fixtures/softmax.json';
+import { report } from './helpers';
+
+const EMPTY: PanelState = {
+  notebook: 'a.ipynb',
+  cell: undefined,
+  loaded: null,
+  source: null,
+  other: null,
+  pinned: false
+};
+
+test('a newcomer is told the next line to run in each state that has no figures', () => {
+  const begin = (change: Partial<PanelState>) => howToBegin({ ...EMPTY, ...change });
+  assert.deepEqual(
+    [begin({ notebook: '' }), begin({}), begin({ loaded: false }), begin({ loaded: true })].map(({ title, code }) => [
+      title,
+      code
+    ]),
+    [
+      ['No notebook is open', ''],
+      ['No kernel is connected', '%load_ext jitlab'],
+      ['This kernel has not loaded jitlab', '%load_ext jitlab'],
+      ['Nothing compiled in this cell', '%%jit']
+    ]
+  );
+  assert.match(begin({ loaded: true }).text, /%load_ext jitlab/);
+});
+
+test('figures that are not of this kernel say so, and what to run', () => {
+  const of = (origin: 'live' | 'previous' | 'saved', loaded: boolean | null, edited: number[] = []) =>
+    noticeText(
+      { ...EMPTY, loaded, cell: { report: report(softmax), refusal: null, origin, running: false, events: 0 } },
+      edited
+    );
+  assert.equal(of('previous', false), 'From before the restart. Run %load_ext jitlab, then the cell to measure again.');
+  assert.equal(of('previous', true), 'From before the restart. Run the cell to measure again.');
+  assert.equal(of('saved', false), 'Saved with the notebook. Run %load_ext jitlab, then the cell to measure anew.');
+  assert.equal(of('saved', true), '');
+  assert.equal(of('live', true, [4, 8]), 'Compiled from an older version of this cell; lines 4 and 8 differ.');
+});
