@@ -3,6 +3,7 @@
 Hypothesis draws the same examples each time, so that a run can be repeated; with JITLAB_EXPLORE set it looks for new ones.
 """
 
+import gc
 import os
 import re
 from pathlib import Path
@@ -34,6 +35,14 @@ def no_measured_peaks():
     from jitlab.report import build
 
     build.peak_sources.clear()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def own_garbage():
+    """What the files before left alive is not looked through again by each garbage collection of this one: there are a million
+    objects of it in the end, and a test that collects often would take twenty times as long."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
