@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .recording import Recording
-    from .spans import Span
+    from .spans import Lane, Span
 
 Json = dict[str, Any]
 
@@ -55,10 +55,25 @@ def lanes(recording: Recording, kernels: Sequence[Mapping[str, Any]]) -> list[Js
                 {
                     "name": name, "group": group, "offset": round((start - recording.start_ns) / 1e3, 3),
                     "dropped": spans.dropped if name in ("op by op", "compiled", "capture") else 0,
-                    "spans": sorted_out[name],
+                    "busy": busy(sorted_out[name]) + _dropped(spans, name), "spans": sorted_out[name],
                 }
             )  # fmt: skip
     return made
+
+
+def busy(spans: Sequence[Mapping[str, Any]]) -> float:
+    """Microseconds in which something of a lane ran: what lies within another span counts once."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted((span["start"], span["start"] + span["duration"]) for span in spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return round(total, 3)
+
+
+def _dropped(spans: Lane, name: str) -> float:
+    """Microseconds of what was not kept; it is known of launches and their kernels."""
+    times = {"op by op": spans.dropped_ns, "compiled": spans.dropped_ns, "kernels": spans.dropped_kernels_ns}
+    return round(times.get(name, 0) / 1e3, 3)
 
 
 def _kernels(launch: Json, names: Sequence[str], times: Sequence[int]) -> list[Json]:

@@ -48,10 +48,11 @@ class _Noted:
 
 
 class Lane:
-    """The last `most` spans, in the order they ended; `dropped`: how many there were before them."""
+    """The last `most` spans, in the order they ended; `dropped`: how many there were before them, and what those and their
+    kernels took."""
 
     def __init__(self, most: int) -> None:
-        self.most, self.dropped = most, 0
+        self.most, self.dropped, self.dropped_ns, self.dropped_kernels_ns = most, 0, 0, 0
         self.began: int | None = None  # also where the first spans are dropped
         self._kept: deque[Span | _Noted] = deque()
         self._count = 0
@@ -81,12 +82,21 @@ class Lane:
             if isinstance(first, _Noted):
                 each = len(first.calls.about.launches)
                 calls = min(-(-(self._count - self.most) // max(each, 1)), first.count - first.first)
+                self._count_noted(first, first.first + calls)
                 first.first += calls
                 gone = calls * each
+            else:
+                self.dropped_ns += first.duration_ns
+                self.dropped_kernels_ns += sum(first.kernels_ns)
             if not isinstance(first, _Noted) or first.first == first.count:
                 self._kept.popleft()
             self._count -= gone
             self.dropped += gone
+
+    def _count_noted(self, noted: _Noted, end: int) -> None:
+        for _, _, durations, kernels in noted.calls.launches():
+            self.dropped_ns += int(durations[noted.first : end].sum())
+            self.dropped_kernels_ns += int(kernels[noted.first : end].sum())
 
     def __len__(self) -> int:
         return self._count

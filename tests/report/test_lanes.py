@@ -3,6 +3,7 @@ import numpy as np
 import jitlab as jl
 from jitlab import events
 from jitlab.report import Recording
+from jitlab.report.lanes import busy
 
 
 def lanes_of(recording):
@@ -75,3 +76,17 @@ def test_an_argument_that_is_copied_first_has_a_span_with_its_bytes():
         f(x)
     (copy,) = lanes_of(recording)["copies"]["spans"]
     assert (copy["kind"], copy["label"], copy["bytes"], copy["cluster"] is None) == ("copy", "copy of x", 800, False)
+
+
+def test_a_lane_says_how_long_it_ran_with_what_it_did_not_keep():
+    recording = Recording()
+    for i in range(3000):
+        recording.listen(
+            events.ClusterRan(
+                function="f", trace=1, cluster="cluster_0", start_ns=10_000 * i, duration_ns=4000, kernels_ns=(1000, 2000)
+            )
+        )
+    lane = lanes_of(recording)["compiled"]
+    assert lane["dropped"] == 1000 and len(lane["spans"]) == 2000
+    assert lane["busy"] == 3000 * 4.0 and recording.lanes["compiled"].dropped_kernels_ns == 1000 * 3000
+    assert busy([{"start": 0, "duration": 5}, {"start": 2, "duration": 1}, {"start": 4, "duration": 3}]) == 7

@@ -278,6 +278,8 @@ export interface Lane {
   dropped: number;
   /** Spans that there are; more than `spans` where they were too many to be sent at once. */
   total: number;
+  /** Microseconds in which something ran, kept and sent or not; null where the report does not say. */
+  busy?: number | null;
   /** How many `spans` there are, and when they ran, without making them; absent where they are made already. */
   times?: SpanTimes;
   spans: Span[];
@@ -572,6 +574,7 @@ function readLane(lane: Record<string, unknown>): Lane {
     group: text(lane.group) || text(lane.name),
     dropped: number(lane.dropped) ?? 0,
     total: Math.max(number(lane.total) ?? 0, given.length),
+    busy: number(lane.busy),
     times: {
       count: given.length,
       start: at => number(given[at]?.start) ?? 0,

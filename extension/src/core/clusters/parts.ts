@@ -1,4 +1,4 @@
-import { isRecord, number } from '../read';
+import { isRecord, list, number } from '../read';
 import type { KernelAccess } from '../kernel';
 import {
   readBoundaries,
@@ -64,13 +64,14 @@ export class Parts {
     read: (items: unknown) => T[]
   ): Promise<T[]> {
     const items: T[] = [];
-    for (let start = 0; ; start += AT_ONCE) {
+    for (let start = 0; ;) {
       const body = { want: 'part', cell: this.report.cell.id, part, cluster, start, stop: start + AT_ONCE } as const;
       const answer = await kernel.request(body);
       const reply = isRecord(answer) && isRecord(answer.part) ? answer.part : {};
       const come = read(reply.items);
       items.push(...come);
-      if (come.length === 0 || start + AT_ONCE >= (number(reply.total) ?? 0)) {
+      start += list(reply.items).length; // fewer come where they would be too many bytes
+      if (come.length === 0 || start >= (number(reply.total) ?? 0)) {
         return items;
       }
     }

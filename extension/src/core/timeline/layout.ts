@@ -1,4 +1,4 @@
-import { duration } from '../format';
+import { duration, grouped } from '../format';
 import type { Span } from '../report';
 import { clip, type Box, type Mark, type Measure, type Picture, type Shape } from '../shapes';
 import { firstEndingAfter, type PreparedLane, type TimeWindow } from './prepare';
@@ -98,7 +98,16 @@ export function layoutTimeline(lanes: readonly PreparedLane[], options: Timeline
     const [first] = lane.spans;
     if (first && lane.dropped > 0 && first.start > window.start) {
       const [from, to] = [Math.max(left, x(0)), Math.min(right, x(first.start))];
-      shapes.push({ shape: 'stroke', path: `M${from} ${top + BAR / 2}H${to}`, ink: 'line2', dash: [3, 2.5] });
+      const text = `${grouped(lane.dropped)} earlier, not kept one by one`;
+      const wide = measure(text, 'note');
+      const fits = wide + 24 < to - from;
+      const path = fits
+        ? `M${from} ${top + BAR / 2}h8M${from + wide + 16} ${top + BAR / 2}H${to}`
+        : `M${from} ${top + BAR / 2}H${to}`;
+      shapes.push({ shape: 'stroke', path, ink: 'line2', dash: [3, 2.5] });
+      if (fits) {
+        shapes.push({ shape: 'words', x: from + 12, y: top + 11, text, type: 'note', ink: 'muted' });
+      }
     }
     shapes.push(...laneBars(lane, index, top, left, right, scale, options));
   });

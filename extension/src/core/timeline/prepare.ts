@@ -21,7 +21,7 @@ export interface PreparedLane {
   /** For each depth the spans at it, in order; no two of them overlap. */
   rows: Int32Array[];
   depth: number;
-  /** Microseconds in which something ran; of a lane whose first spans were not kept, all that it took. */
+  /** Microseconds in which something ran, also of what was not kept where the report says so. */
   busy: number;
   end: number;
   marks: Mark[];
@@ -84,7 +84,7 @@ export function prepareLanes(lanes: readonly Lane[], clusters: readonly Cluster[
       depths,
       rows,
       depth: Math.max(1, rows.length),
-      busy: lane.dropped > 0 ? reached : busy,
+      busy: lane.busy ?? (lane.dropped > 0 ? reached : busy),
       end: reached,
       marks: spans.map(span => markOf(span, colors))
     };
@@ -97,7 +97,10 @@ export function countOf(lane: Lane): number {
 }
 
 /** As `PreparedLane.busy`, without making a single span; null where they are not in order. */
-export function busyOf({ times, dropped }: Lane): number | null {
+export function busyOf({ times, dropped, busy: told = null }: Lane): number | null {
+  if (told !== null) {
+    return told;
+  }
   let busy = 0;
   let reached = -Infinity;
   let last = -Infinity;

@@ -1,5 +1,5 @@
 import type { KernelAccess } from '../kernel';
-import { isRecord, number } from '../read';
+import { isRecord, list, number } from '../read';
 import { readSpans, type Lane, type Report, type Span } from '../report';
 
 /** Spans of one request; the kernel gives no more than 20 000. */
@@ -8,7 +8,7 @@ const AT_ONCE = 10_000;
 /** Every span of a report that was too big to be sent whole, in the lanes of the report. */
 export async function fetchSpans(kernel: KernelAccess, report: Report): Promise<Lane[]> {
   const spans = new Map<string, Span[]>(report.lanes.map(lane => [lane.name, []]));
-  for (let start = 0; ; start += AT_ONCE) {
+  for (let start = 0; ;) {
     const answer = await kernel.request({
       want: 'part',
       cell: report.cell.id,
@@ -21,12 +21,10 @@ export async function fetchSpans(kernel: KernelAccess, report: Report): Promise<
     for (const { lane, span } of come) {
       spans.get(lane)?.push(span);
     }
-    if (come.length === 0 || start + AT_ONCE >= (number(reply.total) ?? 0)) {
-      return report.lanes.map(({ name, group, dropped, total }) => ({
-        name,
-        group,
-        dropped,
-        total,
+    start += list(reply.items).length; // fewer come where they would be too many bytes
+    if (come.length === 0 || start >= (number(reply.total) ?? 0)) {
+      return report.lanes.map(({ name, group, dropped, total, busy }) => ({
+        ...{ name, group, dropped, total, busy },
         spans: spans.get(name) ?? []
       }));
     }
