@@ -48,8 +48,7 @@ test('the gallery: each section of the panel, in light and dark', async ({ lab }
   await expect(compare.getByRole('combobox', { name: 'Compare with' })).toContainText(BASELINE);
   await lab.edit('softmax', source => source.replace(/^d = .*$/m, 'd = (p - Y)[hard] / len(rows)'));
   await lab.run(...repeated('softmax'));
-  await lab.edit('softmax', source => source.replace('%%jit', '%%jit --compare'));
-  await lab.run('softmax', 'train');
+  await lab.run('train');
   await lab.select('softmax');
   await expect(lab.panel).toHaveAttribute('data-cell', 'softmax');
   await openAll(lab);
