@@ -174,3 +174,17 @@ def test_traces_that_are_alike_are_counted_once_and_named_by_their_numbers():
     text = str(rec.report())
     assert "2 clusters · 2 kernels" in text
     assert "scaled, traces 1 and 3–4, which differ in sizes or values only" in text and "scaled #2" in text
+
+
+@pytest.mark.parametrize(
+    "bound, share, text",
+    [
+        ("memory", 0.93, "memory-bound, 93 % of peak"),
+        ("memory", None, "memory-bound"),
+        ("memory", 0.05, "5 % of the memory's peak"),
+        ("compute", 0.1, "10 % of arithmetic's peak"),
+        (None, None, ""),
+    ],
+)
+def test_only_what_comes_near_a_peak_is_bound_by_it(bound, share, text):
+    assert wording.bound_text({"bound": bound, "of_peak": share}) == text

@@ -1,6 +1,6 @@
 import { arrayType, bytes, duration, firstSentence, lines, percent, sentence, some } from '../format';
 import { closeness } from '../numerics';
-import type { Boundary, Operation } from '../report';
+import type { Boundary, Kernel, Operation } from '../report';
 import type { FlowEdge, FlowKernel, FlowNode } from './flow';
 
 /** What a reader hears of an operation, and the line below the picture when it is pinned. */
@@ -84,12 +84,22 @@ export function hostFacts(node: FlowNode): string[] {
 
 export function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, string] {
   const moved = (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0);
-  const facts = [kernel.kind === 'library' ? 'library call' : '', kernel.bound ? `${kernel.bound}-bound` : ''];
-  facts.push(kernel.ofPeak === null ? '' : `${percent(kernel.ofPeak)} of peak`);
+  const facts = [kernel.kind === 'library' ? 'library call' : '', ...boundFacts(kernel)];
   if (wide && kernel.seconds && moved && kernel.bound === 'memory') {
     facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
   }
   return [facts.filter(Boolean).join(' · '), moved ? bytes(moved) : ''];
+}
+
+/** What reaches less of its peak is bound by something else. */
+const LOW = 0.25;
+
+function boundFacts({ bound, ofPeak }: Kernel): string[] {
+  if (!bound || ofPeak === null) {
+    return [bound ? `${bound}-bound` : ''];
+  }
+  const what = bound === 'memory' ? 'the memory’s' : 'arithmetic’s';
+  return ofPeak < LOW ? [`${percent(ofPeak)} of ${what} peak`] : [`${bound}-bound`, `${percent(ofPeak)} of peak`];
 }
 
 export function nodeLabel(node: FlowNode): string {
