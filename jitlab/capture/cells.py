@@ -47,6 +47,7 @@ from .pieces import (
     finish_piece,
 )
 from .positions import cell_traceback, describe, display_name, is_user_file, spans
+from .room import room_for
 from .splitting import TEMPORARY
 from .statements import (
     BODY,
@@ -582,11 +583,12 @@ async def run_nodes(
     `shown` is IPython's word for which statements display what expressions give, `compiler` its compiler.
     """
     result = result if result is not None else CellResult()
-    key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown)
-    program = _program(key, namespace, lambda: CellProgram(nodes, filename, namespace, shown=shown, compiler=compiler))
-    run = _Run(program, namespace, executor, strict=strict, title=title, result=result, display=display)
-    with run:
-        await run.top(program.block)
+    with room_for(*nodes):
+        key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown)
+        program = _program(key, namespace, lambda: CellProgram(nodes, filename, namespace, shown=shown, compiler=compiler))
+        run = _Run(program, namespace, executor, strict=strict, title=title, result=result, display=display)
+        with run:
+            await run.top(program.block)
     return result
 
 

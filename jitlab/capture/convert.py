@@ -25,6 +25,7 @@ from jitlab.ir.texts import keep_text
 
 from .flow import ADDED, HOOK, FlowConverter, argument_names, bound_names, is_added, looks_at_frames, walrus_names
 from .positions import register, register_added
+from .room import room_for
 from .staleness import is_compiled_from, may_have_changed, texts_of
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
@@ -65,6 +66,14 @@ def _convert_code(function: types.FunctionType) -> types.CodeType | None:
         return None
     definition, classes = found
     _keep_text(function, definition)
+    with room_for(definition):
+        return _convert(function, definition, classes)
+
+
+def _convert(
+    function: types.FunctionType, definition: ast.FunctionDef | ast.Lambda, classes: tuple[str, ...]
+) -> types.CodeType | None:
+    code = function.__code__
     body = Converter(classes).function(copy.deepcopy(definition))
     name = code.co_name
     if isinstance(body, ast.FunctionDef):  # under its own name it would hide a global that it calls: itself

@@ -208,11 +208,14 @@ _KEYWORDS = {
 _SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 def waits(node: ast.AST) -> bool:
     """`await`, `async for` or `async with` outside the functions in it."""
-    if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)) or (isinstance(node, ast.comprehension) and node.is_async):
-        return True
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-        return False
-    return any(map(waits, ast.iter_child_nodes(node)))
+    level = [node]
+    while level:
+        level = [node for node in level if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
+        for node in level:
+            if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)) or getattr(node, "is_async", False):
+                return True
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return False
 
 
 def is_scope(node: ast.With) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import sys
 from collections import namedtuple
 
 import numpy as np
@@ -535,3 +536,20 @@ def test_an_array_that_numpy_made_at_capture_is_new_at_each_call(op_by_op):
     f = jl.function(program)
     for x in (7.0, 8.0):
         np.testing.assert_array_equal(f(np.float64(x)), program(x))
+
+
+def sum_of(terms, tmp_path):
+    """A function in a file, and the file's text: a sum of so many terms in one expression, as programs write them."""
+    text = f"def f(x):\n    return {' + '.join(['x'] * terms)}\n"
+    path = tmp_path / f"sum_of_{terms}.py"
+    path.write_text(text)
+    namespace = {}
+    exec(compile(text, str(path), "exec"), namespace)
+    return namespace["f"]
+
+
+@pytest.mark.parametrize("kind", [jl.function, jl.jit])
+def test_an_expression_of_many_terms_has_room(kind, tmp_path):
+    limit = sys.getrecursionlimit()
+    assert kind(sum_of(700, tmp_path))(np.ones(2)).tolist() == [700, 700]
+    assert sys.getrecursionlimit() == limit

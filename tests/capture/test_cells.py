@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import linecache
@@ -15,7 +16,7 @@ from same import assert_same, assert_same_sharing
 
 import jitlab as jl
 from jitlab import events
-from jitlab.capture.cells import CellResult, run_cell
+from jitlab.capture.cells import CellResult, run_cell, run_nodes
 from jitlab.capture.pieces import CellCapture, Names
 from jitlab.errors import CaptureError, InvalidArgumentError
 
@@ -334,3 +335,12 @@ def test_blocks_under_errstate_that_raises_run_on_numpy():
     with pytest.raises(FloatingPointError):
         run_cell("with np.errstate(divide='raise'):\n    a = v + 1\n    b = a / (v * 0)", names, "<raise>", result=result)
     assert not result.traces and {code for code, _, _ in result.statements} == {"errstate"} and "a" in names
+
+
+def test_a_cell_with_an_expression_of_many_terms_has_room():
+    nodes = ast.parse("y = " + " + ".join(["x"] * 700)).body
+    namespace = {"x": np.ones(3)}
+    made = run_nodes(nodes, namespace, "<cell of 700 terms>", shown="none", compiler=compile, display=print)
+    with pytest.raises(StopIteration):
+        made.send(None)
+    assert namespace["y"].tolist() == [700, 700, 700]
