@@ -60,6 +60,18 @@ test('after sleep what was missed is asked for at once, whoever asked shortly be
   assert.equal(sent.length, 2);
 });
 
+test('a batch without events says how many there were; who has them all does nothing', () => {
+  const { model, sent } = panel();
+  model.receive({ op: 'hello', epoch: 'e', last: 0 });
+  model.receive(batch('a', 1, 4));
+  model.receive({ op: 'batch', cell: null, first: 5, last: 4, events: [] });
+  assert.equal(sent.length, 1);
+  const late = panel();
+  late.model.receive(batch('a', 1, 2));
+  late.model.receive({ op: 'batch', cell: null, first: 5, last: 4, events: [] });
+  assert.deepEqual([late.sent.length, late.model.eventCount], [1, 2]);
+});
+
 test('a gap asks for what is missing, but not in every batch', () => {
   const { model, sent } = panel();
   model.receive(batch('a', 5, 6));

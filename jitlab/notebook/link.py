@@ -42,6 +42,7 @@ class Link:
     report_seconds = 0.25  # between two reports of a cell that is still running
     replay_seconds = 1.0  # between two replays: panels that ask too often get one answer together
     lag_seconds = 1.0  # a report younger than this is not behind
+    quiet_seconds = 4.0  # after the last events; a server that drops messages above its limit counts them over 3 s
     ring_events = 20_000
     kept_reports = 256
     kept_jobs = 16  # that have ended, told again after a reload
@@ -73,6 +74,7 @@ class Link:
         self._replay_have: dict[str, int] = {}  # the reports that who asks has, by their marks
         self._replayed = float("-inf")
         self._batched = float("-inf")
+        self._assured: float | None = None  # when the number of the last event is told once more
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._thread: threading.Thread | None = None
@@ -239,6 +241,7 @@ class Link:
         if self.attached:
             self._replies.append({"op": "paused"})
         self.attached = False
+        self._assured = None
         self._replay_since = None
         self._pending.clear()
         self._pending_count = 0
@@ -280,6 +283,7 @@ class Link:
             messages += self._due_reports(waits, running=False)
             messages += self._due_batch(waits)
             messages += self._due_reports(waits, running=True)
+            messages += self._assurance(any(message["op"] == "batch" for message in messages), waits)
         for message in messages:
             try:
                 self._send(message)
@@ -325,6 +329,19 @@ class Link:
         self._pending_count = 0
         self._unheld.clear()
         return [self._spent(message)]
+
+    def _assurance(self, told: bool, waits: list[float]) -> list[Message]:
+        """Once it is quiet, how many events there were: a server may have dropped the last ones, and no later one shows it."""
+        if told:
+            self._assured = self._clock() + self.quiet_seconds
+        if self._assured is None:
+            return []
+        due_in = self._assured - self._clock()
+        if due_in > 0:
+            waits.append(due_in)
+            return []
+        self._assured = None
+        return [self._spent({"op": "batch", "cell": None, "first": self._last + 1, "last": self._last, "events": []})]
 
     def _batch(self, entries: Iterable[Entry], unheld: Mapping[tuple[str, str], int] | None = None) -> Message:
         """One message for all these events. Those that are too many for the budget are told by their numbers, by cell and

@@ -247,6 +247,19 @@ def test_after_sleep_a_panel_that_missed_messages_has_all_in_two_seconds(wire):
     assert len(wire.of("report")) == 1
 
 
+def test_when_it_is_quiet_the_number_of_the_last_event_is_told_once_more(wire):
+    """A server that was asked for too much drops the last messages, and no later one would show the gap."""
+    wire.resume()
+    wire.run(1)
+    for n in range(100):
+        wire.link.emit("a", ran(n))
+    wire.run(3)
+    assert wire.of("batch")[-1]["events"]
+    wire.sent.clear()
+    wire.run(60)
+    assert [message for _, message in wire.sent] == [{"op": "batch", "cell": None, "first": 101, "last": 100, "events": []}]
+
+
 def test_states_of_a_job_that_changes_quickly_are_told_by_their_last(wire):
     wire.resume()
     wire.run(1)
