@@ -1,11 +1,12 @@
 import { CanvasView } from '../canvas';
 import { h, icon, on } from '../dom';
-import { bytes, duration, grouped, lines, some } from '../format';
-import { swatch } from '../marks';
+import { duration, grouped, lines, some } from '../format';
 import type { Lane, Report, Span } from '../report';
 import { stateKey, type Section, type SectionContext } from '../section';
 import { chromeTrace } from './chrome';
+import { Drawer } from './drawer';
 import { axis, laneTitle, layoutTimeline, nameOf, spanAt, type SpanPlace } from './layout';
+import { keysOf, legendOf } from './legend';
 import {
   busyOf,
   countOf,
@@ -18,7 +19,7 @@ import {
 } from './prepare';
 import { fetchSpans } from './spans';
 import { TimelineTable } from './table';
-import { moved, totals, trafficOf, type Traffic } from './totals';
+import { trafficOf, type Traffic } from './totals';
 
 /** All lanes on one axis: op by op against compiled, and what the first call spent. */
 export class TimelineView {
@@ -146,7 +147,14 @@ export class TimelineView {
       return;
     }
     if (this.canvas.element.parentElement !== body) {
-      body.replaceChildren(this.canvas.element, this.legend, this.notice, this.drawer, this.keys, this.exporting);
+      body.replaceChildren(
+        this.canvas.element,
+        this.legend,
+        this.notice,
+        this.drawer.element,
+        this.keys,
+        this.exporting
+      );
     }
     const measure = this.canvas.prepare(again);
     if (!measure) {
@@ -159,7 +167,7 @@ export class TimelineView {
         lane => `${laneTitle(lane.name)}: ${some(lane.spans.length, 'span')}, ${duration(lane.busy / 1e6)}`
       );
       this.canvas.element.setAttribute('aria-label', `Timeline. ${said.join('; ')}. Press T for the table.`);
-      this.showLegend();
+      this.legend.replaceChildren(...legendOf(this.lanes, this.report.clusters));
     }
     this.showDrawer();
   }
@@ -173,7 +181,7 @@ export class TimelineView {
 
   dispose(): void {
     cancelAnimationFrame(this.frame);
-    clearTimeout(this.later);
+    this.drawer.dispose();
   }
 
   private take(lanes: readonly Lane[]): void {
@@ -497,62 +505,12 @@ export class TimelineView {
     this.render(true);
   }
 
-  /** Totals stand below the picture, never on top of it; while the selection is drawn they follow ten times a second. */
   private showDrawer(): void {
-    const wait = this.drawerAt + DRAWER_MS - performance.now();
-    if (this.dragFrom !== null && wait > 0) {
-      this.later ||= window.setTimeout(() => {
-        this.later = 0;
-        this.showDrawer();
-      }, wait);
-      return;
-    }
-    this.drawerAt = performance.now();
-    const span = this.spanOf(this.cursor);
-    const rows: [string, string, string][] = [];
-    let title = '';
-    if (this.selected) {
-      title = `Selected ${duration(this.selected.start / 1e6)} to ${duration(this.selected.end / 1e6)}`;
-      rows.push(
-        ...totals(this.lanes, this.selected, this.traffic).map(({ lane, text, names }): [string, string, string] => [
-          laneTitle(lane),
-          text,
-          names
-        ])
-      );
-    } else if (span) {
-      const traffic = moved(this.traffic, span);
-      const where = this.linesOf(span);
-      title = `${nameOf(span)}, ${duration(span.duration / 1e6)}`;
-      rows.push(
-        ['starts at', duration(span.start / 1e6), ''],
-        [
-          'is',
-          [span.kind, span.name, span.cluster, where].filter(Boolean).join(', '),
-          traffic ? `moves ${bytes(traffic)}` : ''
-        ]
-      );
-    }
-    const signature = title + rows.join();
-    if (signature !== this.drawn) {
-      this.drawn = signature;
-      this.drawer.replaceChildren(
-        h('b', {}, title),
-        h(
-          'table',
-          {},
-          rows.map(([name, text, more]) =>
-            h(
-              'tr',
-              {},
-              h('th', { scope: 'row' }, name),
-              h('td', {}, text, more ? h('div', { class: 'jl-muted jl-note' }, more) : null)
-            )
-          )
-        )
-      );
-    }
-    this.drawer.hidden = title === '';
+    this.drawer.show(this.dragFrom !== null, () => {
+      const { lanes, traffic, selected } = this;
+      const span = this.spanOf(this.cursor);
+      return { lanes, traffic, selected, span, lines: span ? this.linesOf(span) : '' };
+    });
   }
 
   private linesOf(span: Span): string {
@@ -566,38 +524,7 @@ export class TimelineView {
   }
 
   private showKeys(): void {
-    const keys: [string, string][] = this.allKeys ? ALL_KEYS : ALL_KEYS.slice(0, FIRST_KEYS);
-    this.keys.replaceChildren(
-      ...keys.map(([key, text]) => h('span', {}, ...key.split(' ').map(name => h('kbd', {}, name)), ` ${text}`)),
-      h('span', {}, h('kbd', {}, '?'), this.allKeys ? ' fewer keys' : ' all keys')
-    );
-  }
-
-  private showLegend(): void {
-    const byColor = new Map<number, string[]>();
-    for (const { name, color } of this.report?.clusters ?? []) {
-      byColor.set(color, [...(byColor.get(color) ?? []), name]);
-    }
-    const clusters = [...byColor].map(([color, [first = '', ...rest]]): [string | number, string] => [
-      color,
-      rest.length ? `${first} and ${rest.length} more` : first
-    ]);
-    const used = new Set(this.lanes.flatMap(lane => lane.marks.slice(0, 10_000)));
-    const kinds = (['host', 'statement', 'copy', 'capture', 'passes', 'quick', 'codegen', 'load'] as const).filter(
-      kind => used.has(kind)
-    );
-    const names: Record<string, string> = {
-      quick: 'quick tier',
-      codegen: 'good tier',
-      load: 'from the disk cache',
-      statement: 'Python',
-      copy: 'copy'
-    };
-    this.legend.replaceChildren(
-      ...[...clusters, ...kinds.map((kind): [string, string] => [kind, names[kind] ?? kind])].map(([mark, name]) =>
-        h('span', {}, swatch(mark), ` ${name}`)
-      )
-    );
+    this.keys.replaceChildren(...keysOf(this.allKeys));
   }
 
   private spanOf(place: SpanPlace | null): Span | undefined {
@@ -610,7 +537,7 @@ export class TimelineView {
 
   private readonly canvas = new CanvasView({ tabindex: '0', role: 'application', 'aria-roledescription': 'timeline' });
   private readonly legend = h('div', { class: 'jl-keys' });
-  private readonly drawer = h('div', { class: 'jl-drawer', role: 'status', hidden: true });
+  private readonly drawer = new Drawer();
   private readonly keys = h('div', { class: 'jl-keys' });
   private readonly table: TimelineTable;
   private readonly exporting: HTMLButtonElement;
@@ -631,29 +558,9 @@ export class TimelineView {
   private dragFrom: number | null = null;
   private width = 0;
   private frame = 0;
-  private later = 0;
-  private drawerAt = 0;
   private shown: { report: Report; key: string } | null = null;
-  private drawn = '';
   private allKeys = false;
 }
 
-const DRAWER_MS = 100;
 /** So many spans are fetched when the section is opened; of more a button does it. */
 const AT_ONCE = 5000;
-const FIRST_KEYS = 5;
-const ALL_KEYS: [string, string][] = [
-  ['W S', 'zoom'],
-  ['A D', 'pan'],
-  [', .', 'previous, next'],
-  ['F', 'fit'],
-  ['Esc', 'clear'],
-  ['↑ ↓', 'lane'],
-  ['⇧← ⇧→', 'select, or drag'],
-  ['R', 'select the span'],
-  ['⏎', 'pin'],
-  ['Ctrl+wheel', 'zoom'],
-  ['⇧+wheel', 'pan'],
-  ['E', 'export'],
-  ['T', 'table']
-];
