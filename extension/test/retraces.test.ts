@@ -26,11 +26,13 @@ test('a fix that was replayed says what it would have done, as the newest retrac
   const json = report(softmax);
   const retraces = json.retraces.map((retrace, n) => ({
     ...retrace,
-    proof: retrace.fix ? `${n} traces become 1` : ''
+    proof: retrace.fix ? `${n} traces become 1` : '',
+    place: retrace.fix ? `Write this before the call in line ${n}.` : ''
   }));
   const { entries } = ledgerOf({ ...json, retraces });
   const last = retraces.filter(retrace => retrace.fix !== null).at(-1);
   assert.deepEqual([entries[0]?.proof, entries[1]?.proof], [last?.proof, '']);
+  assert.deepEqual([entries[0]?.place, entries[1]?.place], [last?.place, '']);
 });
 
 test('the first trace is warm-up, not a retrace', () => {

@@ -46,12 +46,13 @@ def _cure(retraces: list[Json]) -> Json:
     causes = Counter(r["cause"] for r in retraces if r["fix"])
     alike = [r for r in retraces if r["fix"] and r["cause"] == causes.most_common(1)[0][0]]
     first, fix = alike[0], alike[-1]["fix"]
+    place = place_of({**first, "fix": fix})
     why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
     code = fix if wording.is_code(fix) else None
     return {
         "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces), fix),
         "code": code,
-        "why": f"{why} {'' if code else _sentence(fix) + ' '}{wording.duration(_lost(retraces))} lost.{_where(code, first)}",
+        "why": f"{why} {'' if code else _sentence(fix) + ' '}{wording.duration(_lost(retraces))} lost.{place and f' {place}'}",
         "section": "retraces",
     }  # fmt: skip
 
@@ -60,14 +61,16 @@ def _sentence(fix: str) -> str:
     return fix[:1].upper() + fix[1:] + ("" if fix.endswith(".") else ".")
 
 
-def _where(code: str | None, retrace: Json) -> str:
-    """An argument is changed before the call: inside of the function it is too late."""
+def place_of(retrace: Json) -> str:
+    """Where its fix is written, "" where the fix says so. An argument is changed before the call: inside of the function it is
+    too late."""
     file, line = retrace["site"]
+    code = retrace["fix"] if retrace["fix"] and wording.is_code(retrace["fix"]) else None
     if code is not None and code.startswith(("reduce_retracing", "input_signature")):
-        return f" It is an option of {retrace['function']}’s decorator."
+        return f"It is an option of {retrace['function']}’s decorator."
     if code is None or not line or not code.startswith(f"{retrace['argument']} = "):
         return ""
-    return f" Write this before the call in {wording.short_file(file)}, line {line}, not inside of {retrace['function']}."
+    return f"Write this before the call in {wording.short_file(file)}, line {line}, not inside of {retrace['function']}."
 
 
 def _lost(retraces: list[Json]) -> float:

@@ -15,7 +15,7 @@ from jitlab.runtime.peaks import Peaks, known_peaks
 
 from . import wording
 from .accounting import add_traffic
-from .advice import spent, things_to_do
+from .advice import place_of, spent, things_to_do
 from .fingerprints import cluster_fingerprint, plan_fingerprint
 from .first_run import first_run
 from .lanes import lanes
@@ -298,12 +298,13 @@ def _often(event: Any, recording: Recording) -> bool:
 
 
 def _add_savings(retraces: list[Json]) -> None:
-    """What the retraces cost that one fix avoids is what it saves."""
+    """What the retraces cost that one fix avoids is what it saves; and where it is written."""
     lost: Counter[tuple[str, str]] = Counter()
     for retrace in retraces:
         if retrace["fix"] and not retrace["first"]:
             lost[retrace["function"], retrace["fix"]] += retrace["seconds"]
     for retrace in retraces:
+        retrace["place"] = place_of(retrace)
         saved = lost[retrace["function"], retrace["fix"]]
         if retrace["proof"] and saved:
             retrace["proof"] += f", saves {wording.duration(saved)}"

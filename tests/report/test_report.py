@@ -199,6 +199,8 @@ def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
 def test_next_says_where_an_argument_is_changed():
     report = retraced("python_value", "k", "2", "3", "k = np.asarray(k)", site=("script.py", 12))
     assert report.verdict["next"]["why"].endswith("Write this before the call in script.py, line 12, not inside of f.")
+    place = report.data["retraces"][-1]["place"]
+    assert place == "Write this before the call in script.py, line 12, not inside of f."
 
 
 def test_a_fix_in_words_is_a_sentence_of_next():

@@ -220,6 +220,8 @@ export interface Retrace {
   fix: string | null;
   /** The fix in words, and what its replay on the recorded calls left: "…: 9 traces become 2, saves 1.8 s". */
   proof: string;
+  /** Where the fix is written; "" where it says so itself. */
+  place: string;
   first: boolean;
   /** Calls of this trace. */
   calls: number;
@@ -545,6 +547,7 @@ function readRetrace(retrace: Record<string, unknown>): Retrace {
     text: text(retrace.text),
     fix: text(retrace.fix) || null,
     proof: text(retrace.proof),
+    place: text(retrace.place),
     first: retrace.first === true,
     calls: number(retrace.calls) ?? 0,
     compiled: number(retrace.compiled) ?? 0,

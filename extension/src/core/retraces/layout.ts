@@ -43,6 +43,8 @@ export interface Entry {
   fix: string | null;
   /** What the fix would have done to the recorded calls, "" when it was not replayed. */
   proof: string;
+  /** Where the fix is written, "" where it says so itself. */
+  place: string;
   count: number;
 }
 
@@ -168,6 +170,7 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
     text: first.text,
     fix: fixed?.fix ?? null,
     proof: fixed?.proof ?? '',
+    place: fixed?.place ?? '',
     count: group.length
   };
 }

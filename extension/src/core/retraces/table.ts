@@ -78,6 +78,7 @@ function entryElement(
       : isCode(entry.fix ?? '')
         ? copyLine(entry.fix ?? '')
         : h('div', {}, sentence(entry.fix ?? '')),
+    !harmless && entry.place && h('div', { class: 'jl-note' }, entry.place),
     !harmless && entry.proof && h('div', { class: 'jl-note' }, icon('ok'), ` Replayed: ${sentence(entry.proof)}`)
   );
 }
