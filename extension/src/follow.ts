@@ -55,7 +55,7 @@ export class FollowedNotebook {
     });
   }
 
-  /** Pinned first; then the active cell; where that has nothing to show, the cell that ran last. */
+  /** Pinned first; then the active cell; where that has nothing to show, the cell that ran last, or the next one below. */
   shownCell(): string | null {
     const { model } = this.link;
     const active = this.notebook.content.activeCell?.model.id ?? null;
@@ -65,7 +65,7 @@ export class FollowedNotebook {
     const here = this.ids();
     const reported = model.reported().filter(id => here.has(id));
     const latest = model.latest !== null && here.has(model.latest) ? model.latest : null;
-    const last = latest ?? reported.at(-1) ?? null;
+    const last = latest ?? nextBelow(reported, here, here.get(active ?? '') ?? 0);
     return active !== null && (reported.includes(active) || last === null) ? active : last;
   }
 
@@ -203,8 +203,8 @@ export class FollowedNotebook {
         const report = reportIn(model);
         if (report === undefined) {
           this.newest.delete(id);
-        } else if (!this.link.model.isShown && !this.newest.has(id)) {
-          this.link.model.takeOutput(id, report); // no view is open, so the kernel does not send it
+        } else if ((!this.link.model.isShown || this.link.isDeaf) && !this.newest.has(id)) {
+          this.link.model.takeOutput(id, report); // no view is open, or not to this notebook: the kernel does not send it
         }
       };
       code.outputs.changed.connect(take);
@@ -320,6 +320,12 @@ export class FollowedNotebook {
   private readonly lines = new Map<string, { report: Report | null; marks: Map<string, LineMark[]> }>();
   /** Cells whose reports speak of a cell's lines. */
   private readonly speakers = new Map<string, Set<string>>();
+}
+
+/** Nothing has run here yet: what a reader of a saved notebook comes to next, at its end what came last. */
+function nextBelow(reported: readonly string[], places: ReadonlyMap<string, number>, from: number): string | null {
+  const sorted = [...reported].sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
+  return sorted.find(id => (places.get(id) ?? 0) >= from) ?? sorted.at(-1) ?? null;
 }
 
 function compiledFor(report: Report, speaker: string, cell: string): string[] | null {

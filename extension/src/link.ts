@@ -64,6 +64,11 @@ export class KernelLink implements KernelAccess {
     });
   }
 
+  /** JupyterLab gives the comms of a kernel to one of the notebooks that share it; the others have their outputs alone. */
+  get isDeaf(): boolean {
+    return this.context.session?.kernel?.handleComms === false;
+  }
+
   get jobs(): JobsModel {
     return this.model.jobs;
   }
