@@ -23,6 +23,7 @@ interface NotebookWidget {
   id: string;
   content: {
     activeCellIndex: number;
+    model: { cells: { length: number }; sharedModel: { insertCells(index: number, cells: object[]): void } };
     scrollToItem(index: number): Promise<void>;
     widgets: { node: HTMLElement; model: CellModel }[];
   };
@@ -30,8 +31,17 @@ interface NotebookWidget {
     path: string;
     ready: Promise<void>;
     save(): Promise<void>;
-    sessionContext: { ready: Promise<void>; restartKernel(): Promise<void> };
+    sessionContext: SessionContext;
   };
+}
+
+interface SessionContext {
+  ready: Promise<void>;
+  session: {
+    kernel: { id: string; connectionStatus: string; status: string; interrupt(): Promise<void> } | null;
+  } | null;
+  changeKernel(model: { id: string } | { name: string }): Promise<unknown>;
+  restartKernel(): Promise<void>;
 }
 
 interface CellModel {
@@ -51,6 +61,8 @@ interface Workspace {
 declare global {
   interface Window {
     jupyterapp: App;
+    /** When JupyterLab had its kernel (again), and when jitlab knew of it. */
+    jitlabTimes?: { gone: boolean; lab: number; panel: number };
   }
 }
 
@@ -66,7 +78,7 @@ export const test = base.extend<object, { lab: Lab }>({
       const context = await browser.newContext({ baseURL, viewport });
       const lab = new Lab(await context.newPage());
       await lab.endKernels();
-      await lab.page.goto('/lab?reset');
+      await lab.page.goto('lab?reset');
       await lab.started();
       await use(lab);
       await context.close();
@@ -155,11 +167,10 @@ export class Lab {
   }
 
   async addCells(count: number): Promise<void> {
-    await this.page.evaluate(async many => {
-      const { commands } = window.jupyterapp;
-      for (let made = 0; made < many; made++) {
-        await commands.execute('notebook:insert-cell-below');
-      }
+    await this.page.evaluate(many => {
+      const { model } = window.jupyterapp.shell.currentWidget.content;
+      const made = Array.from({ length: many }, () => ({ cell_type: 'code', source: '' }));
+      model.sharedModel.insertCells(model.cells.length, made);
     }, count);
   }
 
@@ -182,7 +193,7 @@ export class Lab {
   async inNotebook7(path: string): Promise<Lab> {
     const page = await this.page.context().newPage();
     const lab = new Lab(page);
-    await page.goto(`/notebooks/${path}`);
+    await page.goto(`notebooks/${path}`);
     await lab.started();
     await lab.ready(true);
     return lab;
@@ -214,10 +225,13 @@ export class Lab {
   }
 
   /** `busy`: while a cell runs, when the kernel can't be waited for. */
-  async reload(options: { busy?: boolean } = {}): Promise<void> {
+  async reload(options: { busy?: boolean; watch?: boolean } = {}): Promise<void> {
     await this.layoutSaved();
     await this.page.reload();
     await this.started();
+    if (options.watch) {
+      await this.watchKernel('known', true);
+    }
     await this.ready(options.busy !== true);
   }
 
@@ -236,7 +250,7 @@ export class Lab {
 
   /** Runs a cell and does not wait for it; `slow` of live.ipynb runs until `letGo` is called. */
   async start(cell: string): Promise<void> {
-    await this.page.request.delete(`/api/contents/${LET_GO}`);
+    await this.page.request.delete(`api/contents/${LET_GO}`);
     await this.select(cell);
     await this.page.evaluate(() => void window.jupyterapp.commands.execute('notebook:run-cell'));
   }
@@ -254,7 +268,7 @@ export class Lab {
 
   async letGo(): Promise<void> {
     const file = { type: 'file', format: 'text', content: 'go' };
-    expect((await this.page.request.put(`/api/contents/${LET_GO}`, { data: file })).ok()).toBe(true);
+    expect((await this.page.request.put(`api/contents/${LET_GO}`, { data: file })).ok()).toBe(true);
   }
 
   async select(cell: string): Promise<void> {
@@ -271,6 +285,80 @@ export class Lab {
   async restartKernel(): Promise<void> {
     this.ran.clear();
     await this.page.evaluate(() => window.jupyterapp.shell.currentWidget.context.sessionContext.restartKernel());
+  }
+
+  async interruptKernel(): Promise<void> {
+    await this.page.evaluate(() =>
+      window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel?.interrupt()
+    );
+  }
+
+  async changeKernel(model: { id: string } | { name: string }): Promise<void> {
+    this.ran.clear();
+    await this.page.evaluate(
+      chosen => window.jupyterapp.shell.currentWidget.context.sessionContext.changeKernel(chosen),
+      model
+    );
+  }
+
+  /**
+   * Begins to watch when JupyterLab has its kernel (`gone`: it has none yet; else: once it had lost it), and when the panel
+   * knows of that: `known`, whether it has jitlab; `told`, that no cell runs any more.
+   */
+  async watchKernel(until: 'known' | 'told' = 'known', gone = false): Promise<void> {
+    await this.page.evaluate(
+      ([wanted, isGone]) => {
+        const times = { gone: isGone, lab: 0, panel: 0 };
+        window.jitlabTimes = times;
+        const { commands, shell } = window.jupyterapp;
+        const session = () =>
+          (shell.currentWidget as Partial<NotebookWidget> | null)?.context?.sessionContext.session ?? null;
+        const first = session()?.kernel?.id;
+        const timer = setInterval(() => {
+          const kernel = session()?.kernel;
+          const isHere = kernel?.connectionStatus === 'connected' && ['idle', 'busy'].includes(kernel.status);
+          times.gone ||= !isHere || kernel.id !== first;
+          times.lab = isHere && times.gone ? times.lab || performance.now() : 0;
+          if (times.lab) {
+            const asked = commands.execute('jitlab:debug-state') as Promise<{
+              loaded: boolean | null;
+              running: boolean;
+            }>;
+            void asked.then(({ loaded, running }) => {
+              if (wanted === 'known' ? loaded !== null : !running) {
+                times.panel ||= performance.now();
+                clearInterval(timer);
+              }
+            });
+          }
+        }, 10);
+      },
+      [until, gone] as const
+    );
+  }
+
+  /** Milliseconds from when JupyterLab had its kernel to when the panel was connected with it. */
+  async connected(): Promise<number> {
+    await this.page.waitForFunction(() => (window.jitlabTimes?.panel ?? 0) > 0);
+    return this.page.evaluate(() => {
+      const { lab, panel } = window.jitlabTimes ?? { lab: 0, panel: 0 };
+      return Math.round(panel - lab);
+    });
+  }
+
+  kernelId(): Promise<string> {
+    return this.page.evaluate(
+      () => window.jupyterapp.shell.currentWidget.context.sessionContext.session?.kernel?.id ?? ''
+    );
+  }
+
+  /** A notebook as a file of the tests' folder. */
+  async write(path: string, notebook: object): Promise<void> {
+    const answer = await this.page.request.put(`api/contents/${path}`, {
+      data: { type: 'notebook', format: 'json', content: notebook },
+      timeout: 120_000
+    });
+    expect(answer.ok()).toBe(true);
   }
 
   /** A cell's element, by its id. */
@@ -292,6 +380,11 @@ export class Lab {
       await this.command('jitlab:open-panel');
     }
     await expect(this.panel).toBeVisible();
+  }
+
+  /** Gives a cell another text. */
+  async setSource(cell: string, text: string): Promise<void> {
+    await this.edit(cell, () => text);
   }
 
   /** Changes a cell's text as typing would. */
@@ -388,7 +481,7 @@ export class Lab {
   private async layoutSaved(): Promise<void> {
     await expect
       .poll(async () => {
-        const answer = await this.page.request.get('/lab/api/workspaces/default');
+        const answer = await this.page.request.get('lab/api/workspaces/default');
         const kept = ((await answer.json()) as { data: Workspace }).data['layout-restorer:data'];
         const now = await this.page.evaluate(() => {
           const { shell } = window.jupyterapp;
@@ -401,8 +494,8 @@ export class Lab {
 
   /** Kernels outlive pages: a worker starts without those of the worker before it. */
   async endKernels(): Promise<void> {
-    const sessions = (await (await this.page.request.get('/api/sessions')).json()) as { id: string }[];
-    await Promise.all(sessions.map(({ id }) => this.page.request.delete(`/api/sessions/${id}`)));
+    const sessions = (await (await this.page.request.get('api/sessions')).json()) as { id: string }[];
+    await Promise.all(sessions.map(({ id }) => this.page.request.delete(`api/sessions/${id}`)));
   }
 
   private async ready(kernel: boolean): Promise<void> {

@@ -17,7 +17,7 @@ export default defineConfig({
   expect: { timeout: 60_000 },
   reporter: [['list']],
   use: {
-    baseURL: url,
+    baseURL: `${url}/`,
     viewport: { width: 1400, height: 900 },
     // `playwright test --trace on` when a picture does not explain a failure: traces of JupyterLab take half the time.
     screenshot: 'only-on-failure',

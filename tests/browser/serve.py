@@ -10,12 +10,12 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parent.parent
 
 
-def main(port: str) -> None:
+def main(port: str, *settings: str) -> None:
     with tempfile.TemporaryDirectory(prefix="jitlab-browser-", ignore_cleanup_errors=True) as root:
-        serve(port, Path(root))
+        serve(port, Path(root), *settings)
 
 
-def serve(port: str, root: Path) -> None:
+def serve(port: str, root: Path, *settings: str) -> None:
     work = root / "work"
     shutil.copytree(HERE / "work", work)
     for original, copy in (("live", "seven"), ("shell", "shell7")):
@@ -24,9 +24,9 @@ def serve(port: str, root: Path) -> None:
     shutil.copytree(REPOSITORY / "notebooks", work / "notebooks")
     for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "JITLAB_CACHE_DIR"):
         os.environ[name] = str(root / name.lower())
-    settings = root / "jupyter_config_dir" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
-    settings.mkdir(parents=True)
-    (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
+    kept = root / "jupyter_config_dir" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+    kept.mkdir(parents=True)
+    (kept / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')
     os.environ["PYTHONPATH"] = os.pathsep.join([str(REPOSITORY), str(work)])
 
     from jupyterlab.labapp import main as run  # reads the variables above when it is imported
@@ -46,9 +46,10 @@ def serve(port: str, root: Path) -> None:
             "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
             "--LabApp.news_url=None",
+            *settings,
         ]
     )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
