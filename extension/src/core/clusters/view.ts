@@ -7,6 +7,7 @@ import { clusterCount, flowOf, slowest, type Flow, type FlowNode } from './flow'
 import { heatOf, HEATS, type Heat, type HeatKind } from './heat';
 import { MapView } from './map';
 import { MemoryFold } from './memory';
+import { Notice, type NoticeAction } from './notice';
 import { Parts } from './parts';
 import type { SceneSource } from './scene';
 import { SearchIndex, type Found } from './search';
@@ -103,7 +104,6 @@ export class ClustersView {
       h('span', { class: 'jl-heat', role: 'group', 'aria-label': 'Heat' }, h('span', {}, 'heat'), this.heatButtons),
       this.mapButton
     );
-    this.notice = h('div', { class: 'jl-note jl-graph-note' });
     this.status = h('div', { class: 'jl-note jl-pinned', role: 'status' });
     this.picture = h('div', {});
     this.memory = new MemoryFold(({ producer, plan }) => {
@@ -165,7 +165,7 @@ export class ClustersView {
       return;
     }
     if (this.picture.parentElement !== body) {
-      body.replaceChildren(this.tools, this.notice, this.picture, this.status, this.memory.element);
+      body.replaceChildren(this.tools, this.notice.element, this.picture, this.status, this.memory.element);
     }
     this.renderTools(all);
     if (this.parts) {
@@ -177,7 +177,7 @@ export class ClustersView {
         this.tabled = this.tree();
         this.table.show(this.tree());
       }
-      this.notice.hidden = true;
+      this.notice.hide();
     } else if (this.around || this.isMap()) {
       this.renderMap();
     } else {
@@ -252,75 +252,54 @@ export class ClustersView {
   }
 
   private showNotice(part: { shown: number; of: number; share: number } | null, all: number): void {
-    this.notice.hidden = part === null;
-    if (part) {
-      const slow = `Showing the ${part.shown} slowest of ${all} boxes, ${percent(part.share)} of the time. `;
-      this.fillNotice(slow, [
-        [
-          'Show all',
-          () => {
-            this.showAll = true;
-            this.render();
-          }
-        ],
-        [
-          'search',
-          () => {
-            this.searching = true;
-            this.render();
-            this.find.focus();
-          }
-        ]
-      ]);
+    if (!part) {
+      this.notice.hide();
+      return;
     }
+    this.notice.show(`Showing the ${part.shown} slowest of ${all} boxes, ${percent(part.share)} of the time. `, [
+      [
+        'Show all',
+        () => {
+          this.showAll = true;
+          this.render();
+        }
+      ],
+      [
+        'search',
+        () => {
+          this.searching = true;
+          this.render();
+          this.find.focus();
+        }
+      ]
+    ]);
   }
 
   private showAround(): void {
     const { around } = this;
-    this.notice.hidden = around === null;
-    if (around) {
-      const count = around.source.roots.length - 1;
-      const text = `Around ${around.op.op} (${lines(around.op.lines.map(({ line }) => line))}): ${some(count, 'operation')} within ${some(around.radius, 'step')}. `;
-      this.fillNotice(text, [
-        ...(around.radius > 1 ? [this.radiusButton('fewer', -1)] : []),
-        ...(around.radius < MOST_RADIUS ? [this.radiusButton('more', 1)] : []),
-        [
-          'the whole graph',
-          () => {
-            this.showNeighbours(null);
-          }
-        ]
-      ]);
-    }
-  }
-
-  private radiusButton(word: string, by: number): [string, () => void] {
-    return [
-      word,
-      () => {
-        if (this.around) {
-          this.showNeighbours(this.around.op, this.around.radius + by);
-        }
-      }
-    ];
-  }
-
-  /** Buttons that have the keyboard keep it when the words beside them change. */
-  private fillNotice(text: string, actions: readonly [string, () => void][]): void {
-    const key = text + actions.map(([name]) => name).join();
-    if (key === this.noticed) {
+    if (!around) {
+      this.notice.hide();
       return;
     }
-    this.noticed = key;
-    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.textContent : '';
-    const buttons = actions.map(([name, press]) =>
-      on(h('button', { type: 'button', class: 'jl-link' }, name), { click: press })
-    );
-    const had = this.notice.contains(document.activeElement);
-    this.notice.replaceChildren(text, ...buttons.flatMap((button, index) => (index ? [' · ', button] : [button])));
-    if (had) {
-      (buttons.find(button => button.textContent === focused) ?? buttons[0])?.focus();
-    }
+    const { op, radius, source } = around;
+    const step = (name: string, to: number): NoticeAction => [
+      name,
+      () => {
+        this.showNeighbours(op, to);
+      }
+    ];
+    const where = lines(op.lines.map(({ line }) => line));
+    const within = `${some(source.roots.length - 1, 'operation')} within ${some(radius, 'step')}`;
+    this.notice.show(`Around ${op.op} (${where}): ${within}. `, [
+      ...(radius > 1 ? [step('fewer', radius - 1)] : []),
+      ...(radius < MOST_RADIUS ? [step('more', radius + 1)] : []),
+      [
+        'the whole graph',
+        () => {
+          this.showNeighbours(null);
+        }
+      ]
+    ]);
   }
 
   private async toggle(id: string): Promise<void> {
@@ -585,7 +564,7 @@ export class ClustersView {
   private readonly heatButtons: HTMLButtonElement[];
   private readonly mapButton: HTMLButtonElement;
   private readonly searchButton: HTMLButtonElement;
-  private readonly notice: HTMLElement;
+  private readonly notice = new Notice();
   private readonly status: HTMLElement;
   private readonly picture: HTMLElement;
   private readonly memory: MemoryFold;
@@ -606,7 +585,6 @@ export class ClustersView {
   private heat: Heat | null = null;
   private width = 0;
   private drawn: { report: Report; key: string } | null = null;
-  private noticed = '';
   private pinned = '';
   private said = '';
 }
