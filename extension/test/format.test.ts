@@ -1,6 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { arrayBytes, arrayType, bytes, duration, firstSentence, lines, percent, ratio, some } from '../src/core/format';
+import {
+  arrayBytes,
+  arrayType,
+  bytes,
+  duration,
+  firstSentence,
+  lines,
+  percent,
+  ratio,
+  sentence,
+  some
+} from '../src/core/format';
 import { wrap } from '../src/core/shapes';
 import { measure } from './helpers';
 
@@ -30,6 +41,7 @@ test('faster and slower are said by a word', () => {
 
 test('lines that follow one another are a range', () => {
   assert.equal(lines([8, 9, 11, 8]), 'lines 8–9 and 11');
+  assert.deepEqual(['a', 'a.', 'a, …'].map(sentence), ['a.', 'a.', 'a, …']);
   assert.equal(lines([1, 3, 5]), 'lines 1, 3 and 5');
   assert.equal(lines([7]), 'line 7');
   assert.equal(lines([]), '');

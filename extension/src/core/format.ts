@@ -104,5 +104,5 @@ export function firstSentence(text: string): [string, string] {
 }
 
 export function sentence(text: string): string {
-  return /[.!?]$/.test(text) || text === '' ? text : `${text}.`;
+  return /[.!?…]$/.test(text) || text === '' ? text : `${text}.`;
 }
