@@ -149,6 +149,7 @@ class Link:
             while len(self._reports) > self.kept_reports:
                 forgotten = self._reports.popitem(last=False)[0]
                 self._unsent.discard(forgotten)
+                self._waiting.pop(forgotten, None)
                 self._report_sent.pop(forgotten, None)
             if self.attached:
                 self._unsent.add(cell)
@@ -307,10 +308,11 @@ class Link:
         self._pending.clear()  # the ring held them too
         self._pending_count = 0
         self._unheld.clear()
-        self._unsent.update(cell for cell, entry in self._reports.items() if self._replay_have.get(cell) != entry[1])
+        had = {cell: mark for cell, (_, mark, _) in self._reports.items() if self._replay_have.get(cell) == mark}
+        self._unsent.update(cell for cell in self._reports if cell not in had)
         self._unsent_jobs.update(self._jobs)
-        self._report_sent.clear()
-        self._waiting = dict.fromkeys(self._heard, self._clock())
+        self._report_sent = {cell: (float("-inf"), mark) for cell, mark in had.items()}
+        self._waiting = {cell: self._clock() for cell, heard in self._heard.items() if heard > had.get(cell, 0)}
         self._replay_since, self._replayed = None, self._clock()
         hello = self._spent({**self.hello(), "behind": 0})
         return [hello, self._spent(self._batch(missed))] if missed else [hello]

@@ -196,6 +196,12 @@ def test_reports_that_a_panel_has_are_not_sent_again(wire):
     wire.resume(have=have)
     wire.run(2)
     assert [message["cell"] for message in wire.of("report")] == ["cell 1"]
+    wire.run(3)
+    wire.link.emit("cell 0", ran(5))
+    wire.link.report("cell 0", report(), order=4)
+    wire.run(2)
+    assert wire.of("report")[-1]["behind"] == 0  # what it has shows all there was
+    have |= {"cell 0": 2}
     wire.sent.clear()
     wire.now += 2
     wire.resume(have=have)
