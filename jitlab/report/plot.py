@@ -13,7 +13,7 @@ def report_figure(data: Mapping[str, Any]) -> Any:
     """Three charts side by side; a kernel that was not timed has bytes but no bar and no point."""
     from plotly.subplots import make_subplots
 
-    titles = ("Time, ms", "Bytes moved a call", "Roofline, operations a second")
+    titles = ("Time, ms", "Bytes moved a call", "Operations a second")
     figure = make_subplots(1, 3, subplot_titles=titles, horizontal_spacing=0.08)
     colors = {cluster["name"]: LINES[cluster["color"] % len(LINES)] for cluster in data["clusters"]}
     unique = len({kernel["name"] for kernel in data["kernels"]}) == len(data["kernels"])
@@ -36,7 +36,7 @@ def report_figure(data: Mapping[str, Any]) -> Any:
     figure.add_scatter(
         x=[row["intensity"] for row in points], y=[row["rate"] for row in points], mode="markers+text", name="kernels",
         text=[row["name"] for row in points], textposition="top center", marker={"color": [row["color"] for row in points]},
-        row=1, col=3,
+        cliponaxis=False, row=1, col=3,
     )  # fmt: skip
     peaks = build.measured_peaks()
     if peaks is not None:

@@ -43,7 +43,7 @@ def test_each_argument_has_the_control_of_its_kind(explored):
 def test_run_shows_the_report_and_the_figures(explored):
     report = explored.run()
     assert report is explored.report and report.verdict["operations"] > 0
-    assert explored.status.value.startswith("A call takes ")
+    assert explored.status.value.startswith("A call takes ") and "the first took" in explored.status.value
     (figure,) = explored.figures.outputs
     assert figure["data"]["application/vnd.plotly.v1+json"]["data"]
     assert "<script" not in json.dumps(figure)
