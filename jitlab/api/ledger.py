@@ -179,6 +179,8 @@ class Ledger:
         first = self.explained(miss).changes[0]
         fix = self._recent_fix(miss)
         code, proof = (fix.code or fix.what, fix.count) if fix is not None else ("", "")
+        if fix is None and first.cause == Cause.PYTHON_VALUE and first.after.startswith("another "):
+            code = first.fix  # no replay has to show that one object is one trace
         events.send(
             events.Traced(
                 cell=events.current_cell(), function=self.name, trace=miss.number, causes=miss.causes, argument=first.path,
@@ -333,7 +335,7 @@ class Ledger:
         what = f"It was {what}" if what.startswith("made again") else _capital(what)
         lines = [f"{what}{miss.where}; called from {miss.site}."]
         if fix is None:
-            lines.append("No change of the arguments that was replayed leaves fewer traces.")
+            lines.append("No change of the arguments that was replayed avoids it.")
         else:
             lines += [f"{_capital(str(fix))}.", *fix.where_to_write(miss.function)]
         name = self.name if self.name.isidentifier() else "f"

@@ -190,7 +190,7 @@ class CallStructure(CellStructure):
             return self._found_again(mirror[2])
         if not isinstance(x, (Tensor, list, tuple, dict, set, np.ndarray, np.generic, *_PLAIN)):
             if id(x) in self.call.begun:
-                raise EndPiece("effect", "it gives away a generator that it makes")
+                raise EndPiece("effect", "the random generator that it makes is used after it")
             if is_foreign(x):
                 raise EndPiece("foreign_type", f"it gives a {type(x).__module__}.{type(x).__qualname__}")
             place = self.call.places.get(id(x))

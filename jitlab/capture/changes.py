@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -96,7 +98,25 @@ def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[s
     elif isinstance(value, (int, float, complex, str, bytes, type(None))):
         result.append(Leaf(path, "value", repr(value), value=value, key=key_of([value], [])))
     else:
-        result.append(Leaf(path, "object", f"{type(value).__name__} object", value=id(value), key=key_of([value], [])))
+        result.append(Leaf(path, "object", f"{type(value).__name__} object", value=number_of(value), key=key_of([value], [])))
+
+
+def number_of(value: Any) -> int:
+    """A number that no other object ever has: an address is given again as soon as its object is gone."""
+    key = id(value)
+    known = _numbers.get(key)
+    if known is not None and known[0]() is value:
+        return known[1]
+    try:
+        reference = weakref.ref(value, lambda _: _numbers.pop(key, None))
+    except TypeError:
+        return key
+    _numbers[key] = reference, -next(_next)
+    return _numbers[key][1]
+
+
+_numbers: dict[int, tuple[weakref.ref[Any], int]] = {}
+_next = itertools.count(1)
 
 
 def _typed(dtype: Any, shape: Sequence[int | None]) -> str:
@@ -157,7 +177,8 @@ def _change(old: Leaf, new: Leaf, others: Sequence[Leaf]) -> Change:
     if new.kind == "aliasing":
         return Change("aliasing", path, old.text, new.text)
     if new.kind == "object":
-        return Change("python_value", path, old.text, f"another {new.text}", f"Pass the same object as {path} each time.")
+        fix = f"Make {path} once, outside, and use the same object each time."
+        return Change("python_value", path, old.text, f"another {new.text}", fix)
     if old.value is None or new.value is None or type(old.value) is not type(new.value):
         return Change("argument_type", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
     return Change("python_value", path, old.text, new.text, _as_array(path, new.value, others))

@@ -17,7 +17,7 @@ from jitlab.ir import TRACED_DTYPES, Extent, Source
 from jitlab.ops.base import Unsupported
 
 from .arrays import Input, current
-from .changes import Leaf
+from .changes import Leaf, number_of
 from .facts import ReflectedUfunc, is_foreign
 from .flow import HOOK, LOOP
 from .gathering import Constants, Moving, Place, Read, gather_function
@@ -260,7 +260,7 @@ class CellCapture(Capture):
         if has_python_operators(kind):
             raise EndPiece("effect", f"{text} is a {kind.__qualname__}, whose operators are Python's own")
         want = (value, value.__code__) if kind is types.FunctionType and may_be_reloaded(value) else (value,)
-        self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=id(want[-1])), fetch, "same", want)
+        self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=number_of(want[-1])), fetch, "same", want)
         return value
 
     def _depend(
@@ -286,7 +286,7 @@ class CellCapture(Capture):
         """A copy of a list, tuple or dict with Tensors in it; its structure becomes a guard."""
         for known, original, _ in self.mirrors.values():
             if original is value:
-                self._depend(key, Leaf(text, "object", "", value=id(value)), fetch, "same", (value,))
+                self._depend(key, Leaf(text, "object", "", value=number_of(value)), fetch, "same", (value,))
                 return known
         kind = type(value)
         size = len(value)
@@ -354,7 +354,7 @@ class CellCapture(Capture):
             self.keep.append(table)
             self.tables[id(table)] = table
         if (id(place), name) not in self.reads:
-            leaf = Leaf(f"{function.__module__}.{function.__qualname__}", "object", "function object", value=id(code))
+            leaf = Leaf(f"{function.__module__}.{function.__qualname__}", "object", "function object", value=number_of(code))
             self._depend((id(place), name), leaf, fetch, "same", (function, code))
 
     def unload(self, value: Any) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from jitlab.ir import Edge, KernelInfo, Node, NotFused, Reason, is_operation
+from jitlab.ir.dot import line_text
 from jitlab.ops.indexing import Scatter
 from jitlab.ops.library import Library
 from jitlab.ops.linear import Product
@@ -44,19 +45,19 @@ def _owner(node: Node) -> Node:
 
 def _reason(producer: Node, consumer: Node) -> Reason:
     name = producer.name
-    lines = ", ".join(str(n) for n in sorted({s.line for s in consumer.sources})) or "?"
+    lines = line_text(s.line for s in consumer.sources) or "line ?"
     if isinstance(consumer.op, (Library, Product)) or isinstance(producer.op, (Library, Product)):
-        text = f"Not fused: a library call reads {name} where it lies (line {lines})"
+        text = f"Not fused: a library call reads {name} where it lies ({lines})"
         return Reason(NotFused.LIBRARY_CALL, text, (consumer.name,))
     if isinstance(consumer.op, (Update, Scatter)):
-        text = f"Not fused: {consumer.name} writes a part of {name} where it lies (line {lines})"
+        text = f"Not fused: {consumer.name} writes a part of {name} where it lies ({lines})"
         return Reason(NotFused.UPDATED, text, (consumer.name,))
     if is_control(consumer) or is_control(producer):
-        text = f"Not fused: {consumer.op.name} is a loop or branch of its own (line {lines})"
+        text = f"Not fused: {consumer.op.name} is a loop or branch of its own ({lines})"
         if is_control(producer):
-            text = f"Not fused: {name} is a loop or branch of its own, which ends before it is read (line {lines})"
+            text = f"Not fused: {name} is a loop or branch of its own, which ends before it is read ({lines})"
         return Reason(NotFused.UPDATED, text, (consumer.name,))
-    return Reason(NotFused.READ_AGAIN, f"Not fused: {name} is read again (line {lines})", (consumer.name,))
+    return Reason(NotFused.READ_AGAIN, f"Not fused: {name} is read again ({lines})", (consumer.name,))
 
 
 __all__ = ["completed"]

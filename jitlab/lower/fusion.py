@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jitlab.ir import Edge, Node, NotFused, Poly, Reason, is_operation
+from jitlab.ir.dot import line_text
 from jitlab.ir.program import Apply, Expr, Index, Scalar, work
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.control import Branch, Define, Loop
@@ -538,34 +539,34 @@ def _why_not_fused(
         return Reason(NotFused.LEVEL, text), "--level O1"
     if any(producer in group.deep for group in stage.too_long):
         text = f"Not fused: one nest has at most {MOST_OPERATIONS} operations, {MOST_DEEP} of them one after the other"
-        return Reason(NotFused.TOO_LONG, f"{text}; {name} is {size} (line {lines})", (MOST_OPERATIONS, MOST_DEEP)), None
+        return Reason(NotFused.TOO_LONG, f"{text}; {name} is {size} ({lines})", (MOST_OPERATIONS, MOST_DEEP)), None
     if "gemm" in (made.kind, group.kind):
-        text = f"Not fused: a library call reads and writes whole matrices; {name} is {size} (line {lines})"
+        text = f"Not fused: a library call reads and writes whole matrices; {name} is {size} ({lines})"
         return Reason(NotFused.LIBRARY_CALL, text), None
     if made.kind == "row" and not made.outer:
-        text = f"Not fused: {name} needs all elements before the first one that reads it; {size} (line {lines})"
+        text = f"Not fused: {name} needs all elements before the first one that reads it; {size} ({lines})"
         return Reason(NotFused.WHOLE_REDUCTION, text), None
     if made.kind == "column" and any(s.node is producer and s.kind == "reduce" for s in made.stages):
-        text = f"Not fused: {name} is reduced over an outer axis, so every row has to be read first; {size} (line {lines})"
+        text = f"Not fused: {name} is reduced over an outer axis, so every row has to be read first; {size} ({lines})"
         return Reason(NotFused.REDUCED_OUTER_AXIS, text), None
     if "region" in (made.kind, group.kind):
-        return Reason(NotFused.UPDATED, f"Not fused: part of an array is written; {name} is {size} (line {lines})"), None
+        return Reason(NotFused.UPDATED, f"Not fused: part of an array is written; {name} is {size} ({lines})"), None
     if producer in stage.picked:
         picks = (node for node in stage.computed if isinstance(node.op, (Take, Gather)) and producer in node.inputs)
         pick = next(picks, stage.node)
         text = f"Not fused: {name} is read again, {size}. {pick.op.name} may read any element of it, where an index array says"
-        return Reason(NotFused.GATHERED, f"{text} (line {_lines(pick)})", (pick.name,)), None
+        return Reason(NotFused.GATHERED, f"{text} ({_lines(pick)})", (pick.name,)), None
     positions = [p for n, p in stage.refs if n is producer]
     if any(len(p) != producer.ndim for p in positions):
-        return Reason(NotFused.RESHAPED, f"Not fused: {name} is read under another shape; {size} (line {lines})"), None
+        return Reason(NotFused.RESHAPED, f"Not fused: {name} is read under another shape; {size} ({lines})"), None
     if len(stage.space) == len(made.outer) and stage.space != made.outer:
-        text = f"Not fused: {name} is read over another space than it is made in; {size} (line {lines})"
+        text = f"Not fused: {name} is read over another space than it is made in; {size} ({lines})"
         return Reason(NotFused.DIFFERENT_SPACE, text), None
-    return Reason(NotFused.READ_AGAIN, f"Not fused: {name} is read again, {size} (line {lines})"), None
+    return Reason(NotFused.READ_AGAIN, f"Not fused: {name} is read again, {size} ({lines})"), None
 
 
 def _lines(node: Node) -> str:
-    return ", ".join(str(n) for n in sorted({s.line for s in node.sources})) or "?"
+    return line_text(s.line for s in node.sources) or "line ?"
 
 
 def bytes_text(n: int) -> str:

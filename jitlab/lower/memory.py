@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from jitlab.ir import Copied, Copy, Node, Reason
+from jitlab.ir.dot import line_text
 from jitlab.ops.host import Item
 from jitlab.ops.indexing import Scatter
 from jitlab.ops.sources import Constant
@@ -184,14 +185,14 @@ def copied(node: Node, code: Copied, nbytes: int | None = None) -> Copy:
     """The record of a copy; `nbytes` where it is not of the whole array."""
     nbytes = node.type.nbytes if nbytes is None else nbytes
     size = bytes_text(nbytes)
-    lines = ", ".join(str(n) for n in sorted({s.line for s in node.sources})) or "?"
+    lines = line_text(s.line for s in node.sources) or "line ?"
     name = called(node)
     text = {
-        Copied.INPUT_KEPT: f"Copied: {name} changes, and who called keeps it as it was; {size} (line {lines})",
-        Copied.OLD_VERSION_READ: f"Copied: {name} as it was is read after it has changed; {size} (line {lines})",
-        Copied.SOURCE_CHANGES: f"Stored: {name} is wanted after what it is made of changes; {size} (line {lines})",
-        Copied.MADE_ELSEWHERE: f"Copied: the next {name} is made elsewhere than the loop keeps it; {size} (line {lines})",
-        Copied.SNAPSHOT: f"Stored: a part of {name} that is overwritten while it is still read; {size} (line {lines})",
-        Copied.OVERLAP: f"Stored: the right side reads the part of {name} that it overwrites; {size} (line {lines})",
+        Copied.INPUT_KEPT: f"Copied: {name} changes, and who called keeps it as it was; {size} ({lines})",
+        Copied.OLD_VERSION_READ: f"Copied: {name} as it was is read after it has changed; {size} ({lines})",
+        Copied.SOURCE_CHANGES: f"Stored: {name} is wanted after what it is made of changes; {size} ({lines})",
+        Copied.MADE_ELSEWHERE: f"Copied: the next {name} is made elsewhere than the loop keeps it; {size} ({lines})",
+        Copied.SNAPSHOT: f"Stored: a part of {name} that is overwritten while it is still read; {size} ({lines})",
+        Copied.OVERLAP: f"Stored: the right side reads the part of {name} that it overwrites; {size} ({lines})",
     }
     return Copy(node, Reason(code, text[code]), nbytes)

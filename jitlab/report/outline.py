@@ -334,7 +334,7 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
         numbers = wording.line_text({n for r in group for n in wording.numbers_of(r["lines"])})
         fix = group[-1]["fix"]
         compiled = sum(r.get("compiled") or 0 for r in group)
-        note = "Nothing to fix." if not fix and not compiled else ""
+        note = ("No change of the arguments that was replayed avoids it." if compiled else "Nothing to fix.") if not fix else ""
         done = "" if compiled else "captured again; nothing compiled"
         detail = ", ".join(filter(None, (wording.cause_text(cause, start), numbers)))
         rows.append(

@@ -176,7 +176,9 @@ def retrace_text(cause: str, argument: str, before: str, after: str) -> str:
         "redefined_function": f"{name} was {after or 'defined again'}: it starts without traces",
         "cache_evicted": "its trace had made room for newer ones" + (f": {after.split(': ', 1)[1]}" if ": " in after else ""),
         "aliasing": f"{change}: which arguments are one array is part of a trace",
-        "python_value": f"{change}: {cause_text(cause, before)} is part of a trace",
+        "python_value": f"{change}: {cause_text(cause, before)} is part of a trace"
+        if not after.startswith("another ")
+        else f"{change}: each object is a trace of its own",
         "shape": f"{name}: {before} → {after}, captured again",
         "rank": f"{name}: {before} → {after}, another number of axes",
         "dtype": f"{name}: {before} → {after}, another dtype is another trace",

@@ -10,6 +10,7 @@ import jitlab as jl
 from jitlab import events
 from jitlab.ir import Copied, Copy
 from jitlab.report import wording
+from jitlab.runtime.compiled import forget_compiled
 
 
 def test_text_of_six_runs_compared_with_numpy(golden):
@@ -188,3 +189,51 @@ def test_traces_that_are_alike_are_counted_once_and_named_by_their_numbers():
 )
 def test_only_what_comes_near_a_peak_is_bound_by_it(bound, share, text):
     assert wording.bound_text({"bound": bound, "of_peak": share}) == text
+
+
+def test_a_retrace_that_no_change_of_the_arguments_avoids_says_so(monkeypatch):
+    monkeypatch.setattr(jitlab.config, "cache", False)
+    forget_compiled()
+
+    @jl.function
+    def cleared(x, n):
+        y = x * 2
+        y[n:] = 0
+        return y
+
+    with jl.record() as rec:
+        for n in (3, 5, 7):
+            cleared(np.ones(20), n)
+    text = str(rec.report())
+    assert "2 × n: 3 → 5 (+1 more) (a Python number" in text
+    assert "No change of the arguments that was replayed avoids it." in text and "try:" not in text
+
+
+def test_an_object_that_is_another_each_time_is_to_be_made_once():
+    class Scale:
+        def __init__(self, by):
+            self.by = by
+
+    @jl.jit
+    def scaled(x, scale):
+        return x * scale.by
+
+    with jl.record() as rec:
+        for n in (3, 5, 7):
+            scaled(np.ones(20), Scale(n))
+    report = rec.report()
+    assert "each object is a trace of its own" in report.retraces[0].text
+    assert "Make scale once, outside, and use the same object each time." in str(report)
+
+
+def test_lines_of_an_edge_are_a_range():
+    @jl.function
+    def turned(x):
+        return (
+            np.roll(x, 1)
+            + np.roll(x, 2)
+        )
+
+    with jl.record() as rec:
+        turned(np.ones(100))
+    assert not re.search(r"\(lines? \d+, ", str(rec.report()))
