@@ -205,7 +205,7 @@ test('a comparison says that its times are of one call, where the verdict’s ar
   assert.ok(comparison);
   const run = { seconds: 0.0428, calls: 20, fingerprint: '', retraces: 0, error: null };
   const history = { run: 2, runs: [{ ...run, run: 2 }], baselines: [] };
-  assert.equal(timesNote(history, comparison), 'Times of one call; run 2 made 20 in 42.8 ms.');
+  assert.equal(timesNote(history, comparison), 'Times of one call, slow outliers left out; run 2 made 20 in 42.8 ms.');
   assert.equal(timesNote(null, comparison), 'Times of one call.');
   assert.match(samplesNote(comparison), /^1 timed call before, 20 now; /);
   const [choice] = choicesOf({ ...history, run: 3 });

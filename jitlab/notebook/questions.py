@@ -58,7 +58,7 @@ def whatif(
 @request("sweep", cell=str, plan=str)
 def try_all(session: Session, cell: str, plan: str) -> Json:
     """Every single cut of a plan, ranked."""
-    run_of(session, cell)
+    title = run_of(session, cell).title
     call, note = session.inputs.call(cell, plan)
 
     def run(context: JobContext) -> Json:
@@ -82,7 +82,7 @@ def try_all(session: Session, cell: str, plan: str) -> Json:
         stopped = f"Stopped by you: {total - tried} of {total} cuts were not tried."
         return {**swept_so_far(call.executable, memory, stopped).to_json(), "note": note or None}
 
-    return {"job": session.jobs.submit("sweep", cell, f"Try every cut of {_name(plan)}", run, so_far=so_far)}
+    return {"job": session.jobs.submit("sweep", cell, f"Try every cut of {_name(plan, title)}", run, so_far=so_far)}
 
 
 @request("continue", job=Text(40))
@@ -130,8 +130,10 @@ def _title(call: Call, question: Question) -> str:
     return text + at(lines)
 
 
-def _name(plan: str) -> str:
-    return plan.rsplit(" #", 1)[0]
+def _name(plan: str, title: str) -> str:
+    """The function's, or what the cell is called now: its trace is named by the number of its first run."""
+    name = plan.rsplit(" #", 1)[0]
+    return title if name.startswith("In [") else name
 
 
 def source_of(session: Session, call: Call) -> SourceText | None:

@@ -117,6 +117,7 @@ def test_a_sweep_that_ran_out_of_time_goes_on_where_it_stopped(asked, monkeypatc
     monkeypatch.setattr("jitlab.notebook.questions.SWEEP_SECONDS", 10)
     ticket = asked.states[-1]["id"]
     assert asked.states[-1]["can_continue"]
+    assert asked.states[-1]["title"] == f"Try every cut of {asked.session.cells['cell-a'].title}"
     asked.states.clear()
     again = asked.result(want="continue", job=ticket)
     assert (again["tried"], again["stopped"], asked.states[-1]["id"]) == (7, None, ticket)

@@ -80,7 +80,7 @@ export function samplesNote({ samples, needs, rows }: Comparison): string {
   return `${counts}; 95 % intervals. A diamond is measurable, a ring is not; the band is what noise can hide.`;
 }
 
-/** Pure: what the figures are of, because the verdict's are of the whole run: "Times of one call. Run 6 made 20, in 42.8 ms." */
+/** Pure: what the figures are of, because the verdict's are of the whole run: "Times of one call, …; run 6 made 20 in 42.8 ms." */
 export function timesNote(history: History | null, comparison: Comparison): string {
   const runs = [comparison.run, comparison.against && 'run' in comparison.against ? comparison.against.run : null]
     .map(number => history?.runs.find(({ run }) => run === number))
@@ -88,7 +88,7 @@ export function timesNote(history: History | null, comparison: Comparison): stri
   const totals = runs
     .filter(({ calls, seconds }) => calls > 1 && seconds !== null)
     .map(({ run, calls, seconds }) => `run ${run} made ${grouped(calls)} in ${duration(seconds ?? 0)}`);
-  return totals.length ? `Times of one call; ${totals.join(', ')}.` : 'Times of one call.';
+  return totals.length ? `Times of one call, slow outliers left out; ${totals.join(', ')}.` : 'Times of one call.';
 }
 
 /** Pure: what this run can be compared with, the likeliest first: the newest baseline, then the runs before it. */

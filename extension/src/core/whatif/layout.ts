@@ -103,7 +103,7 @@ export function byPercent(ratio: number): string {
 }
 
 export function roundsNote(rounds: number | null): string {
-  return rounds ? `${some(rounds, 'run')} of each, in turn; 95 % intervals` : '';
+  return rounds ? `Times of one call, warm: ${some(rounds, 'run')} of each, in turn; 95 % intervals` : '';
 }
 
 function temporaries({ temporaries, temporaryBytes }: Side): string | null {
