@@ -19,7 +19,9 @@ function badge(lab: Lab, cell: string): Locator {
 
 test('a compiled cell has one line below it, which opens the panel there', async ({ lab }) => {
   await ready(lab);
-  await expect(badge(lab, 'compiled')).toHaveText(/^\d+\/\d+ compiled\d+ kernels?1 host[\d.]+ [mµ]s$/);
+  await expect(badge(lab, 'compiled')).toHaveText(
+    /^\d+\/\d+ compiled\d+ kernels?1 host[\d.]+ [mµ]s(first run \+ [\d.]+ m?s)?$/
+  );
   await expect(badge(lab, 'plain')).toHaveCount(0);
   await lab.select('plain');
   await lab.command('application:toggle-right-area');
