@@ -21,7 +21,7 @@ export class Notice {
       this.shown = text;
       const { showVersion } = this;
       const link =
-        !previous && showVersion
+        !previous && edited.length > 0 && showVersion
           ? on(h('button', { type: 'button', class: 'jl-link' }, 'Show that version'), { click: showVersion })
           : null;
       this.element.replaceChildren(icon('clock'), h('span', { class: 'jl-grow' }, text), ...(link ? [link] : []));
