@@ -147,7 +147,8 @@ class Sweep:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        lines = [f"{self.plan}: {self.tried} cuts tried, {self.measurable} with a measurable change"]
+        cuts = "cut" if self.tried == 1 else "cuts"
+        lines = [f"{self.plan}: {self.tried} {cuts} tried, {self.measurable} with a measurable change"]
         wide = max((len(edge.title + at(edge.lines)) for edge in self.edges), default=0)
         for edge in self.edges:
             more = f", {size_text(edge.bytes_more)} more" if edge.bytes_more > 0 else ""

@@ -425,8 +425,8 @@ class Report:
                 text = f"{op.name} is not compiled: {reason.text}."
                 return Answer(f"{text} {flip}" if flip else text, reason.code, False, flip, about=(op.plan, op.name, None))
         for edge in self._edges(first, second):
-            flip = f" {wording.flip_text(edge.would_fuse_if)}" if edge.would_fuse_if else ""
-            text = f"{edge.producer} and {edge.consumer} are not fused: {edge.reason.text}.{flip}"
+            flip = wording.flip_text(edge.would_fuse_if) if edge.would_fuse_if else wording.NO_FLIP
+            text = f"{edge.producer} and {edge.consumer} are not fused: {edge.reason.text}. {flip}"
             about = (edge.plan, edge.producer, edge.consumer)
             return Answer(text, edge.reason.code, False, edge.would_fuse_if, about=about)
         return Answer(f"{first.name} and {second.name} share no edge: nothing goes from one to the other.", "no_edge", False)

@@ -236,6 +236,10 @@ def flip_text(would_fuse_if: str) -> str:
     return text if text.endswith(".") else text + "."
 
 
+#: Behind a reason that nothing is known to change.
+NO_FLIP = "No change that would fuse them is known."
+
+
 def calls_text(calls: int, seconds: float | None) -> str:
     """ "6 calls of 5.5 ms"; "" for one, where the time is that of the call."""
     if calls <= 1:

@@ -43,6 +43,18 @@ def test_every_edge_has_exactly_one_reason_in_random_programs(first):
     assert edges > 20
 
 
+def test_why_nothing_would_fuse_two_operations_is_said():
+    @jl.function
+    def outer(x):
+        e = np.exp(x)
+        return e @ x.T, (e - e.max(axis=0))
+
+    report = jl.explain(outer, X)
+    library, rows = report.why_not("Exp", "MatMul"), report.why_not("Max", "Sub")
+    assert library.code == "library_call" and library.text.endswith("). No change that would fuse them is known.")
+    assert rows.code == "reduced_outer_axis" and rows.text.endswith("No change that would fuse them is known.")
+
+
 # ---- fusion: told, compiled, true
 
 
