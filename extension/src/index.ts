@@ -124,6 +124,7 @@ const status: JupyterFrontEndPlugin<void> = {
 export default [core, panel, badges, outputs, editors, status];
 
 const WIDENED = 'jitlab:widened';
+const FIRST_WIDTH = 380;
 
 function activatePanel(
   app: JupyterFrontEnd,
@@ -315,13 +316,28 @@ function addToggles({ commands }: JupyterFrontEnd, notebooks: Notebooks): void {
 
 /** JupyterLab gives a new right panel about 250 pixels; the person's own width is never touched. */
 function widenOnce(view: JitlabView): void {
-  if (view.isVisible && localStorage.getItem(WIDENED) === null) {
-    localStorage.setItem(WIDENED, 'yes');
-    view.node.style.minWidth = '380px';
-    view.parent?.fit();
-    setTimeout(() => {
-      view.node.style.minWidth = '';
-      view.parent?.fit();
-    }, 500);
+  const side = view.parent;
+  if (!view.isVisible || !side || localStorage.getItem(WIDENED) !== null) {
+    return;
   }
+  localStorage.setItem(WIDENED, 'yes');
+  view.node.style.minWidth = `${FIRST_WIDTH}px`;
+  side.fit();
+  const letGo = (): void => {
+    clearTimeout(late);
+    view.node.style.minWidth = '';
+    side.fit();
+  };
+  // Layouts come in their own time; where there is no room it never has that width.
+  const late = setTimeout(() => {
+    observer.disconnect();
+    letGo();
+  }, 10_000);
+  const observer = new ResizeObserver(() => {
+    if (side.node.clientWidth >= FIRST_WIDTH - 2) {
+      observer.disconnect();
+      setTimeout(letGo, 500);
+    }
+  });
+  observer.observe(side.node);
 }
