@@ -45,6 +45,13 @@ test('a closed panel gets no messages, and the badge comes from the cell’s own
   await expect(badge(lab, 'compiled')).toHaveText(/compiled/);
   await expect(badge(lab, 'compiled')).not.toHaveText(/older version/);
   expect(await lab.debugState()).toMatchObject({ events: before.events, last: before.last });
+  // It runs again alike: the file keeps its bytes, and what stands below the cell is of the newest run, as the badge is.
+  const kept = await lab.htmlOutput('compiled');
+  await lab.run('compiled');
+  expect(await lab.htmlOutput('compiled')).toBe(kept);
+  const times = lab.cell('compiled').locator('.jl-mime .jl-times');
+  await expect(badge(lab, 'compiled')).not.toHaveText(/first run/);
+  await expect(times).toHaveText((await badge(lab, 'compiled').locator('.jl-badge-time').textContent()) ?? '');
   await lab.showPanel();
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');
 });
