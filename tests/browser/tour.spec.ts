@@ -11,7 +11,10 @@ async function readTour(lab: Lab, origin: 'live' | 'previous'): Promise<void> {
   await expect.poll(() => lab.clusterNames()).toContain('cluster_0');
   expect((await lab.clusterNames()).every(name => /^cluster_\d+$/.test(name))).toBe(true);
   const timeline = await lab.unfold('Timeline');
-  await expect(timeline.locator('canvas')).toHaveAttribute('aria-label', /op by op: \d+ spans.*compiled: \d+ spans?/);
+  await expect(timeline.locator('canvas')).toHaveAttribute(
+    'aria-label',
+    /op by op: [\d,]+ spans.*compiled: [\d,]+ spans?/
+  );
   await timeline.getByRole('button', { name: 'Show as a table' }).click();
   await expect(
     timeline
