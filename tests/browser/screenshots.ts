@@ -61,7 +61,8 @@ test('the gallery: each section of the panel, in light and dark', async ({ lab }
   await expect(whatif.locator('[data-state=done]').first()).toContainText(/edge/, { timeout: 120_000 });
   await pinExp(lab);
   await page.keyboard.press('x');
-  await lab.panel.getByRole('button', { name: /^Cut Exp from / }).click();
+  const card = lab.panel.getByRole('dialog', { name: /^Exp, / });
+  await card.getByRole('button', { name: /^Cut Exp from / }).click();
   await expect(whatif.locator('[data-state=done]')).toHaveCount(2, { timeout: 120_000 });
   await expect(lab.panel).toHaveAttribute('data-running', 'false');
   for (const [name, theme] of Object.entries(THEMES)) {
