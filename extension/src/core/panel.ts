@@ -297,7 +297,7 @@ export class PanelView {
           view.render?.(); // pointed at or pinned in the same frame as the report came
         }
       }
-      this.announce(report, cell.running);
+      this.announce(report, cell);
     }
   }
 
@@ -318,17 +318,21 @@ export class PanelView {
   }
 
   /** At most one message a run, when it has ended. */
-  private announce({ cell, verdict }: Report, running: boolean): void {
-    const wanted = this.actions && !this.options.main && (this.actions.settings ?? DEFAULTS).announce;
-    if (running || !wanted) {
+  /** One message a run: who walks from cell to cell reads what is there, and hears what is new. */
+  private announce({ cell, verdict }: Report, { running, origin }: CellState): void {
+    const run = `${cell.id} ${cell.title}`;
+    if (origin !== 'live') {
+      this.announced.delete(run); // of a kernel that is gone: the next one counts from 1 too
       return;
     }
+    const wanted = this.actions && !this.options.main && (this.actions.settings ?? DEFAULTS).announce;
+    if (running || !wanted || this.announced.has(run)) {
+      return;
+    }
+    this.announced.add(run);
     const retraces =
       verdict.retraces > 0 ? `, ${verdict.retraces} ${verdict.retraces === 1 ? 'retrace' : 'retraces'}` : '';
-    const text = `${cell.title}: ${verdict.lead}${retraces}`;
-    if (this.live.textContent !== text) {
-      this.live.textContent = text;
-    }
+    this.live.textContent = `${cell.title}: ${verdict.lead}${retraces}`;
   }
 
   private listen(): void {
@@ -496,6 +500,7 @@ export class PanelView {
     'aria-label': 'The cell is running',
     hidden: true
   });
+  private readonly announced = new Set<string>();
   private readonly live = h('div', { class: 'jl-hidden', 'aria-live': 'polite' });
   private readonly selection: Selection;
   private readonly head: Head | null;
