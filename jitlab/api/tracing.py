@@ -364,7 +364,20 @@ class Function(Explained):
         return result
 
     def _check_bindings(self, trace: Trace) -> None:
-        """An array reached through a name is fixed at trace: say so, once, when the name means another object by now."""
+        """What is reached through a name is fixed at trace: say so, once, when the name means another object by now."""
+        recording = self._recent.get(id(trace))
+        for callee in recording.concrete._frozen.callees if recording is not None else ():
+            name = callee.name
+            if name in self._warned or not callee.is_another():
+                continue
+            self._warned.add(name)
+            line = f" (line {callee.source.line})" if callee.source else ""
+            warnings.warn(
+                f"{self.name} still calls the function that {name}{line} was when it was traced; {name} has been defined again"
+                f" since. Define {self.name} again, too (in a notebook: run its cell)",
+                stacklevel=5,
+            )
+            self._tell_frozen(f"function {name}", callee.source)
         for input in trace.inputs[len(trace.leaves) :]:
             binding = input.binding
             if binding is None or binding.read() is input.value or binding.text in self._warned:
@@ -377,13 +390,13 @@ class Function(Explained):
                 f" {binding.text}[...] = new",
                 stacklevel=5,
             )
-            if events.active():
-                events.send(
-                    events.ValueFrozen(
-                        cell=events.current_cell(), function=self.name, what=f"{binding.kind} {binding.text}",
-                        lines=spans(input.source),
-                    )
-                )  # fmt: skip
+            self._tell_frozen(f"{binding.kind} {binding.text}", input.source)
+
+    def _tell_frozen(self, what: str, source: Source | None) -> None:
+        if events.active():
+            events.send(
+                events.ValueFrozen(cell=events.current_cell(), function=self.name, what=what, lines=spans(source))
+            )
 
     # ---- inside another recording
     def __jitlab_inline__(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

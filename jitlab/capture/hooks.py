@@ -303,6 +303,8 @@ def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: di
     kwargs = {key: capture.value(x) for key, x in kwargs.items()}
     if isinstance(function, types.MethodType):
         args, function = (function.__self__, *args), function.__func__
+    elif capture.memory is not None and capture.functions:
+        function = capture.memory.called(function)
     twin = function if is_converted(function.__code__) else converted(function, HOOKS)
     if twin is None:
         if capture.wants_bools:

@@ -15,19 +15,52 @@ import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from jitlab.ir import Source
+
+from .positions import here, is_user_file
 from .tensor import Tensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _STORE_GLOBAL, _DELETE_GLOBAL = dis.opmap["STORE_GLOBAL"], dis.opmap["DELETE_GLOBAL"]
 
 
+@dataclass(frozen=True)
+class Callee:
+    """A function of the user's that a body found under a name: its code is part of the trace."""
+
+    owner: Any  # the namespace or cell, or a weak reference to the object
+    name: str
+    function: Any
+    code: Any
+    source: Source | None
+
+    def is_another(self) -> bool:
+        """Does the name mean another function by now, or the function other code?"""
+        owner = self.owner() if isinstance(self.owner, weakref.ref) else self.owner
+        if owner is None:
+            return False
+        if isinstance(owner, types.CellType):
+            try:
+                now = owner.cell_contents
+            except ValueError:
+                return True
+        else:
+            now = owner.get(self.name) if type(owner) is dict else getattr(owner, self.name, None)
+        return now is not self.function or getattr(now, "__code__", None) is not self.code
+
+
 class Frozen:
-    """The Python numbers, strings and None that a body read from names and attributes when its trace was made."""
+    """The Python numbers, strings and None, the functions and the arrays that a body read from names and attributes when its
+    trace was made."""
 
     def __init__(self) -> None:
         self.values: dict[tuple[int, str], Any] = {}
+        self.callees: list[Callee] = []
         self._owners: dict[int, Any] = {}  # whose ids are in the keys: strong for namespaces and cells, weak for objects
 
     def get(self, owner: Any, name: str, value: Any) -> Any:
@@ -44,7 +77,8 @@ class Frozen:
 
     def keep(self, owner: Any, name: str, value: Any) -> None:
         """The first thing that was read there counts."""
-        if type(value) not in _PLAIN:
+        is_callee = _is_callee(value)
+        if not is_callee and type(value) not in _PLAIN and not isinstance(value, (np.ndarray, np.generic)):
             return
         known = self._owners.get(id(owner))
         if known is None or (isinstance(known, weakref.ref) and known() is None):
@@ -52,6 +86,9 @@ class Frozen:
                 self._owners[id(owner)] = owner if isinstance(owner, (dict, types.CellType)) else weakref.ref(owner)
             except TypeError:  # it can be named again by its id alone: not safely
                 return
+        if is_callee and (id(owner), name) not in self.values:
+            code = getattr(value, "__code__", None)
+            self.callees.append(Callee(self._owners[id(owner)], name, value, code, here()))
         self.values.setdefault((id(owner), name), value)
 
     def trim(self) -> None:
@@ -79,6 +116,11 @@ class Memory:
 
     def attribute(self, owner: Any, name: str, value: Any) -> Any:
         return self._read(owner, name, value)
+
+    def called(self, function: types.FunctionType) -> types.FunctionType:
+        """A function of the user's is called, which a module may hold under its name."""
+        namespace, name = function.__globals__, function.__name__
+        return self._read(namespace, name, function) if namespace.get(name) is function else function
 
     def item(self, owner: Any, value: Any) -> None:
         """An item of a container was read."""
@@ -188,6 +230,12 @@ class Quiet(Memory):
         self._outside[id(value)] = value
         if isinstance(value, (list, dict, set, deque, bytearray)):
             self._undo.append(_restored(value))
+
+
+def _is_callee(value: Any) -> bool:
+    if type(value) is types.FunctionType:
+        return is_user_file(value.__code__.co_filename)
+    return hasattr(type(value), "__jitlab_inline__")
 
 
 def _restored(container: Any) -> Any:

@@ -126,12 +126,13 @@ class Capture(Arrays):
         return Binding(name, lambda: namespace.get(name))
 
     def load_attribute(self, value: Any, owner: Any, name: str) -> Any:
+        found = value
         if self.memory is not None:
             value = self.memory.attribute(owner, name, value)
         if not isinstance(value, (np.ndarray, np.generic)):
             return value
         text = f"{type(owner).__name__}.{name}"
-        if getattr(owner, name, None) is not value:  # made at each access: nothing that could be bound anew
+        if getattr(owner, name, None) is not found:  # made at each access: nothing that could be bound anew
             return self.value(value, text)
         return self.value(value, text, Binding(text, _attribute_reader(owner, name), "attribute"))
 

@@ -6,6 +6,8 @@ import functools
 import inspect
 import math
 import sys
+import types
+import warnings
 from collections import namedtuple
 
 import numpy as np
@@ -215,6 +217,61 @@ def _make_reader(scope):
     linecache.cache["<reader>"] = (len(source), None, source.splitlines(True), "<reader>")
     exec(compile(source, "<reader>", "exec"), scope)
     return scope["reader"]
+
+
+def _loaded(scope, source, file):
+    import linecache
+
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    exec(compile(source, file, "exec"), scope)
+
+
+def test_a_helper_that_was_defined_again_is_told_once():
+    scope = {"np": np}
+    _loaded(scope, "def step(x):\n    return x + 1\n", "<step>")
+    _loaded(scope, "def f(x):\n    return step(x) * 2\n", "<caller>")
+    traced = jl.function(scope["f"], input_signature=[jl.TensorSpec([None], np.float64)])
+    assert_same(traced(a(3)), scope["f"](a(3)))
+    before = scope["f"](a(4))
+    _loaded(scope, "def step(x):\n    return x + 10\n", "<step again>")
+    heard = []
+    text = r"step \(line 2\) .* defined again since\. Define f again"
+    with events.listen(heard.append), pytest.warns(UserWarning, match=text) as told:
+        assert_same(traced(a(4)), before)  # another size of the same trace: the same function
+        traced(a(3))
+    assert len(told) == 1 and told[0].filename == __file__
+    assert [e.what for e in heard if isinstance(e, events.ValueFrozen)] == ["function step"]
+
+
+def test_another_size_of_a_trace_reads_the_array_of_the_trace():
+    scope = {"np": np, "weight": np.array(2.0)}
+    _loaded(scope, "def g(x):\n    return x * weight\n", "<weighted>")
+    traced = jl.function(scope["g"], input_signature=[jl.TensorSpec([None], np.float64)])
+    traced(a(3))
+    scope["weight"] = np.array(5.0)
+    with pytest.warns(UserWarning, match="weight .* has been bound to another object since"):
+        assert_same(traced(a(4)), a(4) * 2)
+
+
+def test_a_helper_of_a_module_and_of_a_closure_are_watched():
+    module = types.ModuleType("steps")
+    _loaded(vars(module), "def step(x):\n    return x + 1\n", "<module step>")
+    helper = module.step
+
+    def f(x):
+        return module.step(x) * helper(x)
+
+    traced = jl.function(f)
+    expected = traced(a(3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        traced(a(3))
+    _loaded(vars(module), "def step(x):\n    return x + 10\n", "<module step again>")
+    with pytest.warns(UserWarning, match="the function that step"):
+        assert_same(traced(a(3)), expected)
+    helper = module.step
+    with pytest.warns(UserWarning, match="the function that helper"):
+        assert_same(traced(a(3)), expected)
 
 
 def test_array_written_through_a_global():
