@@ -22,6 +22,23 @@ test('a retrace without a fix is harmless', () => {
   assert.equal(entries[1]?.fix, null);
 });
 
+test('where there is no fix the panel says what the text says', () => {
+  const json = report(softmax);
+  const retraces = json.retraces.map(retrace => ({
+    ...retrace,
+    fix: null,
+    compiled: retrace.argument === 'lr' ? 1 : 0
+  }));
+  assert.deepEqual(
+    ledgerOf({ ...json, retraces }).entries.map(({ fix, unfixed }) => [fix, unfixed]),
+    [
+      [null, 'No change of the arguments that was replayed avoids it.'],
+      [null, 'Nothing to fix.']
+    ]
+  );
+  assert.equal(ledgerOf(json).entries[0]?.unfixed, '');
+});
+
 test('a fix that was replayed says what it would have done, as the newest retrace knows it', () => {
   const json = report(softmax);
   const retraces = json.retraces.map((retrace, n) => ({

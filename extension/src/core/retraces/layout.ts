@@ -45,6 +45,8 @@ export interface Entry {
   proof: string;
   /** Where the fix is written, "" where it says so itself. */
   place: string;
+  /** What to do where there is no fix, "" where there is one. */
+  unfixed: string;
   count: number;
 }
 
@@ -147,7 +149,7 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
   const [first] = group as readonly [Retrace, ...Retrace[]];
   const seconds = sum(group);
   const name = first.argument || first.function;
-  const fixed = group.findLast(retrace => retrace.fix !== null);
+  const fixed = group.findLast(retrace => retrace.fix);
   const others = first.changes.filter(change => change.argument !== first.argument && change.argument !== '');
   return {
     title: `${name} changed ${group.length === 1 ? 'once' : group.length === 2 ? 'twice' : `${group.length} times`}`,
@@ -171,6 +173,7 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
     fix: fixed?.fix ?? null,
     proof: fixed?.proof ?? '',
     place: fixed?.place ?? '',
+    unfixed: fixed ? '' : unfixedOf(group),
     count: group.length
   };
 }
@@ -188,6 +191,13 @@ function didOf(group: readonly Retrace[]): string {
   return compiled > 0
     ? `Captured again; ${some(compiled, 'cluster')} compiled again.`
     : 'Captured again; nothing compiled.';
+}
+
+/** In the words of the text report. */
+function unfixedOf(group: readonly Retrace[]): string {
+  return group.some(({ compiled }) => compiled > 0)
+    ? 'No change of the arguments that was replayed avoids it.'
+    : 'Nothing to fix.';
 }
 
 /** A trace that was called once has cost its capture for one call. */

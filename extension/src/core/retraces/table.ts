@@ -74,7 +74,12 @@ function entryElement(
     entry.did && h('div', { class: 'jl-note jl-muted' }, entry.did),
     entry.spent.length > 0 && spentElement(entry.spent, bar),
     harmless
-      ? h('div', { class: 'jl-note' }, icon('ok'), ' Nothing to fix.')
+      ? h(
+          'div',
+          { class: 'jl-note' },
+          icon(entry.unfixed === 'Nothing to fix.' ? 'ok' : 'retrace'),
+          ` ${entry.unfixed}`
+        )
       : isCode(entry.fix ?? '')
         ? copyLine(entry.fix ?? '')
         : h('div', {}, sentence(entry.fix ?? '')),
