@@ -1,6 +1,6 @@
 import type { KernelAccess, Request } from '../src/core/kernel';
 import { NotebookModel } from '../src/core/model';
-import { PanelView, type PanelState } from '../src/core/panel';
+import { type PanelActions, PanelView, type PanelState } from '../src/core/panel';
 import { readReport } from '../src/core/report';
 import explained from './fixtures/explained.json';
 import { hugeReport } from './huge';
@@ -45,7 +45,7 @@ const actions = {
   togglePin: () => undefined,
   leave: () => undefined,
   kernel: null
-} as unknown as ConstructorParameters<typeof PanelView>[1];
+} as unknown as PanelActions;
 
 let view: PanelView | null = null;
 

@@ -104,11 +104,11 @@ test('traces that came to the same plan are one part', () => {
 });
 
 test('clusters of traces that came to the same plan are counted once, and the traces are said', () => {
-  const json = structuredClone(line) as { plans: { name: string; like: string }[]; clusters: { plan: string }[] };
+  const json = structuredClone(line) as { plans: { name: string; like?: string }[]; clusters: { plan: string }[] };
   const count = clusterCount(report(json));
   assert.match(count, /^\d+ clusters?$/);
   for (const trace of [2, 3]) {
-    json.plans.push({ ...json.plans[0]!, name: `In [2] #${trace}`, like: 'In [2] #1' });
+    json.plans.push({ ...json.plans[0], name: `In [2] #${trace}`, like: 'In [2] #1' });
     json.clusters.push(...json.clusters.slice(0, 1).map(cluster => ({ ...cluster, plan: `In [2] #${trace}` })));
   }
   assert.equal(clusterCount(report(json)), `${count}, ${json.plans.length} traces`);
