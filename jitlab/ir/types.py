@@ -39,8 +39,13 @@ class ArrayType:
         return math.prod(self.shape)
 
     @property
+    def count(self) -> int:
+        """Number of elements today, a plain int: quick."""
+        return math.prod(map(int, self.shape))
+
+    @property
     def nbytes(self) -> int:
-        return int(self.size) * self.dtype.itemsize
+        return self.count * self.dtype.itemsize
 
     def with_shape(self, shape: tuple[int, ...]) -> ArrayType:
         return ArrayType(tuple(shape), self.dtype)

@@ -63,7 +63,7 @@ class Operation:
         return None
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
-        return Cost(int(self.flops_per_element * int(out.size)), sum(t.nbytes for t in types), out.nbytes)
+        return Cost(int(self.flops_per_element * out.count), sum(t.nbytes for t in types), out.nbytes)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
@@ -164,7 +164,7 @@ class Reduction(Operation):
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         (x,) = types
-        return Cost(int(self.flops_per_element * int(x.size)), x.nbytes, out.nbytes)
+        return Cost(int(self.flops_per_element * x.count), x.nbytes, out.nbytes)
 
 
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:

@@ -276,7 +276,7 @@ class Convolve(Library):
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         a, v = types
-        return Cost(2 * int(out.size) * min(int(a.size), int(v.size)), a.nbytes + v.nbytes, out.nbytes)
+        return Cost(2 * out.count * min(a.count, v.count), a.nbytes + v.nbytes, out.nbytes)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:

@@ -33,7 +33,7 @@ class Product(Operation):
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
         x, y = types
-        flops = (8 if out.dtype.kind == "c" else 2) * int(out.size) * int(x.shape[-1])
+        flops = (8 if out.dtype.kind == "c" else 2) * out.count * int(x.shape[-1])
         return Cost(flops, x.nbytes + y.nbytes, out.nbytes)
 
 

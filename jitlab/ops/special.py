@@ -65,7 +65,7 @@ class Special(Library):
         return scipy_special(self.function)(*arrays)
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
-        return Cost(int(self.flops_per_element * int(out.size)), sum(t.nbytes for t in types), out.nbytes)
+        return Cost(int(self.flops_per_element * out.count), sum(t.nbytes for t in types), out.nbytes)
 
     def gradient(self, g: Any, out: Node, *inputs: Node) -> Sequence[Node | None]:
         slopes = DERIVATIVES.get(self.function)

@@ -34,7 +34,7 @@ class AddN(Elementwise):
         return [g] * len(inputs)
 
     def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
-        return Cost(int(out.size) * (len(types) - 1), sum(t.nbytes for t in types), out.nbytes)
+        return Cost(out.count * (len(types) - 1), sum(t.nbytes for t in types), out.nbytes)
 
     @classmethod
     def samples(cls) -> Iterator[tuple[Any, ...]]:
