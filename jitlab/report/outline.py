@@ -199,6 +199,8 @@ def _heading(data: Json, plan: Json, alike: Sequence[str]) -> str:
         return wording.clean(plan["name"])
     traces = [p["trace"] for p in data["plans"] if p["name"] in alike]
     which = wording.line_text(traces).replace("line", "trace", 1)
+    if len(set(traces)) == 1:
+        which += f" of {len(traces)} functions"
     return f"{wording.clean(plan['function'])}, {which}, which differ in sizes or values only"
 
 
@@ -329,7 +331,7 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
     rows = []
     for (_, cause, argument), group in groups.items():
         start, then = (wording.short_type(group[0][key]) for key in ("before", "after"))
-        change = f": {_short(start)} → {_short(then)}" if start or then else ""
+        change = f": {' → '.join(_short(side) for side in (start, then) if side)}" if start or then else ""
         more = f" (+{len(group) - 1} more)" if len(group) > 1 else ""
         numbers = wording.line_text({n for r in group for n in wording.numbers_of(r["lines"])})
         fix = group[-1]["fix"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,11 @@ def uses_in_words(data: Mapping[str, Any]) -> list[str]:
 
 
 def _line(name: str, plans: Sequence[Mapping[str, Any]]) -> str:
+    numbers = Counter(plan["trace"] for plan in plans)
+    if len(numbers) < len(plans):  # functions of one name: calls of traces of one number are counted together
+        calls = sum({plan["trace"]: plan["calls"] for plan in plans}.values())
+        functions = max(numbers.values())
+        return f"{wording.clean(name)}: {wording.counted(calls, 'call')} of {len(plans)} traces of {functions} functions."
     calls = sum(plan["calls"] for plan in plans)
     text = f"{wording.clean(name)}: {wording.counted(calls, 'call')} of {wording.counted(len(plans), 'trace')}"
     busy = max(plans, key=lambda plan: int(plan["calls"]))

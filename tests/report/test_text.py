@@ -177,6 +177,23 @@ def test_traces_that_are_alike_are_counted_once_and_named_by_their_numbers():
     assert "scaled, traces 1 and 3–4, which differ in sizes or values only" in text and "scaled #2" in text
 
 
+def test_first_traces_of_functions_of_one_name_are_said_to_be_of_several():
+    with jl.record() as rec:
+        for k in (2, 3):
+            jl.function(lambda x, k=k: np.exp(x) * k)(np.ones(100))
+        jl.function(np.sin)(np.ones(100))
+    text = " ".join(str(rec.report()).split())
+    assert "<lambda>, trace 1 of 2 functions, which differ in sizes or values only" in text
+    assert "<lambda>: 2 calls of 2 traces of 2 functions." in text
+
+
+def test_a_change_from_nothing_has_no_arrow():
+    with jl.record() as rec:
+        for _ in range(2):
+            jl.function(lambda x: np.exp(x))(np.ones(100))
+    assert "1 × <lambda>: made again of the same code" in str(rec.report())
+
+
 @pytest.mark.parametrize(
     "bound, share, text",
     [
