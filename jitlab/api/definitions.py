@@ -90,9 +90,12 @@ def _place_of(function: FunctionType) -> Any:
     name, code = function.__qualname__, function.__code__
     if "<lambda>" in name:
         name = f"{name}:{code.co_firstlineno}"
-    # a cell run again is another file when its text differs; its name in the user's namespace is what stays
-    where = (events.current_cell(), id(function.__globals__)) if is_cell(code.co_filename) else code.co_filename
-    return where, function.__module__, name
+    if not is_cell(code.co_filename):
+        return code.co_filename, function.__module__, name
+    # a cell run again is another file when its text differs; its name in the user's namespace is what stays. A name of that
+    # namespace is taken over by a definition in any other cell, too; a lambda, or a function made by another, is its cell's
+    cell = "" if name.isidentifier() else events.current_cell()
+    return (cell, id(function.__globals__)), function.__module__, name
 
 
 def is_cell(file: str) -> bool:

@@ -243,6 +243,17 @@ def test_a_cell_that_is_run_again_with_other_code():
     assert miss.causes == ("redefined_function",) and "other code" in miss.changes[0].after
 
 
+def test_a_function_that_another_cell_defines_again_is_redefined():
+    namespace = {"jl": jl, "np": np, "__name__": "__main__"}
+    for number, constant in enumerate((2, 3)):
+        with events.in_cell(f"cell-{number}"):
+            text = f"@jl.function\ndef taken(x):\n    return x + {constant}\n"
+            exec(compile(text, f"<cell {number}>", "exec"), namespace)
+            namespace["taken"](np.ones(3))
+    (miss,) = namespace["taken"].ledger
+    assert miss.causes == ("redefined_function",) and not miss.renews
+
+
 def test_nothing_is_to_do_about_a_cell_that_was_edited_or_run_again():
     namespace = {"jl": jl, "np": np, "__name__": "__main__"}
     edits = [("", "x + k", (2.0, 3.0)), ("", "x * k", (2.0, 3.0)), ("", "x * k", (np.array(2.0),))]
