@@ -132,6 +132,11 @@ def _lead(report: Report) -> str:
     return str(report.verdict["lead"])
 
 
+#: JupyterLab's question about its news, and its word of a newer version, pop up over the panel's corner. What is given
+#: to `jitlab lab` comes later and wins.
+QUIET = ("--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate")
+
+
 def open_lab(arguments: Sequence[str]) -> int:
     """Replaces this process by JupyterLab with the tour notebook open."""
     if importlib.util.find_spec("jupyterlab") is None:
@@ -141,7 +146,7 @@ def open_lab(arguments: Sequence[str]) -> int:
     if not any(given in ("-h", "--help", "--help-all", "--version") for given in arguments):
         tour = tour_notebook()
         # As the default address, so that it is also the one that --no-browser prints.
-        command[3:3] = [f"--ServerApp.root_dir={tour.parent}", f"--LabApp.default_url=/lab/tree/{tour.name}"]
+        command[3:3] = [f"--ServerApp.root_dir={tour.parent}", f"--LabApp.default_url=/lab/tree/{tour.name}", *QUIET]
         if hasattr(os, "geteuid") and os.geteuid() == 0 and "--allow-root" not in arguments:
             print("jitlab lab: running as root, so JupyterLab is started with --allow-root.", file=sys.stderr)
             command.append("--allow-root")

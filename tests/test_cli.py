@@ -19,8 +19,16 @@ def test_lab_opens_the_tour_and_hands_its_arguments_on(started, monkeypatch, tmp
     monkeypatch.setattr(cli, "tour_notebook", lambda: tour)
     monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
     cli.main(["lab", "--no-browser", "--port", "8899"])
-    opens = [f"--ServerApp.root_dir={tmp_path}", "--LabApp.default_url=/lab/tree/tour.ipynb"]
+    opens = [f"--ServerApp.root_dir={tmp_path}", "--LabApp.default_url=/lab/tree/tour.ipynb", *cli.QUIET]
     assert started == [[sys.executable, "-m", "jupyterlab", *opens, "--no-browser", "--port", "8899"]]
+
+
+def test_lab_opens_without_the_pop_up_of_jupyterlab_over_the_panel():
+    labapp = pytest.importorskip("jupyterlab.labapp")
+    app = labapp.LabApp()
+    app.parse_command_line(list(cli.QUIET))
+    assert app.news_url is None
+    assert app.check_for_updates_class.__name__ == "NeverCheckForUpdate"
 
 
 def test_lab_says_so_when_it_has_to_allow_root(started, monkeypatch, tmp_path, capsys):
