@@ -75,9 +75,15 @@ def test_unloading_leaves_the_shell_as_it_was(shell):
 
 
 def test_an_interrupt_ends_the_cell_and_the_next_one_is_fine(shell):
-    timer = threading.Timer(0.3, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
-    timer.start()
-    result = shell.run_cell("%%jit\nimport time\ny = x + 1\ntime.sleep(10)\nz = y * 2", store_history=True)
+    sleeps = shell.user_ns["sleeps"] = threading.Event()
+
+    def interrupt():
+        sleeps.wait(60)
+        time.sleep(0.1)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    result = shell.run_cell("%%jit\nimport time\ny = x + 1\nsleeps.set()\ntime.sleep(30)\nz = y * 2", store_history=True)
     assert isinstance(result.error_in_exec, KeyboardInterrupt)
     session = session_of(shell)
     assert session.running is None and not session.jobs._cells
