@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import Change, Leaf
 from jitlab.costs import Costs
+from jitlab.ir.dot import clean
 
 from .definitions import Site
 from .fixes import Fix
@@ -64,10 +65,10 @@ class Explanation:
         else:
             head = f"{self.function}: a miss; the nearest is trace {self.trace}"
         lines = [head]
-        wide = max((len(leaf.path) for leaf in self.leaves), default=0)
+        wide = max((len(clean(leaf.path)) for leaf in self.leaves), default=0)
         for leaf in self.leaves:
             other = "" if leaf.is_same else f"   ({leaf.traced or 'absent'} in trace {self.trace})"
-            lines.append(f"  {leaf.path:<{wide}}  {leaf.text}{other}")
+            lines.append(f"  {clean(leaf.path):<{wide}}  {leaf.text}{other}")
         if not self.hit and self.trace is not None:
             where = f", {self.where}" if self.where is not None else ""
             for number, change in enumerate(self.changes):
@@ -75,8 +76,8 @@ class Explanation:
                 text = f"{name} was {change.before} and would be {change.after} ({RULES[change.cause]})"
                 lines.append(f"  {change.cause}: {text}{where if number == 0 else ''}")
         if self.fix is not None:
-            lines.append(f"  try: {self.fix}" + (f"\n       {self.fix.code}" if self.fix.code else ""))
-        return "\n".join(lines)
+            lines += [f"  try: {self.fix}", *(f"       {line}" for line in self.fix.code.splitlines())]
+        return "\n".join(map(clean, lines))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
@@ -98,7 +99,7 @@ class Explained:
 
     def __repr__(self) -> str:
         count = len(self.ledger) + self.ledger.dropped
-        return f"<jl.{self.ledger.kind} {self.name}: {count} {'trace' if count == 1 else 'traces'}>"
+        return f"<jl.{self.ledger.kind} {clean(self.name)}: {count} {'trace' if count == 1 else 'traces'}>"
 
     def check(self, /, *args: Any, **kwargs: Any) -> Check:
         """How far is compiled code from NumPy, on these arguments?

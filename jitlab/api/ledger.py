@@ -24,6 +24,7 @@ from jitlab.config import config
 from jitlab.costs import Costs, duration
 from jitlab.events import Cause, VariantCause
 from jitlab.ir import Graph, Source, is_operation
+from jitlab.ir.dot import clean
 
 from .definitions import Definition, Site, calling_site
 from .fixes import Fix, fixes
@@ -340,7 +341,7 @@ class Ledger:
             lines += [f"{_capital(str(fix))}.", *fix.where_to_write(miss.function)]
         name = self.name if self.name.isidentifier() else "f"
         lines.append("print(jl.ledger()) says what they cost." if several else f"print({name}.ledger) lists all of them.")
-        return " ".join(lines)
+        return clean(" ".join(lines))
 
     def _told_apart(self, miss: Miss) -> bool:
         if miss.found is None:  # nobody has asked why; another Function's ledger may be gone
@@ -501,8 +502,9 @@ def ledger_text(ledger: Ledger) -> str:
             f"     another form of {v.cluster} ({v.cause}): {v.argument} was {v.before}, then {v.after}, {duration(v.seconds)}"
             for v in costs.variants
         ]
-    lines += [f"  try: {fix}" + (f"\n       {fix.code}" if fix.code else "") for fix in ledger.fixes()[:MOST_FIXES]]
-    return "\n".join(lines)
+    for fix in ledger.fixes()[:MOST_FIXES]:
+        lines += [f"  try: {fix}", *(f"       {line}" for line in fix.code.splitlines())]
+    return "\n".join(map(clean, lines))
 
 
 def _more(change: Change) -> str:
@@ -535,7 +537,7 @@ class Summary(list[Total]):
             for t in self[:MOST_LINES]
         ]
         more = [f"  … and {len(self) - MOST_LINES} more"] if len(self) > MOST_LINES else []
-        return "\n".join([head, *lines, *more])
+        return "\n".join(map(clean, [head, *lines, *more]))
 
     __repr__ = __str__
 

@@ -1,4 +1,4 @@
-"""Which of a function's traces are used: their calls and times, and those that were compiled and never used again."""
+"""Which of a function's traces are used: their calls and times, and those that were captured and never used again."""
 
 from __future__ import annotations
 
@@ -39,5 +39,5 @@ def _line(name: str, plans: Sequence[Mapping[str, Any]]) -> str:
     once = [f"#{plan['trace']}" for plan in plans if plan["calls"] == 1]
     if once:
         more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""
-        text += f"; compiled, never used again: {', '.join(once[:MOST_NAMED])}{more}"
+        text += f"; captured, never used again: {', '.join(once[:MOST_NAMED])}{more}"
     return text + "."

@@ -5,9 +5,11 @@ import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 import report_samples as samples
 
+import jitlab as jl
 from jitlab import events
 from jitlab.ir.dot import text_dot
 from jitlab.report import dot, html, settled, summary
@@ -138,3 +140,18 @@ def test_dot_holds_it_in_strings(report, nasty):
 def test_plot_holds_it_as_text(report):
     text = report.plot().to_json()
     assert "<img" not in text and "<script" not in text and "\\u003cscript" not in text
+
+
+def test_ledgers_and_keys_have_no_terminal_codes():
+    name = "</script>\x1b]0;title\x07\u202egnp.exe\n"
+
+    def body(d, k):
+        return d[name] * k
+
+    body.__name__ = name
+    f = jl.function(body)
+    for k in (2, 3):
+        f({name: np.ones(3)}, k)
+    for said in (f.ledger, jl.ledger(), f.explain_key({name: np.ones(4)}, 2), f, f.ledger.warning(2)):
+        text = str(said)
+        assert "gnp.exe" in text and not {"\x1b", "\x07", "\u202e"} & set(text)
