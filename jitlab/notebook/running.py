@@ -40,6 +40,7 @@ class Runner:
         self.session = session
         self.parse = parse  # the text behind `%%jit` -> options, or an OptionError
         self.always: Any = None  # the options of `%jit on`
+        self.unasked: Any = None  # those of the last cell that was captured by it, which may have been `%jit off`
 
     def attach(self) -> None:
         self.ip.input_transformers_cleanup.insert(0, self.as_comment)
@@ -94,6 +95,8 @@ class Runner:
                 print(self.ip.magics_manager.magics["cell"]["jit"].__doc__.strip())
                 return
             options = self.always if line is AUTOMATIC else self.parse(line)
+            if line is AUTOMATIC:
+                self.unasked = options
             try:
                 await self.perform(run, nodes, cell_name, options, shown=shown, compiler=compile_)
             except SyntaxError as error:
@@ -192,7 +195,7 @@ class Runner:
             run.is_shown = True
             return
         report = self.session.shown_report(run, show)
-        if report is not None and (options is not self.always or options is None or report.ops):
+        if report is not None and (options is not self.unasked or options is None or report.ops):
             run.is_shown = True
             display(report, transient=self.session.beside(report))
 

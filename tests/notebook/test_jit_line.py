@@ -93,6 +93,7 @@ def test_jit_on_captures_every_later_cell(shell, capsys):
     run(shell, "%jitlab status")
     assert "%jit is on" in capsys.readouterr().out
     run(shell, "%jit off")
+    assert not reports(shell)
     run(shell, "%jitlab status")
     assert "%jit is on" not in capsys.readouterr().out
     run(shell, "b = np.tanh(x)")
