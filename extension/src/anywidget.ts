@@ -1,4 +1,5 @@
 import { ReportView } from './core/report-view';
+import { inTwoFrames } from './core/theme';
 
 /** What anywidget lends of the model in Python; `report` is the JSON of docs/report-format.md, or null before the first run. */
 interface Model {
@@ -37,7 +38,9 @@ export function mount(host: HTMLElement): { show(report: unknown): void; dispose
       const isDark = /dark|high-contrast(?!-light)/.test(said) || (!/light/.test(said) && dark.matches);
       frame.dataset.jpThemeLight = String(!isDark);
     }
-    view.render();
+    inTwoFrames(() => {
+      view.render();
+    });
   };
   const observer = new MutationObserver(follow);
   const watched = {

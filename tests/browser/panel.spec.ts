@@ -1,6 +1,7 @@
 import { expect } from '@playwright/test';
 import { smallOrFaint } from './access';
 import { test } from './lab';
+import { notebookOf, reportCell, savedReport } from './notebooks';
 
 test('a kernel that has not loaded jitlab is told how', async ({ lab }) => {
   await lab.open('empty.ipynb');
@@ -195,3 +196,29 @@ test('Notebook 7 shows the panel and the output', async ({ lab }) => {
   await expect(seven.panel).toContainText('21 of 22 operations compiled');
   await seven.page.close();
 });
+
+test('an output out of sight has the colours of the theme that was chosen meanwhile', async ({ lab }) => {
+  const copies = Array.from({ length: 12 }, (_, index) =>
+    reportCell(`copy${index}`, savedReport(`copy${index}`, ['y = 2*x + 1'], 'cluster_0'))
+  );
+  await lab.write('copies.ipynb', notebookOf(copies));
+  await lab.open('copies.ipynb', { kernel: false });
+  await lab.theme('JupyterLab Light');
+  await lab.scrollTo('copy11'); // the outputs on the way have been drawn
+  const strips = lab.page.locator('.jp-Notebook .jl-output .jl-verdict canvas:first-of-type');
+  await expect.poll(() => strips.count()).toBeGreaterThan(4);
+  await lab.scrollTo('copy0');
+  await expect.poll(() => strips.evaluateAll(inks)).toEqual(['0,103,165']);
+  await lab.theme('JupyterLab Dark');
+  await expect.poll(() => strips.evaluateAll(inks)).toEqual(['98,180,245']);
+  await lab.theme('JupyterLab Light');
+});
+
+/** The colours of the first cells of strips, each once. */
+function inks(canvases: Element[]): string[] {
+  const found = canvases.map(canvas => {
+    const context = (canvas as HTMLCanvasElement).getContext('2d');
+    return context?.getImageData(4, 6, 1, 1).data.slice(0, 3).join(',') ?? '';
+  });
+  return [...new Set(found)];
+}

@@ -71,11 +71,20 @@ export function canvasMeasure(context: CanvasRenderingContext2D, theme: Theme): 
   };
 }
 
-/** Calls back when JupyterLab changes its theme; returns the function that ends it. */
+/**
+ * Calls back when JupyterLab has changed its theme; returns the function that ends it. JupyterLab hides itself for a frame
+ * as it changes: what is asked of a view then has no width, and an output out of sight is not told when it has one again.
+ */
 export function watchTheme(changed: () => void): () => void {
-  const observer = new MutationObserver(changed);
+  const observer = new MutationObserver(() => {
+    inTwoFrames(changed);
+  });
   observer.observe(document.body, { attributes: true, attributeFilter: ['data-jp-theme-name', 'data-jp-theme-light'] });
   return () => {
     observer.disconnect();
   };
+}
+
+export function inTwoFrames(act: () => void): void {
+  requestAnimationFrame(() => requestAnimationFrame(act));
 }
