@@ -8,6 +8,9 @@ from typing import Any
 from . import build, wording
 from .dot import HOST, LINES
 
+#: A figure knows nothing of the page's theme: it shows the page's ground, and its ink reads on white (4.5:1) and #111 (4.2:1).
+INK, RULE, CLEAR = "#767676", "rgba(128, 128, 128, 0.25)", "rgba(0, 0, 0, 0)"
+
 
 def report_figure(data: Mapping[str, Any]) -> Any:
     """Three charts side by side; a kernel that was not timed has bytes but no bar and no point."""
@@ -45,7 +48,7 @@ def report_figure(data: Mapping[str, Any]) -> Any:
         high = max([row["intensity"] for row in points] + [knee]) * 10
         figure.add_scatter(
             x=[low, knee, high], y=[low * peaks.bytes_per_second, peaks.flops_per_second, peaks.flops_per_second],
-            mode="lines", name="measured peak", line={"dash": "dash", "color": "#6b6b6b"}, row=1, col=3,
+            mode="lines", name="measured peak", line={"dash": "dash", "color": INK}, row=1, col=3,
         )  # fmt: skip
     figure.update_xaxes(title_text="operations a byte", type="log", dtick=1, row=1, col=3)
     figure.update_annotations(font_size=13)
@@ -53,8 +56,12 @@ def report_figure(data: Mapping[str, Any]) -> Any:
     title = _text(wording.clean(data["verdict"]["lead"]))
     margin = {"l": 50, "r": 20, "t": 80, "b": 45}
     figure.update_layout(
-        barmode="stack", showlegend=False, height=340, template="plotly_white", title=title, margin=margin
+        barmode="stack", showlegend=False, height=340, template="plotly_white", title=title, margin=margin,
+        paper_bgcolor=CLEAR, plot_bgcolor=CLEAR, font_color=INK,
     )  # fmt: skip
+    figure.update_traces(marker_line_width=0, selector={"type": "bar"})
+    figure.update_xaxes(showgrid=False)
+    figure.update_yaxes(gridcolor=RULE, zerolinecolor=RULE)
     return figure
 
 

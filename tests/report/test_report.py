@@ -371,6 +371,22 @@ def test_plot_has_a_bar_a_kernel():
     assert len(figure.data[3].x) == 4
 
 
+def test_a_figure_stands_on_the_ground_of_any_theme():
+    layout = samples.softmax_report(retraces=0).plot().layout
+    assert layout.paper_bgcolor == layout.plot_bgcolor == "rgba(0, 0, 0, 0)"
+    ink = luminance(layout.font.color)
+    for ground in ("#ffffff", "#111111"):
+        low, high = sorted((ink, luminance(ground)))
+        assert (high + 0.05) / (low + 0.05) > 4, ground
+
+
+def luminance(color):
+    """Relative luminance of "#rrggbb" (WCAG 2.2)."""
+    parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
 def test_lists_read_as_a_line_for_each_thing():
     report = samples.softmax_report(retraces=1)
     assert str(report.retraces).startswith("In [7] #2, lines 10–11: lr was 0.1, then 0.095: a Python number is part of a trace")
