@@ -55,6 +55,11 @@ export class CodeList {
     this.list.count = count;
   }
 
+  /** Of the largest number, so that the column of numbers is as wide in each row, also in those not yet in sight. */
+  set digits(digits: number) {
+    this.element.style.setProperty('--jl-digits', String(digits));
+  }
+
   /** Only what is lit may have changed. */
   relight(): void {
     for (const [index, row] of this.list.made) {

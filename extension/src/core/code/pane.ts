@@ -138,6 +138,7 @@ export class CodePane {
     if (shown.some((value, index) => value !== this.shown[index])) {
       this.shown = shown;
       this.rows = code ? codeRows(code, this.clusterId, this.unfolded) : [];
+      this.list.digits = String(this.rows.reduce((most, { number }) => Math.max(most, number), 0)).length;
       this.list.count = this.rows.length;
       this.fillAbsorbed(code?.absorbed ?? []);
       this.reveal();

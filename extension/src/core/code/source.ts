@@ -83,6 +83,7 @@ export class SourcePane {
       });
       this.head.replaceChildren(select);
     }
+    this.list.digits = String(this.rows.at(-1)?.line ?? 0).length;
     this.list.count = this.rows.length;
     const first = this.rows.findIndex(({ mark }) => mark !== null);
     if (first > 0) {
@@ -186,8 +187,7 @@ function cutAt(text: string, at: number, hit: [number, number] | null): [string,
 }
 
 function cost({ mark }: SourceRow): HTMLElement {
-  const kind =
-    mark?.color === null || mark?.name === 'host' || mark?.name === 'Python' ? 'host' : `c${(mark?.color ?? 0) % 6}`;
+  const kind = !mark || mark.host || mark.color === null ? 'host' : `c${mark.color % 6}`;
   const wide = mark?.cost ? Math.round(84 * mark.share) + 1 : 0;
   return h(
     'span',
