@@ -20,6 +20,7 @@ def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
     read: dict[str, dict[Index, int]] = {}
     written: dict[str, dict[Index, int]] = {}
     whole: dict[str, int] = {}
+    given: set[str] = set()  # read before anything is written there: what the kernel changes in place
 
     def note(table: dict[str, dict[Index, int]], buffer: Buffer, offset: Index, picks: Gathered = ()) -> None:
         if buffer.kind == "row":
@@ -40,6 +41,8 @@ def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
             return
         seen.add(id(e))
         if isinstance(e, Load):
+            if e.buffer.name not in written:
+                given.add(e.buffer.name)
             note(read, e.buffer, e.offset, e.gathered)
         for part in e.parts:
             visit(part, seen)
@@ -53,6 +56,8 @@ def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
         elif isinstance(s, Repeat):
             loops[s.symbol] = 1 if s.count is None else max(sizes.value(s.count), 0)
         elif isinstance(s, Store):
+            for e in expressions(s):  # what it reads, before what it stores
+                visit(e, set())
             note(written, s.buffer, s.offset, s.gathered)
         elif isinstance(s, Gemm):
             for buffer, offset, extent in ((s.a, s.a_offset, s.m * s.k), (s.b, s.b_offset, s.k * s.n)):
@@ -67,12 +72,14 @@ def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
             note(written, s.out, s.out_offset)
             written[s.out.name][s.out_offset] = count * s.out.dtype.itemsize
         elif isinstance(s, Call):
+            given.update(buffer.name for buffer in s.ins if buffer.name not in written)
             for k, buffer in enumerate((*s.outs, *s.ins)):
                 table = written if k < len(s.outs) else read
                 note(table, buffer, Index())
                 table[buffer.name][Index()] = whole[buffer.name]
-        for e in expressions(s):
-            visit(e, set())
-    inner = {name for name in read if name in written}  # written by this kernel and still in cache
+        if not isinstance(s, Store):
+            for e in expressions(s):
+                visit(e, set())
+    inner = {name for name in read if name in written} - given  # written by this kernel and still in cache
     bytes_read = sum(min(whole[name], sum(parts.values())) for name, parts in read.items() if name not in inner)
     return bytes_read, sum(min(whole[name], sum(parts.values())) for name, parts in written.items())

@@ -209,3 +209,21 @@ def test_integers_that_say_which_elements_move_no_more_than_they_name(f, picked)
     kernel = jl.explain(jl.function(f), x, rows).kernels[-1]
     assert 8 * picked <= kernel.bytes_read <= 8 * picked + rows.nbytes + 8
     assert kernel.bytes_written == 8 * picked
+
+
+def test_what_a_kernel_changes_in_place_is_read_once():
+    @jl.jit
+    def bumped(x):
+        x[2:4] += 1
+        return x
+
+    (kernel,) = jl.explain(bumped, np.zeros((50, 40))).kernels
+    assert (kernel.bytes_read, kernel.bytes_written) == (640, 640)
+
+    @jl.jit
+    def shrunk(x):
+        for _ in range(20):
+            x *= 0.9
+
+    (kernel,) = jl.explain(shrunk, np.zeros((50, 40))).kernels
+    assert (kernel.bytes_read, kernel.bytes_written) == (16000, 16000)
