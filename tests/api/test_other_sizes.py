@@ -90,7 +90,7 @@ def late_functions(x):
     for i in range(3):
 
         def g(y):
-            return y * i + 1
+            return y * i + 1  # noqa: B023 - it is called in the same turn
 
         x = g(x)
     return x
