@@ -215,7 +215,9 @@ def sweep(
         if pair in tried:
             continue
         if spent >= seconds:
-            stopped = f"Stopped after {duration(seconds)}: {len(pairs) - len(tried)} of {len(pairs)} cuts were not tried."
+            left = len(pairs) - len(tried)
+            was = "was" if left == 1 else "were"
+            stopped = f"Stopped after {duration(seconds)}: {left} of {len(pairs)} cuts {was} not tried."
             break
         if between is not None:
             between(number, len(pairs))

@@ -79,7 +79,7 @@ def try_all(session: Session, cell: str, plan: str) -> Json:
         tried, total = len(memory.get("tried", ())), memory.get("total", 0)
         if not tried or tried == total:
             return None
-        stopped = f"Stopped by you: {total - tried} of {total} cuts were not tried."
+        stopped = f"Stopped by you: {total - tried} of {total} cuts {'was' if total - tried == 1 else 'were'} not tried."
         return {**swept_so_far(call.executable, memory, stopped).to_json(), "note": note or None}
 
     return {"job": session.jobs.submit("sweep", cell, f"Try every cut of {_name(plan, title)}", run, so_far=so_far)}
