@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clusterCount, flowOf, slowest } from '../src/core/clusters/flow';
 import { layoutClusters } from '../src/core/clusters/layout';
-import { boundaryTexts } from '../src/core/clusters/words';
+import { boundaryTexts, kernelFacts } from '../src/core/clusters/words';
 import type { Report } from '../src/core/report';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
@@ -224,4 +224,12 @@ test('a summary says of a box what the whole report would: how much is in it, an
   assert.ok(
     part.edges.some(({ from, to, name, bytes }) => from === 0 && to === 2 && name === '2 values' && bytes === 99)
   );
+});
+
+test('a kernel faster than memory is told without a rate that memory cannot have', () => {
+  const kernel = flowOf(report(softmax)).parts[0]?.nodes[0]?.kernels[0];
+  assert.ok(kernel);
+  assert.match(kernelFacts(kernel, true)[0], / of peak · .+\/s$/);
+  const cached = { ...kernel, kernel: { ...kernel.kernel, ofPeak: null } };
+  assert.equal(kernelFacts(cached, true)[0], 'memory-bound');
 });

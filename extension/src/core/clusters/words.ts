@@ -85,7 +85,7 @@ export function hostFacts(node: FlowNode): string[] {
 export function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, string] {
   const moved = (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0);
   const facts = [kernel.kind === 'library' ? 'library call' : '', ...boundFacts(kernel)];
-  if (wide && kernel.seconds && moved && kernel.bound === 'memory') {
+  if (wide && kernel.seconds && moved && kernel.ofPeak !== null && kernel.bound === 'memory') {
     facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
   }
   return [facts.filter(Boolean).join(' · '), moved ? bytes(moved) : ''];
