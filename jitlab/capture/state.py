@@ -138,8 +138,11 @@ class Capture(Arrays):
         return self.value(value, text, Binding(text, _attribute_reader(owner, name), "attribute"))
 
     def load_property(self, getter: Any, owner: Any, name: str) -> Any:
-        """An attribute that a function of the user's gives."""
-        return self.load_attribute(getattr(owner, name), owner, name)
+        """An attribute that a function of the user's gives: an array may be another one at each access."""
+        value = getattr(owner, name)
+        if self.memory is not None and isinstance(value, (np.ndarray, np.generic)):
+            return self.value(value, f"{type(owner).__name__}.{name}")
+        return self.load_attribute(value, owner, name)
 
     def load_item(self, owner: Any, key: Any) -> Any:
         if type(owner) is np.ndarray:

@@ -253,6 +253,27 @@ def test_another_size_of_a_trace_reads_the_array_of_the_trace():
         assert_same(traced(a(4)), a(4) * 2)
 
 
+def test_a_property_that_makes_arrays_is_read_at_each_access():
+    class Rows:
+        k = 0
+
+        @property
+        def row(self):
+            return np.arange(6.0)[self.k : self.k + 1] * 1
+
+    rows = Rows()
+
+    def f(x):
+        rows.k = 0
+        y = x * rows.row
+        rows.k = 2
+        return y + rows.row
+
+    traced = jl.function(f, input_signature=[jl.TensorSpec([None], np.float64)])
+    for n in (2, 3):
+        assert_same(traced(a(n)), f(a(n)))
+
+
 def test_a_helper_of_a_module_and_of_a_closure_are_watched():
     module = types.ModuleType("steps")
     _loaded(vars(module), "def step(x):\n    return x + 1\n", "<module step>")
