@@ -215,6 +215,12 @@ export class NotebookModel {
     if (batch.last <= this.last) {
       return; // a replay of what is known
     }
+    if (batch.first <= this.last && Object.keys(batch.counts ?? {}).length > 0) {
+      this.gap = true; // a replay and a batch crossed: which of the counted events are new cannot be told, so all come again
+      this.replaying = false;
+      this.resumeNow();
+      return;
+    }
     if (this.replaying) {
       this.replaying = false; // older ones are no longer in the kernel's ring: not a gap that asking would fill
     } else if (batch.first > this.last + 1) {
@@ -223,7 +229,6 @@ export class NotebookModel {
     if (this.gap) {
       this.resume();
     }
-    const isNew = batch.first > this.last;
     this.eventCount += batch.last - Math.max(this.last, batch.first - 1);
     const changed = new Set<string>();
     const cell = (id: string) => {
@@ -251,7 +256,7 @@ export class NotebookModel {
         this.started.delete(event.cell ?? batch.cell ?? '');
       }
     }
-    for (const [id, kinds] of isNew ? Object.entries(batch.counts ?? {}) : []) {
+    for (const [id, kinds] of Object.entries(batch.counts ?? {})) {
       cell(id).events += Object.values(kinds).reduce((sum, count) => sum + count, 0);
     }
     this.last = batch.last;
