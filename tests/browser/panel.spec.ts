@@ -172,7 +172,9 @@ test('a restart keeps the figures, says that they are old, and a new run replace
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');
   await lab.restartKernel();
   await expect(lab.panel).toHaveAttribute('data-origin', 'previous');
-  await expect(lab.panel).toContainText('From before the restart. Run %load_ext jitlab, then the cell to measure again.');
+  await expect(lab.panel).toContainText(
+    'From before the restart. Run %load_ext jitlab, then the cell to measure again.'
+  );
   await expect(await lab.unfold('Retraces')).toContainText('lr changed 5 times');
   await lab.run('load', 'softmax');
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');

@@ -52,7 +52,9 @@ test.describe('the first lesson', () => {
   test('shows them after a restart of the kernel, and says that they are old', async ({ lab }) => {
     await lab.restartKernel();
     await readTour(lab, 'previous');
-    await expect(lab.panel).toContainText('From before the restart. Run %load_ext jitlab, then the cell to measure again.');
+    await expect(lab.panel).toContainText(
+      'From before the restart. Run %load_ext jitlab, then the cell to measure again.'
+    );
     await expect(lab.panel).toHaveClass(/jl-previous/);
   });
 });
