@@ -122,6 +122,10 @@ class Memory:
         namespace, name = function.__globals__, function.__name__
         return self._read(namespace, name, function) if namespace.get(name) is function else function
 
+    def has_stored(self, owner: Any) -> bool:
+        """Did this further recording store into the object? What its properties give then hangs on that."""
+        return False
+
     def item(self, owner: Any, value: Any) -> None:
         """An item of a container was read."""
 
@@ -172,6 +176,9 @@ class Quiet(Memory):
         if id(owner) in self._outside or isinstance(owner, (types.ModuleType, type)):
             self._from_outside(value)
         return super().attribute(owner, name, value)
+
+    def has_stored(self, owner: Any) -> bool:
+        return any(id(owner) == known for known, _ in self._own)
 
     def item(self, owner: Any, value: Any) -> None:
         if id(owner) in self._outside:

@@ -142,6 +142,8 @@ class Capture(Arrays):
         value = getattr(owner, name)
         if self.memory is not None and isinstance(value, (np.ndarray, np.generic)):
             return self.value(value, f"{type(owner).__name__}.{name}")
+        if self.memory is not None and self.memory.has_stored(owner):
+            return value
         return self.load_attribute(value, owner, name)
 
     def load_item(self, owner: Any, key: Any) -> Any:

@@ -16,6 +16,10 @@ class Layer:
     def __init__(self, k):
         self.k = k
 
+    @property
+    def twice(self):
+        return float(2 * self.k)
+
     def __call__(self, x):
         return x * self.k
 
@@ -125,9 +129,19 @@ def counted_in_the_object(x):
     return x
 
 
+def of_a_property(x):
+    layer = LAYERS[0]
+    before = layer.k
+    for i in (1, 2, 3):
+        layer.k = i
+        x = x * layer.twice
+    layer.k = before
+    return x * layer.twice
+
+
 BODIES = [
     counted, subscripted, numbered, zipped, of_a_table, nested, backwards, of_layers, of_arrays, with_functions, late_functions,
-    summed, until, left_early, counted_in_the_object,
+    summed, until, left_early, counted_in_the_object, of_a_property,
 ]  # fmt: skip
 
 
