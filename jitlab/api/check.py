@@ -220,8 +220,7 @@ class Study:
         captured: Graph | None = getattr(self.executable, "captured", None)
         if captured is None or len(captured.outputs) != len(self.graph.outputs):
             return []
-        with keeping_random_state(captured):
-            before = op_by_op(captured, self.arguments)
+        before = op_by_op(captured, self.arguments)
         rows = []
         for old, new in zip(captured.outputs, self.graph.outputs, strict=True):
             was, now = before[old], self.values[new]
@@ -240,7 +239,12 @@ class Study:
 
 
 def op_by_op(graph: Graph, arguments: Sequence[Any]) -> dict[Node, Any]:
-    """NumPy's value of every node of a graph."""
+    """NumPy's value of every node of a graph. What it draws is drawn again by the next such run."""
+    with keeping_random_state(graph):
+        return _op_by_op(graph, arguments)
+
+
+def _op_by_op(graph: Graph, arguments: Sequence[Any]) -> dict[Node, Any]:
     values: dict[Node, Any] = dict(zip(graph.parameters, arguments, strict=True))
     known = dict(graph.symbol_values())
     for node in graph.nodes:

@@ -22,7 +22,7 @@ from jitlab.runtime import Executable
 from jitlab.statistics import Change, difference, interval
 
 from .questions import Pair, Place, Question, at, lines_of
-from .replaying import Call, Copies, TooMuch, first_effect, keeping_random_state, largest_error_ulp, op_by_op
+from .replaying import Call, Copies, TooMuch, draws, first_effect, keeping_random_state, largest_error_ulp, op_by_op
 
 #: A comparison has at least and at most so many rounds, and takes about this long in all.
 LEAST_ROUNDS, MOST_ROUNDS, ENOUGH_SECONDS = 12, 60, 1.0
@@ -68,6 +68,7 @@ class Trial:
         self.arguments = list(arguments)
         for number in self.written:
             self.arguments[number] = np.array(arguments[number])
+        self.draws = draws(executable.graph)
         self.samples: list[float] = []
         self.repeats = 1
 
@@ -89,7 +90,7 @@ class Trial:
         for number in self.written:
             np.copyto(self.arguments[number], self.given[number])
         run = self.executable.run_in_place if self.written else self.executable.run
-        repeats = 1 if self.written else self.repeats
+        repeats = 1 if self.written or self.draws else self.repeats  # drawn anew, a mask may take another number of elements
         with keeping_random_state(self.executable.graph):
             started = time.perf_counter_ns()
             for _ in range(repeats):

@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
@@ -22,13 +22,18 @@ MOST_SPANS = 20_000
 
 Hear = Callable[[events.Event], None]
 
+#: Generators of random numbers, each with a state.
+States = Sequence[tuple[Any, Any]]
+
 
 @dataclass(frozen=True)
 class Call:
-    """One run of compiled code, with copies of what it was given."""
+    """One run of compiled code, with copies of what it was given. `states`: of the generators that it draws from, as they were
+    when it began, so that it draws the same numbers again."""
 
     executable: Any
     arguments: list[Any]
+    states: States = ()
 
 
 class TooMuch(Exception):
@@ -70,7 +75,7 @@ def run_op_by_op(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]
     """The outputs of a call run op by op on NumPy, and the nanoseconds of all operations, which are told to `hear` as one after
     the other from `start_ns` on."""
     executable = call.executable
-    with keeping_random_state(executable.graph):
+    with keeping_random_state(executable.graph, states=call.states):
         outputs, spans = op_by_op(executable.graph, call.arguments)
     total = 0
     for node, spent in spans:
@@ -144,16 +149,16 @@ def run_compiled(call: Call, hear: Hear, start_ns: int) -> tuple[list[Any], int]
             hear(replace(event, start_ns=start_ns + total))
             total += event.duration_ns
 
-    with events.listen(listener), keeping_random_state(call.executable.graph):
+    with events.listen(listener), keeping_random_state(call.executable.graph, states=call.states):
         outputs = call.executable.run(call.arguments)
     return outputs, total
 
 
 def warm_up(call: Call) -> None:
     """Run both sides once untimed, so that neither pays for the first touch of its memory."""
-    with keeping_random_state(call.executable.graph):
+    with keeping_random_state(call.executable.graph, states=call.states):
         op_by_op(call.executable.graph, call.arguments)
-    with keeping_random_state(call.executable.graph):
+    with keeping_random_state(call.executable.graph, states=call.states):
         call.executable.run(call.arguments)
 
 
@@ -164,21 +169,39 @@ def first_effect(graph: Graph) -> Node | None:
 
 
 @contextmanager
-def keeping_random_state(*graphs: Graph) -> Iterator[None]:
-    """The state of NumPy's global generator, and of those that the graphs draw from, is afterwards what it was before."""
-    found = {id(g): g for graph in graphs for node in _every(graph) if (g := _generator(node)) is not None}
-    everyone = [np.random.mtrand._rand, *found.values()]
-    states = [(generator, random_state(generator)) for generator in everyone]
+def keeping_random_state(*graphs: Graph, states: States = ()) -> Iterator[None]:
+    """The state of NumPy's global generator, and of those that the graphs draw from, is afterwards what it was before. Inside,
+    generators have the `states`."""
+    found = {id(g): g for graph in graphs for g in generators(graph)}
+    everyone = [np.random.mtrand._rand, *found.values(), *(generator for generator, _ in states if id(generator) not in found)]
+    before = states_of(everyone)
     try:
-        yield
-    finally:
         for generator, state in states:
             set_random_state(generator, state)
+        yield
+    finally:
+        for generator, state in before:
+            set_random_state(generator, state)
+
+
+def drawing_again(call: Call) -> AbstractContextManager[None]:
+    """Inside, what runs on a call's arguments draws the numbers that the call drew."""
+    return keeping_random_state(states=call.states) if call.states else nullcontext()
+
+
+def generators(graph: Graph) -> list[Any]:
+    """Those that it draws random numbers from."""
+    return list({id(g): g for node in _every(graph) if (g := _generator(node)) is not None}.values())
+
+
+def states_of(generators: Sequence[Any]) -> States:
+    """What each of them will draw."""
+    return [(generator, random_state(generator)) for generator in generators]
 
 
 def draws(graph: Graph) -> bool:
     """Does it draw random numbers?"""
-    return any(_generator(node) is not None for node in _every(graph))
+    return bool(generators(graph))
 
 
 def _every(graph: Graph) -> Iterator[Node]:

@@ -78,7 +78,10 @@ def add_host_call(
             raise no_array(name, item)
     types = tuple(ArrayType(item.shape, item.dtype) for item in results)
     label = getattr(function, "label", "")
-    node = apply(HostCall(_Exact(function, types), args, kwargs, types, code, reason, label, effects), *nodes)
+    exact = _Exact(function, types)
+    node = apply(HostCall(exact, args, kwargs, types, code, reason, label, effects), *nodes)
+    if len(node.sources) == 1:  # a selection is taken out where it is read, and stands where it was written
+        (exact.source,) = node.sources
     capture.values[node] = tuple(results) if len(results) != 1 else results[0]
     parts = [node] if len(results) == 1 else [apply(Item(i, t), node) for i, t in enumerate(types)]
     tensors = []

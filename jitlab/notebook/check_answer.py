@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from jitlab import events
 from jitlab.api.check import OutputCheck, check_calls
+from jitlab.api.replaying import drawing_again
 
 from .jobs import JobContext, Refused
 from .requests import Json, request, run_of
@@ -31,7 +32,8 @@ def check(session: Session, cell: str) -> Json:
         for done, (call, _) in enumerate(kept):
             context.progress(done, len(kept))
             context.checkpoint()
-            found = check_calls(run.title, [(call.executable, call.arguments)], context.checkpoint)
+            with drawing_again(call):
+                found = check_calls(run.title, [(call.executable, call.arguments)], context.checkpoint)
             if found.refusal:
                 raise Refused(found.refusal)
             rows += found.outputs

@@ -14,11 +14,15 @@ from jitlab.api.check import check_calls
 from jitlab.api.replaying import (
     Call,
     Copies,
+    States,
     TooMuch,
+    drawing_again,
     first_effect,
+    generators,
     largest_error,
     run_compiled,
     run_op_by_op,
+    states_of,
     warm_up,
 )
 from jitlab.config import config
@@ -62,8 +66,9 @@ class Comparison:
         with watching(self.note):
             yield
 
-    def note(self, executable: Any, arguments: Sequence[Any]) -> None:
-        """Keep copies of the arguments of a run that is about to start; refuse when they would be too many bytes."""
+    def note(self, executable: Any, arguments: Sequence[Any], states: States | None = None) -> None:
+        """Keep copies of the arguments of a run that is about to start, and what it is about to draw (`states`; None: as the
+        generators are now); refuse when they would be too many bytes."""
         with self._lock:
             if self.refused:
                 return
@@ -74,7 +79,9 @@ class Comparison:
                 )
                 return
             try:
-                self.calls.append(Call(executable, [self._copies.of(argument) for argument in arguments]))
+                copies = [self._copies.of(argument) for argument in arguments]
+                drawn = states_of(generators(executable.graph)) if states is None else states
+                self.calls.append(Call(executable, copies, drawn))
             except TooMuch as refusal:
                 self._refuse(
                     f"the copies of what the cell reads would take more than {wording.size(refusal.limit)}"
@@ -114,12 +121,14 @@ class Comparison:
         """Each compiled graph's last run beside NumPy, output by output, told to `recording`. Returns why there is nothing."""
         if self.refused or not self.calls:
             return self.refused or "nothing was compiled in this cell"
-        last = {id(call.executable): call for call in self.calls}.values()
-        found = check_calls("the cell", [(call.executable, call.arguments) for call in last])
-        if found.refusal:
-            return found.refusal.removesuffix(".")
-        rows = tuple(output.to_json() for output in found.outputs)
-        recording.listen(events.NumericsChecked(cell=events.current_cell(), numerics=rows))
+        rows: list[dict[str, Any]] = []
+        for call in {id(call.executable): call for call in self.calls}.values():
+            with drawing_again(call):
+                found = check_calls("the cell", [(call.executable, call.arguments)])
+            if found.refusal:
+                return found.refusal.removesuffix(".")
+            rows += [output.to_json() for output in found.outputs]
+        recording.listen(events.NumericsChecked(cell=events.current_cell(), numerics=tuple(rows)))
         return ""
 
     def _round(self, round: int, start_ns: int, numpy: Best, compiled: Best) -> float:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.api.replaying import Call
+from jitlab.api.replaying import Call, States, generators, states_of
 from jitlab.runtime import Executable
 
 from .compare import Comparison
@@ -58,7 +58,9 @@ class Given:
     """The newest run of one executable in a cell that there was time to keep."""
 
     executable: Executable
+    generators: list[Any]  # that it draws from
     arguments: list[Held] = field(default_factory=list)
+    states: States = ()  # of the generators, when that run began
     runs: int = 0
     kept_at: int = 0  # which run it was
     kept_ns: int = 0  # when, and what it took
@@ -93,14 +95,14 @@ class Inputs:
                 cell.whole.note(executable, arguments)
             given = cell.given.get(id(executable))
             if given is None:
-                given = cell.given[id(executable)] = Given(executable)
+                given = cell.given[id(executable)] = Given(executable, generators(executable.graph))
                 if len(cell.given) > MOST_PIECES:
                     cell.given.popitem(last=False)
             given.runs += 1
             started = time.perf_counter_ns()
             if given.kept_at and given.took_ns > SHARE * (started - given.kept_ns):
                 return
-            given.arguments, given.kept_at = held(arguments), given.runs
+            given.arguments, given.states, given.kept_at = held(arguments), states_of(given.generators), given.runs
             given.kept_ns = time.perf_counter_ns()
             given.took_ns = given.kept_ns - started
 
@@ -148,7 +150,7 @@ class Inputs:
         except LookupError:
             raise self._gone(cell, name) from None
         note = f"The inputs of {name} have changed since; these are as they are now." if any(new for _, new in values) else ""
-        return Call(given.executable, [value for value, _ in values]), note
+        return Call(given.executable, [value for value, _ in values], given.states), note
 
     def plans(self, cell: str) -> list[str]:
         """What was compiled and ran in a cell, by the titles of the plans, in the order of their first runs."""
@@ -170,7 +172,7 @@ class Inputs:
                 values = [argument.get() for argument in given.arguments]
                 if given.runs > 1 or any(changed for _, changed in values):
                     raise LookupError
-                whole.note(given.executable, [value for value, _ in values])
+                whole.note(given.executable, [value for value, _ in values], given.states)
         except LookupError:
             raise self._gone(cell, name) from None
         return whole

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.api.keeping import SourceText, module_name
 from jitlab.api.questions import Place, Question, at
-from jitlab.api.replaying import Call
+from jitlab.api.replaying import Call, drawing_again
 from jitlab.api.whatif import SWEEP_SECONDS, ask, sweep, swept_so_far, titled
 
 from .jobs import JobContext, Refused
@@ -42,10 +42,11 @@ def whatif(
             context.progress(done, total)
             context.checkpoint()
 
-        answer = ask(
-            call.executable, call.arguments, question, source=source, seconds=ROUNDS_SECONDS, between=between,
-            memory=context.memory, aside=context.aside,
-        )  # fmt: skip
+        with drawing_again(call):
+            answer = ask(
+                call.executable, call.arguments, question, source=source, seconds=ROUNDS_SECONDS, between=between,
+                memory=context.memory, aside=context.aside,
+            )  # fmt: skip
         result = answer.to_json()
         if result["keep"] is not None:
             result["keep"]["file"] = session.file_name(result["keep"]["file"])
@@ -68,9 +69,10 @@ def try_all(session: Session, cell: str, plan: str) -> Json:
 
         seconds = SWEEP_SECONDS * (1 + context.continued)
         memory = context.memory
-        found = sweep(
-            call.executable, call.arguments, seconds=seconds, between=between, memory=memory, aside=context.aside
-        )  # fmt: skip
+        with drawing_again(call):
+            found = sweep(
+                call.executable, call.arguments, seconds=seconds, between=between, memory=memory, aside=context.aside
+            )  # fmt: skip
         if found.stopped:
             context.is_unfinished()
         return {**found.to_json(), "note": note or None}

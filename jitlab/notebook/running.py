@@ -24,6 +24,7 @@ from jitlab.capture.positions import cell_names, cell_traceback
 from jitlab.capture.statements import waits
 from jitlab.report import Recording
 from jitlab.report.outline import PARTS
+from jitlab.report.wording import clean
 
 from .compare import Comparison
 from .session import CellRun, Session
@@ -154,7 +155,7 @@ class Runner:
         if comparison is not None and options.check:
             self.replayed(run, comparison.check, "Not checked beside NumPy", "the check")
         if comparison is not None and options.compare:
-            self.replayed(run, comparison.replay, "Not compared with NumPy", "the comparison")
+            self.replayed(run, comparison.replay, "NumPy was not measured", "the comparison")
         if report:
             self.give_report(run, options)
 
@@ -185,6 +186,9 @@ class Runner:
                     why = replay(recording)
                 except KeyboardInterrupt:
                     why = f"{what} was interrupted; the cell itself had ended"
+                except Exception as raised:  # the cell has run: what a second run meets is no error of the person's
+                    text = clean(f"{raised}".strip().split("\n")[0]) or type(raised).__name__
+                    why = f"run again, the cell does something else: {text.rstrip('.')}"
         if why:
             print(f"{failed}: {why}.", file=sys.stderr)
 

@@ -11,6 +11,7 @@ from traitlets.config import Config
 
 from jitlab import errors
 from jitlab.api.replaying import largest_error, op_by_op
+from jitlab.capture import NotReplayable
 from jitlab.config import config
 from jitlab.notebook.compare import Comparison
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
@@ -144,6 +145,31 @@ def test_compare_draws_the_same_random_numbers_twice_and_sets_the_generator_back
     run(shell, "expected = twin.standard_normal(500)\nafter = rng.random(), twin.random()")
     np.testing.assert_array_equal(shell.user_ns["noise"], shell.user_ns["expected"])
     assert shell.user_ns["after"][0] == shell.user_ns["after"][1]
+
+
+def test_compare_and_check_draw_what_the_run_drew_where_a_mask_decides_how_much_is_left(shell, capsys):
+    run(shell, "rng = np.random.default_rng(0)\ntwin = np.random.default_rng(0)")
+    run(shell, "%%jit --compare --check\nxx = rng.random(100)\nsel = xx[xx > 0.3]\ns = sel.sum()")
+    assert capsys.readouterr().err == ""
+    report = report_of(shell)
+    assert report["verdict"]["numpy_seconds"] > 0 and report["verdict"]["largest_error"] < 1e-12
+    assert all(row["ok"] for row in report["numerics"])
+    run(shell, "expected = twin.random(100)\nafter = rng.random(), twin.random()")
+    np.testing.assert_array_equal(shell.user_ns["xx"], shell.user_ns["expected"])
+    assert shell.user_ns["after"][0] == shell.user_ns["after"][1]
+
+
+def test_a_cell_that_cannot_be_run_again_is_told_in_a_line_and_its_report_stands(shell, capsys, monkeypatch):
+    def refuse(call):
+        raise NotReplayable("data_dependent_shape", "`rows[mask]` in line 7 has another length each time\nand more")
+
+    monkeypatch.setattr("jitlab.notebook.compare.warm_up", refuse)
+    run(shell, "%%jit --compare\nt = np.tanh(x)")
+    printed = capsys.readouterr().err
+    said = "run again, the cell does something else: `rows[mask]` in line 7 has another length each time."
+    assert printed == f"NumPy was not measured: {said}\n"
+    report = report_of(shell)
+    assert report["verdict"]["numpy_seconds"] is None and report["clusters"][0]["calls"] == 1
 
 
 def test_an_array_that_does_not_change_is_copied_once():
