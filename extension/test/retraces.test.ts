@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ledgerOf, ledgerSummary } from '../src/core/retraces/layout';
+import { isCode, ledgerOf, ledgerSummary } from '../src/core/retraces/layout';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
@@ -69,4 +69,9 @@ test('a line of another cell says which', () => {
   const json = report(softmax);
   const { entries } = ledgerOf({ ...json, cell: { ...json.cell, title: 'In [9]' } });
   assert.equal(entries[0]?.where, 'In [7], lines 10–11');
+});
+
+test('a call as it is to be written can be copied, a sentence that quotes code cannot', () => {
+  assert.ok(isCode('damp(xs, 0.1, np.asarray(0.05 * step, np.float64))'));
+  assert.ok(!isCode('pass `np.asarray(…, np.float64)` for `t` at the call in In [4], line 8'));
 });

@@ -76,7 +76,7 @@ class Explanation:
                 text = f"{name} was {change.before} and would be {change.after} ({RULES[change.cause]})"
                 lines.append(f"  {change.cause}: {text}{where if number == 0 else ''}")
         if self.fix is not None:
-            lines += [f"  try: {self.fix}", *(f"       {line}" for line in self.fix.code.splitlines())]
+            lines += [f"  try: {self.fix}", *(f"       {line}" for line in (self.fix.code or self.fix.words).splitlines())]
         return "\n".join(map(clean, lines))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -153,10 +153,11 @@ class Explained:
         miss = ledger.explained(Miss(ledger, ledger.next_number, found.leaves, found.misfit))
         nearest, source = miss.nearest, miss.source
         other = nearest is not None and nearest.owner != miss.owner
+        fix = None if other else ledger.fix_for(miss, is_planned=True)
         return Explanation(
             self.name, False, nearest.number if nearest is not None else None, _beside(found.leaves, nearest),
             tuple(miss.changes), Site(source.file, source.line) if source is not None else None,
-            None if other else ledger.fix_for(miss, is_planned=True),
+            fix.at(miss, is_planned=True) if fix is not None else None,
         )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,8 @@ from jitlab.capture import Leaf
 from jitlab.config import config
 from jitlab.costs import duration
 from jitlab.events import Cause, VariantCause
+
+from .callsite import at_call
 
 if TYPE_CHECKING:
     from .ledger import Miss
@@ -51,6 +53,7 @@ class Fix:
     paths: frozenset[str]
     kinds: frozenset[str]
     spared: frozenset[tuple[int, int]]  # the calls that would have found a trace: their function's number, and their own
+    words: str = ""  # what stands in the place of the code where the call cannot be written out
 
     @property
     def count(self) -> str:
@@ -66,19 +69,55 @@ class Fix:
             return bool(causes & (MADE_AGAIN if "hoist" in self.kinds else MADE_ROOM))
         return any(change.path in self.paths for change in miss.changes)
 
+    @property
+    def text(self) -> str:
+        """The code to copy, else what to do in words."""
+        return self.code or self.words or self.what
+
+    def at(self, miss: Miss, *, is_planned: bool = False) -> Fix:
+        """With its code as that call is written. Of a planned call nobody knows the line."""
+        codes = self.code.split("; ") if self.code else []
+        options = [code for code in codes if _is_elsewhere(code)]
+        lines = [code for code in codes if code not in options]
+        if not lines:
+            return self
+        if miss.nearest is not None and not self.passes_number(miss) and self.passes_number(miss.nearest):
+            miss = miss.nearest  # this call passes an array, as it should; the one before did not
+        site = None if is_planned else miss.site
+        code, words = at_call(lines, miss.function, miss.definition.code, site, is_method=miss.is_method)
+        if code:
+            return replace(self, code="; ".join([code, *options]))
+        return replace(self, code="", words=" and ".join([words, *map(_elsewhere, options)]))
+
+    def passes_number(self, miss: Miss) -> bool:
+        """A Python number comes where the fix wants an array."""
+        return any(leaf.path in self.paths and _part(leaf)[0] == "number" for leaf in miss.leaves)
+
     def where_to_write(self, function: str) -> list[str]:
         """A sentence for each piece of the code, with the place where it goes: the decorator, or the call."""
         codes = self.code.split("; ") if self.code else []
-        options = [code for code in codes if code.startswith(OPTIONS)]
-        settings = [code for code in codes if code.startswith("jl.config.")]
-        lines = "; ".join(code for code in codes if code not in options + settings)
+        options = [code for code in codes if _is_elsewhere(code)]
+        lines = "; ".join(code for code in codes if code not in options)
         return [
             *([f"At the call, not inside of {function}: `{lines}`."] if lines else []),
-            *(f"Write `@jl.function({code})`." for code in options), *(f"Set `{code}`." for code in settings),
-        ]  # fmt: skip
+            *([_capital(f"{self.words}.")] if self.words else []),
+            *(_capital(f"{_elsewhere(code)}.") for code in options),
+        ]
 
     def __str__(self) -> str:
         return self.count + (f", saves {duration(self.seconds)}" if self.seconds >= 1e-6 else "")
+
+
+def _is_elsewhere(code: str) -> bool:
+    return code.startswith((*OPTIONS, "jl.config."))
+
+
+def _elsewhere(code: str) -> str:
+    return f"write `@jl.function({code})`" if code.startswith(OPTIONS) else f"set `{code}`"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class Miss:
         self, ledger: Ledger, number: int, leaves: tuple[Leaf, ...], misfit: Change | None = None, costs: Costs | None = None
     ) -> None:
         self.function, self.owner, self.definition = ledger.name, ledger.number, ledger.definition
+        self.is_method = ledger.is_method
         self.number = number  # of the trace
         self.leaves = leaves
         self.misfit = misfit  # what kept traces of the very same leaves from fitting
@@ -179,7 +180,7 @@ class Ledger:
     def _tell(self, miss: Miss, started_ns: int) -> None:
         first = self.explained(miss).changes[0]
         fix = self._recent_fix(miss)
-        code, proof = (fix.code or fix.what, fix.count) if fix is not None else ("", "")
+        code, proof = (fix.at(miss).text, fix.count) if fix is not None else ("", "")
         if fix is None and first.cause == Cause.PYTHON_VALUE and first.after.startswith("another "):
             code = first.fix  # no replay has to show that one object is one trace
         events.send(
@@ -338,7 +339,7 @@ class Ledger:
         if fix is None:
             lines.append("No change of the arguments that was replayed avoids it.")
         else:
-            lines += [f"{_capital(str(fix))}.", *fix.where_to_write(miss.function)]
+            lines += [f"{_capital(str(fix))}.", *fix.at(miss).where_to_write(miss.function)]
         name = self.name if self.name.isidentifier() else "f"
         lines.append("print(jl.ledger()) says what they cost." if several else f"print({name}.ledger) lists all of them.")
         return clean(" ".join(lines))
@@ -503,7 +504,9 @@ def ledger_text(ledger: Ledger) -> str:
             for v in costs.variants
         ]
     for fix in ledger.fixes()[:MOST_FIXES]:
-        lines += [f"  try: {fix}", *(f"       {line}" for line in fix.code.splitlines())]
+        avoided = sorted((miss for miss in misses if fix.avoids(miss)), key=fix.passes_number)
+        placed = fix.at(avoided[-1]) if avoided else fix
+        lines += [f"  try: {fix}", *(f"       {line}" for line in (placed.code or placed.words).splitlines())]
     return "\n".join(map(clean, lines))
 
 

@@ -68,9 +68,14 @@ def place_of(retrace: Json) -> str:
     code = retrace["fix"] if retrace["fix"] and wording.is_code(retrace["fix"]) else None
     if code is not None and code.startswith(("reduce_retracing", "input_signature")):
         return f"It is an option of {retrace['function']}’s decorator."
-    if code is None or not line or not code.startswith(f"{retrace['argument']} = "):
+    if code is None or not line:
         return ""
-    return f"Write this before the call in {wording.short_file(file)}, line {line}, not inside of {retrace['function']}."
+    where = f"{wording.short_file(file)}, line {line}"
+    if wording.is_call(code):
+        return f"Write the call in {where} like this; nothing changes inside of {retrace['function']}."
+    if not code.startswith(f"{retrace['argument']} = "):
+        return ""
+    return f"Write this before the call in {where}, not inside of {retrace['function']}."
 
 
 def _lost(retraces: list[Json]) -> float:

@@ -205,9 +205,15 @@ def next_for_retraces(cause: str, argument: str, times: int, fix: str) -> str:
 def is_code(fix: str) -> bool:
     """A fix that can be copied into the program, not a sentence."""
     try:
-        return bool(ast.parse(fix).body) and not isinstance(ast.parse(fix).body[0], ast.Expr)
+        body = ast.parse(fix).body
+        return bool(body) and not (isinstance(body[0], ast.Expr) and not isinstance(body[0].value, ast.Call))
     except (SyntaxError, ValueError):
         return False
+
+
+def is_call(fix: str) -> bool:
+    """A fix that is the call as it is to be written, not a line before it."""
+    return is_code(fix) and isinstance(ast.parse(fix).body[0], ast.Expr)
 
 
 LOW = 0.25  # of a peak: what reaches less is bound by something else

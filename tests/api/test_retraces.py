@@ -23,6 +23,12 @@ def traced_events(function, *calls):
     return [e for e in heard if isinstance(e, events.Traced)]
 
 
+def in_words(what):
+    """Of a call that unpacks its arguments, as the one in `traced_events`."""
+    line = traced_events.__code__.co_firstlineno + 6
+    return f"pass {what} at the call in test_retraces.py, line {line}"
+
+
 def test_first_call():
     (event,) = traced_events(jl.function(lambda x: x * 2), (np.ones(3),))
     assert event.causes == ("first_call",) and event.operations == 1 and event.duration_ns > 0 and event.trace == 1
@@ -33,14 +39,16 @@ def test_first_call():
     [
         ((np.ones((128, 10), f32), 0.1), (np.ones((64, 10), f32), 0.1), "shape", "x", ("float32[128, 10]", "float32[64, 10]"),
          ""),
-        ((np.ones(3, f32), 0.1), (np.ones(3), 0.1), "dtype", "x", ("float32[3]", "float64[3]"), "x = x.astype(np.float32)"),
+        ((np.ones(3, f32), 0.1), (np.ones(3), 0.1), "dtype", "x", ("float32[3]", "float64[3]"),
+         "`….astype(np.float32)` for `x`"),
         ((np.ones(3), 0.1), (np.ones((3, 1)), 0.1), "rank", "x", ("float64[3]", "float64[3, 1]"), ""),
         ((np.ones(3, f32), 0.1), (np.ones(3, f32), 0.095), "python_value", "lr", ("0.1", "0.095"),
-         "lr = np.asarray(lr, np.float32)"),
-        ((np.ones(3), 2), (np.ones(3), 3), "python_value", "lr", ("2", "3"), "lr = np.asarray(lr, np.float64)"),
-        ((np.ones(3), f32(2)), (np.ones(3), 2.0), "argument_type", "lr", ("float32", "2.0"), "lr = np.asarray(lr, np.float32)"),
+         "`np.asarray(…, np.float32)` for `lr`"),
+        ((np.ones(3), 2), (np.ones(3), 3), "python_value", "lr", ("2", "3"), "`np.asarray(…, np.float64)` for `lr`"),
+        ((np.ones(3), f32(2)), (np.ones(3), 2.0), "argument_type", "lr", ("float32", "2.0"),
+         "`np.asarray(…, np.float32)` for `lr`"),
         ((np.ones(3), 2), (np.ones(3), 2.0), "argument_type", "lr", ("2", "2.0"),
-         "lr = np.asarray(lr, np.float64)"),
+         "`np.asarray(…, np.float64)` for `lr`"),
         ((np.ones(3), "a"), (np.ones(3), "b"), "python_value", "lr", ("'a'", "'b'"), ""),
     ],
 )  # fmt: skip
@@ -52,7 +60,7 @@ def test_cause_of_a_retrace(before, after, cause, path, texts, fix):
 
     first, second = traced_events(step, before, after)
     assert second.causes[0] == cause and second.argument == path and second.trace == 2
-    assert (second.before, second.after) == texts and second.fix == fix
+    assert (second.before, second.after) == texts and second.fix == (in_words(fix) if fix else "")
     line = {"x": 3, "lr": 2 if not isinstance(before[1], np.generic) else 4}[path]
     assert second.lines[0][1] == step.python_function.__code__.co_firstlineno + line - 1
 
@@ -69,7 +77,50 @@ def test_cause_names_the_leaf():
         ("first_call", ""), ("shape", "params[1]"), ("python_value", 'opts["lr"]'), ("structure", "params"),
         ("structure", "opts"),
     ]  # fmt: skip
-    assert found[2].fix == 'opts["lr"] = np.asarray(opts["lr"], np.float32)'
+    assert found[2].fix == in_words("`np.asarray(…, np.float32)` for `opts['lr']`")
+
+
+def test_a_fix_is_the_call_as_it_is_written():
+    @jl.function
+    def damp(x, rate, t=0.0, *, opts=None):
+        return x * np.exp(-rate * t) * (opts["k"] if opts else 1)
+
+    def fixes_of(run):
+        heard = []
+        with events.listen(heard.append):
+            for step in (1.0, 2.0):
+                run(np.ones(3), step)
+        return [e.fix for e in heard if isinstance(e, events.Traced) and e.causes[0] == "python_value"][-1]
+
+    def called_with_names(xs, t):
+        damp(xs, 0.1, t)
+
+    def called_with_options(xs, step):
+        settings = {"k": step}
+        damp(xs, 0.2, opts=settings)
+
+    assert fixes_of(lambda xs, step: damp(xs, 0.1, 0.05 * step)) == "damp(xs, 0.1, np.asarray(0.05 * step, np.float64))"
+    assert fixes_of(lambda xs, step: damp(xs, rate=3 * step)) == "damp(xs, rate=np.asarray(3 * step, np.float64))"
+    assert fixes_of(called_with_names) == "t = np.asarray(t, np.float64)"
+    assert fixes_of(called_with_options) == "settings['k'] = np.asarray(settings['k'], np.float64)"
+    words = fixes_of(lambda xs, step: damp(*(xs, 7 * step)))
+    assert words.startswith("pass `np.asarray(…, np.float64)` for `rate` at the call in test_retraces.py, line ")
+    assert fixes_of(lambda xs, step: (damp(xs, 8 * step), damp(xs, 9 * step))).startswith("pass `np.asarray(…, ")
+
+
+def test_a_fix_of_a_method_leaves_out_what_the_method_is_of():
+    class Model:
+        @jl.function
+        def step(self, x, k):
+            return x * k
+
+    model, heard = Model(), []
+    with events.listen(heard.append):
+        for n in range(2):
+            model.step(np.ones(3), n / 2)
+    assert heard and [e.fix for e in heard if isinstance(e, events.Traced)][-1] == (
+        "model.step(np.ones(3), np.asarray(n / 2, np.float64))"
+    )
 
 
 def test_the_nearest_trace_is_compared_with():
@@ -95,7 +146,7 @@ def test_aliasing_and_layout_are_causes():
 
     found = traced_events(g, (x,), (np.asfortranarray(x),))
     assert [(e.causes[0], e.argument) for e in found] == [("first_call", ""), ("layout", "a")]
-    assert found[1].fix == "a = np.ascontiguousarray(a)"
+    assert found[1].fix == in_words("`np.ascontiguousarray(…)` for `a`")
 
 
 def test_calls_are_told_only_when_somebody_listens():

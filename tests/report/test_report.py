@@ -203,6 +203,14 @@ def test_next_says_where_an_argument_is_changed():
     assert place == "Write this before the call in script.py, line 12, not inside of f."
 
 
+def test_next_shows_the_call_as_it_is_written():
+    call = "f(x, np.asarray(0.1 * step, np.float64))"
+    report = retraced("python_value", "k", "2", "3", call, site=("script.py", 12))
+    next_ = report.verdict["next"]
+    assert (next_["text"], next_["code"]) == ("Make k an array: it retraced once", call)
+    assert next_["why"].endswith("Write the call in script.py, line 12 like this; nothing changes inside of f.")
+
+
 def test_a_fix_in_words_is_a_sentence_of_next():
     report = retraced("closure", "k", "2", "3", "define `f` once, before the loop")
     assert report.verdict["next"]["why"].endswith(". Define `f` once, before the loop. 1.00 s lost.")

@@ -125,7 +125,7 @@ export function spentText(spent: readonly Spent[]): string {
 
 /** Whether a fix can be typed as it stands, or is a sentence. */
 export function isCode(fix: string): boolean {
-  return /^[@%]|[=([]/.test(fix) && !/[.;] [A-Z]/.test(fix) && !/^[A-Z][a-z]+ [a-z`]/.test(fix);
+  return /^[@%]|[=([]/.test(fix) && !/[.;] [A-Z]/.test(fix) && !/^[A-Z][a-z]+ [a-z`]/.test(fix) && !fix.includes('`');
 }
 
 /** A cell has a first trace for each of its pieces: they are one first call. */
