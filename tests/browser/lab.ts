@@ -227,6 +227,10 @@ export class Lab {
   /** `busy`: while a cell runs, when the kernel can't be waited for. */
   async reload(options: { busy?: boolean; watch?: boolean } = {}): Promise<void> {
     await this.layoutSaved();
+    // JupyterLab restores its layout, and opens the file of the page's address besides, some time later: then in a test's way.
+    await this.page.evaluate(() => {
+      history.replaceState(null, '', location.href.replace(/\/lab(.*?)\/tree\/.*$/, '/lab$1'));
+    });
     await this.page.reload();
     await this.started();
     if (options.watch) {

@@ -169,6 +169,7 @@ test('a reload in the midst of a run shows it at once, and every event in the en
 
 test('a restart keeps the figures, says that they are old, and a new run replaces them', async ({ lab }) => {
   await lab.has('live.ipynb', 'load', 'softmax');
+  await expect(lab.panel).toHaveAttribute('data-cell', 'softmax'); // after a reload reports come one after the other
   await expect(lab.panel).toHaveAttribute('data-origin', 'live');
   await lab.restartKernel();
   await expect(lab.panel).toHaveAttribute('data-origin', 'previous');
