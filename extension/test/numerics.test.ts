@@ -44,7 +44,15 @@ test('an output that is out of bounds says who made it so', () => {
     off: '5,000 ULP, 40 ULP allowed',
     why: 'Fusing exp with sum made it so.'
   });
-  assert.equal(checkedHead([wrong]), '1 of 1 output out of bounds beside NumPy');
+  assert.equal(checkedHead([wrong]), '1 of 1 output outside its bound beside NumPy');
+});
+
+test('error and bound are of the same element, the nearest to its bound', () => {
+  const near = { index: [3], abs: 1e-9, rel: 1e-3, ulp: 2, bound_abs: 1e-8, bound_ulp: 40 };
+  const [found] = readNumerics([{ ...row, max_ulp: 238006, cancels: true, nearest: near }]);
+  assert.ok(found);
+  assert.equal(checkedTexts(found).off, '2 ULP, 40 ULP allowed');
+  assert.equal(checkedHead([found, found]), 'all 2 outputs within their bounds beside NumPy');
 });
 
 test('of alike plans the worst of each output stands for the others', () => {

@@ -22,6 +22,9 @@ from jitlab.runtime import Executable
 from .reference import Value, distance, is_inexact, reference
 from .replaying import first_effect, keeping_random_state
 
+#: Terms have cancelled where the bound is so many times the smallest one, in ULP.
+CANCELLED = 64
+
 #: A checked cluster keeps each value in NumPy's form, in a wider one, and how far it may be off.
 COPIES_OF_EACH = 3
 
@@ -40,10 +43,25 @@ class Guilty:
 
 
 @dataclass(frozen=True)
+class Nearest:
+    """The element that comes nearest to its bound, or is farthest beyond it: how far it is from the reference and how far it
+    may be, as numbers and in ULP; `rel`: its error by its size, None where that is 0."""
+
+    index: tuple[int, ...]
+    abs: float
+    rel: float | None
+    ulp: float
+    bound_abs: float
+    bound_ulp: float
+
+
+@dataclass(frozen=True)
 class OutputCheck:
-    """One output of a cluster beside NumPy's. Errors are the largest of all elements; `max_ulp` counts the numbers of the
-    type that lie between. `bound_ulp` is what design D14 allows where the error comes nearest to it; None where it states no
-    bound, and `note` says why. `numpy_ulp`: how far NumPy itself is from the reference."""
+    """One output of a cluster beside NumPy's. `max_abs`, `max_rel` and `max_ulp` are the largest of all elements, each by
+    itself; ULP count the numbers of the type that lie between. `nearest` has error and bound of one element, `bound_ulp` the
+    same bound; both are None where design D14 states no bound, and `note` says why. `cancels`: where `max_ulp` is, the bound
+    is far more ULP than elsewhere, because it goes with the terms, which nearly cancel, and not with what is left of them.
+    `numpy_ulp`: how far NumPy itself is from the reference."""
 
     cluster: str | None  # None: the passes changed an output of the graph
     plan: str
@@ -66,6 +84,8 @@ class OutputCheck:
     note: str = ""
     worst: tuple[tuple[int, ...], str, str] | None = None  # where it is farthest off: index, NumPy's value, the compiled one
     guilty: Guilty | None = None
+    nearest: Nearest | None = None
+    cancels: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """An entry of `numerics` in docs/report-format.md."""
@@ -77,6 +97,9 @@ class OutputCheck:
         entry["worst"] = None if self.worst is None else {
             "index": list(self.worst[0]), "numpy": self.worst[1], "compiled": self.worst[2],
         }  # fmt: skip
+        if self.nearest is not None:
+            values = asdict(self.nearest) | {"index": list(self.nearest.index)}
+            entry["nearest"] = {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in values.items()}
         if self.guilty is not None:
             edge = self.guilty.edge
             entry["guilty"] = {**asdict(self.guilty), "edge": None if edge is None else list(edge)}
@@ -291,8 +314,24 @@ def compare(numpy: Any, found: Any, right: Value) -> dict[str, Any]:
     exact = right.off == 0
     within &= ~exact | _same_bits(wanted, ours)
     nearest = _nearest_to_its_bound(from_right, right.off)
-    bound = float(np.ravel(right.off / ulp)[nearest]) if ours.size else 0.0
-    return {**result, "bound_ulp": bound, "ok": bool(within.all())}
+    if not ours.size:
+        return {**result, "bound_ulp": 0.0, "ok": True}
+    allowed = np.ravel(right.off / ulp)
+    error, value = float(np.ravel(from_right)[nearest]), float(np.ravel(size)[nearest])
+    one = Nearest(
+        tuple(map(int, np.unravel_index(nearest, ours.shape))), error, error / value if value else None,
+        error / float(np.ravel(ulp)[nearest]), float(np.ravel(right.off)[nearest]), float(allowed[nearest]),
+    )  # fmt: skip
+    return {
+        **result, "bound_ulp": one.bound_ulp, "ok": bool(within.all()), "nearest": one,
+        "cancels": _cancels(int(np.argmax(measured / ulp)), allowed, np.ravel(right.off), np.ravel(size)),
+    }  # fmt: skip
+
+
+def _cancels(at: int, allowed: Any, off: Any, size: Any) -> bool:
+    """Is this element's bound far above the usual one of the output, or as large as half of what is left of it?"""
+    some = allowed[np.isfinite(allowed) & (allowed > 0)]
+    return bool(some.size and off[at] > 0 and (allowed[at] > CANCELLED * some.min() or off[at] > size[at] / 2))
 
 
 def _nearest_to_its_bound(error: Any, off: Any) -> int:

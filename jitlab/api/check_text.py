@@ -20,18 +20,23 @@ def check_text(check: Check) -> str:
     if not check.outputs:
         return f"{clean(check.function)}: nothing is compiled, so NumPy itself made every value."
     wrong = sum(not output.ok for output in check.outputs)
-    of = _counted(len(check.outputs), "output")
-    head = f"all of {of} within bounds" if len(check.outputs) > 1 and not wrong else f"{of} within its bound"
-    if wrong:
-        head = f"{wrong} of {of} out of bounds"
+    head = verdict(len(check.outputs), wrong)
     parts = [_wrapped(f"{check.function}: {head}, beside NumPy on these arguments", "")]
     parts += [output_text(output) for output in check.outputs]
     return "\n".join(parts)
 
 
+def verdict(count: int, wrong: int) -> str:
+    """ "all 9 outputs within their bounds", "2 of 9 outputs outside their bounds"."""
+    if wrong:
+        return f"{wrong} of {_counted(count, 'output')} outside {'its bound' if count == 1 else 'their bounds'}"
+    return f"all {count:,} outputs within their bounds" if count > 1 else "1 output within its bound"
+
+
 def output_text(output: OutputCheck) -> str:
     """One output: what it is, how far it is off, what D14 allows, who is guilty."""
     lines = [f"{'■' if output.ok else '✗'} {_head(output)}", f"    {_error(output)}"]
+    lines += [f"    {text}" for text in _elsewhere(output)]
     if output.numpy_ulp is not None and (output.max_ulp or output.numpy_ulp):
         lines.append(f"    the bound is checked against {output.reference}; NumPy itself is off by {_ulps(output.numpy_ulp)}")
     if output.differing and output.worst is not None and not output.ok:
@@ -54,8 +59,13 @@ def _error(output: OutputCheck) -> str:
     if not output.differing:
         return "the same bits as NumPy"
     parts = []
-    if output.max_abs:
-        floats = output.dtype.startswith(("float", "complex"))
+    near = output.nearest
+    floats = output.dtype.startswith(("float", "complex"))
+    if near is not None and floats and near.abs and near.bound_abs:
+        parts.append(f"{_ulps(near.ulp)} of {_ulps(near.bound_ulp)} allowed, where it comes nearest to its bound")
+    elif near is not None and floats and near.abs:
+        parts.append(f"{_ulps(near.ulp)}, where none is allowed")
+    elif output.max_abs:
         relative = f", {output.max_rel:.2g} relative" if output.max_rel else ""
         parts.append(f"off by {output.max_abs:.2g} at most{relative}{f', {_ulps(output.max_ulp)}' if floats else ''}")
     if output.nan:
@@ -64,8 +74,21 @@ def _error(output: OutputCheck) -> str:
         parts.append(f"{_counted(output.inf, 'element')} infinite on one side alone")
     if not parts:
         parts.append("the signs of zeros differ")
-    parts.append(f"in {_counted(output.differing, 'element')}")
-    return "; ".join(parts) + f" ({_allowed(output)})"
+    if near is not None and floats and near.abs:
+        differ = "differs" if output.differing == 1 else "differ"
+        return "; ".join([*parts, f"{_counted(output.differing, 'element')} {differ}"])
+    return "; ".join([*parts, f"in {_counted(output.differing, 'element')}"]) + f" ({_allowed(output)})"
+
+
+def _elsewhere(output: OutputCheck) -> list[str]:
+    """The largest errors of all elements, which need not be those nearest to their bounds."""
+    if output.nearest is None or not output.nearest.abs or not output.max_abs or output.dtype[0] not in "fc":
+        return []
+    relative = f", {output.max_rel:.2g} relative" if output.max_rel else ""
+    text = f"from NumPy {output.max_abs:.2g} at most{relative}, {_ulps(output.max_ulp)}"
+    if not output.cancels:
+        return [text]
+    return [f"{text}: there the terms nearly cancel, so ULP of what is left mean little; the bound goes with the terms"]
 
 
 def _allowed(output: OutputCheck) -> str:

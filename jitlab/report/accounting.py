@@ -65,10 +65,20 @@ def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
     if not rows:
         return []
     wrong = [row for row in rows if not row["ok"]]
-    largest = max((row["max_ulp"] or 0.0 for row in rows), default=0.0)
     of = wording.counted(len(rows), "output")
-    head = f"{len(wrong)} of {of} out of bounds" if wrong else f"{of} checked beside NumPy, within bounds"
-    lines = [f"{head}; at most {largest:.3g} ULP apart" if largest else f"{head}; the same bits"]
+    head = f"all {of} within their bounds" if len(rows) > 1 else f"{of} within its bound"
+    if wrong:
+        head = f"{len(wrong)} of {of} outside {'their bounds' if len(rows) > 1 else 'its bound'}"
+    near = [row["nearest"] for row in rows if row.get("nearest")]
+    near = [n for n in near if n["ulp"] and n["bound_abs"]]
+    if not any(row["differing"] for row in rows):
+        said = "; the same bits"
+    elif near and not wrong:
+        one = max(near, key=lambda n: n["abs"] / n["bound_abs"])
+        said = f"; nearest to its bound: {one['ulp']:,.3g} of {one['bound_ulp']:,.3g} ULP allowed"
+    else:
+        said = ""
+    lines = [f"{head}, checked beside NumPy{said}"]
     for row in wrong:
         said = row["guilty"]["text"] if row["guilty"] else row.get("note", "")
         lines.append(wording.clean(f"✗ {row['output']} ({wording.line_text(row['lines'])}): {said}"))

@@ -54,6 +54,29 @@ def test_a_softmax_is_within_its_bound_and_says_how_it_was_checked(make, dtype):
     assert any(text.startswith("Sum adds in lanes and blocks") for text in row.rewrites)
 
 
+def forces(p):
+    d = p[:, None, :] - p[None, :, :]
+    inverse = 1 / ((d * d).sum(axis=2) + np.eye(len(p)))
+    sixth = inverse**3
+    pair = 24 * inverse * sixth * (2 * sixth - 1)
+    return (pair[:, :, None] * d).sum(axis=1), (4 * sixth * (sixth - 1)).sum(axis=1)
+
+
+def test_where_terms_cancel_error_and_bound_are_of_one_element_and_the_text_says_so():
+    places = np.stack(np.meshgrid(*[np.arange(5) * 1.2] * 3), -1).reshape(-1, 3)
+    check = jl.function(forces).check(places + 0.05 * np.random.default_rng(0).normal(size=places.shape))
+    force = next(row for row in check.outputs if row.shape == (125, 3))
+    energy = next(row for row in check.outputs if row.shape == (125,))
+    assert check.ok and force.cancels and force.max_ulp > 100
+    assert 0 < force.nearest.ulp <= force.bound_ulp == force.nearest.bound_ulp and force.nearest.abs <= force.nearest.bound_abs
+    assert not energy.cancels
+    text = " ".join(str(check).split())
+    assert text.startswith(f"forces: all {len(check.outputs)} outputs within their bounds")
+    assert "there the terms nearly cancel, so ULP of what is left mean little; the bound goes with the terms" in text
+    entry = json.loads(json.dumps(force.to_json(), allow_nan=False))["nearest"]
+    assert entry["ulp"] == force.nearest.ulp and len(entry["index"]) == 2
+
+
 def test_what_is_exact_has_to_be_the_same_bits():
     check = jl.function(lambda x, n: (x * 3 - 1, n // 3, x > 0, x[::-1])).check(rng.normal(size=50), np.arange(-5, 5))
     assert check.ok and len(check.outputs) >= 3

@@ -12,6 +12,8 @@ export interface Checked {
   maxAbs: number | null;
   /** Null where they are apart by no number. */
   maxUlp: number | null;
+  /** The error of the element that comes nearest to its bound, which is the next figure; null where no bound is stated. */
+  nearUlp: number | null;
   /** Null where none is stated. */
   boundUlp: number | null;
   ok: boolean;
@@ -36,6 +38,7 @@ export function readNumerics(value: unknown): Checked[] {
     lines: numbers(row.lines),
     maxAbs: number(row.max_abs),
     maxUlp: number(row.max_ulp),
+    nearUlp: isRecord(row.nearest) ? number(row.nearest.ulp) : null,
     boundUlp: number(row.bound_ulp),
     ok: row.ok === true,
     differing: number(row.differing),
@@ -85,13 +88,18 @@ export function worstRows(rows: readonly Checked[], plans: readonly { name: stri
 export function checkedHead(rows: readonly Checked[]): string {
   const wrong = rows.filter(({ ok }) => !ok).length;
   return wrong
-    ? `${wrong} of ${some(rows.length, 'output')} out of bounds beside NumPy`
-    : `${some(rows.length, 'output')} checked: ${closeness(rows)}`;
+    ? `${wrong} of ${some(rows.length, 'output')} outside ${rows.length === 1 ? 'its bound' : 'their bounds'} beside NumPy`
+    : rows.every(({ differing }) => differing === 0)
+      ? `${some(rows.length, 'output')} checked: the same bits as NumPy`
+      : rows.length === 1
+        ? '1 output within its bound beside NumPy'
+        : `all ${rows.length} outputs within their bounds beside NumPy`;
 }
 
 /** What is said of one output: how far it is off, and what is allowed. */
 export function checkedTexts(row: Checked): { name: string; where: string; off: string; why: string } {
-  const size = row.maxUlp === null ? (row.maxAbs === null ? 'no number' : row.maxAbs.toPrecision(2)) : ulps(row.maxUlp);
+  const near = row.nearUlp ?? row.maxUlp;
+  const size = near === null ? (row.maxAbs === null ? 'no number' : row.maxAbs.toPrecision(2)) : ulps(near);
   const off = row.differing === 0 || row.maxUlp === 0 ? 'same bits' : size;
   const allowed = row.boundUlp === null ? 'no bound is stated' : `${ulps(row.boundUlp)} allowed`;
   return {
