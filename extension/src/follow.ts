@@ -65,7 +65,9 @@ export class FollowedNotebook {
     const here = this.ids();
     const reported = model.reported().filter(id => here.has(id));
     const latest = model.latest !== null && here.has(model.latest) ? model.latest : null;
-    const last = latest ?? nextBelow(reported, here, here.get(active ?? '') ?? 0);
+    this.openedOn ??= active;
+    const atOpening = active === this.openedOn; // who goes to a cell wants that one
+    const last = latest ?? (atOpening ? nextBelow(reported, here, here.get(active ?? '') ?? 0) : null);
     return active !== null && (reported.includes(active) || last === null) ? active : last;
   }
 
@@ -74,7 +76,10 @@ export class FollowedNotebook {
     const id = this.shownCell();
     const cell = id === null ? undefined : model.cell(id);
     const here = this.ids();
-    const other = model.reported().findLast(known => known !== id && here.has(known) && model.cell(known)?.report);
+    const others = model.reported().filter(known => known !== id && here.has(known) && model.cell(known)?.report);
+    const isSaved = model.latest === null;
+    const other = isSaved ? nearest(others, here, here.get(id ?? '') ?? 0) : others.at(-1);
+    const active = this.notebook.content.activeCell?.model.id;
     const report = other === undefined ? undefined : model.cell(other)?.report;
     return {
       notebook: this.notebook.context.path.split('/').at(-1) ?? '',
@@ -82,6 +87,8 @@ export class FollowedNotebook {
       loaded: model.loaded,
       source: id === null ? null : this.sourceOf(id),
       other: other !== undefined && report ? { id: other, title: report.cell.title, lead: report.verdict.lead } : null,
+      isSaved,
+      instead: isSaved && this.pinned === null && active !== undefined && id !== active,
       pinned: this.pinned !== null,
       behind: model.behind,
       busy: model.busy(id)
@@ -310,6 +317,8 @@ export class FollowedNotebook {
     return cell === report.cell.id ? speaker : cell;
   }
 
+  /** The active cell when its report was first looked for. */
+  private openedOn: string | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private known: Map<string, number> | null = null;
   private readonly touched = new Set<string>();
@@ -326,6 +335,11 @@ export class FollowedNotebook {
 function nextBelow(reported: readonly string[], places: ReadonlyMap<string, number>, from: number): string | null {
   const sorted = [...reported].sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0));
   return sorted.find(id => (places.get(id) ?? 0) >= from) ?? sorted.at(-1) ?? null;
+}
+
+function nearest(reported: readonly string[], places: ReadonlyMap<string, number>, from: number): string | undefined {
+  const away = (id: string): number => Math.abs((places.get(id) ?? 0) - from);
+  return [...reported].sort((a, b) => away(a) - away(b))[0];
 }
 
 function compiledFor(report: Report, speaker: string, cell: string): string[] | null {

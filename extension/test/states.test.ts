@@ -31,6 +31,17 @@ test('a newcomer is told the next line to run in each state that has no figures'
   assert.match(begin({ loaded: true }).text, /%load_ext jitlab/);
 });
 
+test('a cell without a saved report says so, and a report that stands in its place says whose it is', () => {
+  const other = { id: 'b', title: 'In [11]', lead: '2 kernels' };
+  const cell = { report: report(softmax), refusal: null, origin: 'saved' as const, running: false, events: 0 };
+  assert.equal(howToBegin({ ...EMPTY, isSaved: true, other }).title, 'This cell has no saved report');
+  assert.equal(howToBegin({ ...EMPTY, isSaved: true }).title, 'No kernel is connected');
+  assert.equal(
+    noticeText({ ...EMPTY, isSaved: true, instead: true, cell }, []),
+    `The active cell has no saved report. This is the one of ${cell.report.cell.title}.`
+  );
+});
+
 test('figures that are not of this kernel say so, and what to run', () => {
   const of = (origin: 'live' | 'previous' | 'saved', loaded: boolean | null, edited: number[] = []) =>
     noticeText(

@@ -29,6 +29,10 @@ export interface PanelState {
   /** Another cell of the notebook that has a report. */
   other: { id: string; title: string; lead: string } | null;
   pinned: boolean;
+  /** Nothing has run here yet: all reports are those that the notebook keeps, and `other` is the nearest of them. */
+  isSaved?: boolean;
+  /** The cell is shown in the place of the active one, which has no saved report. */
+  instead?: boolean;
   /** Events that are recorded and not here yet. */
   behind?: number;
   /** Another cell that runs in the same kernel. */

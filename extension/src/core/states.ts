@@ -32,7 +32,7 @@ export class Notice {
 }
 
 /** Pure: why the figures are not of a run of now, and what makes them so; "" where they are. */
-export function noticeText({ cell, loaded, notebook }: PanelState, edited: readonly number[]): string {
+export function noticeText({ cell, loaded, notebook, instead }: PanelState, edited: readonly number[]): string {
   const again = loaded === false ? 'Run %load_ext jitlab, then the cell' : 'Run the cell';
   if (cell?.origin === 'previous') {
     return `From before the restart. ${again} to measure again.`;
@@ -41,11 +41,20 @@ export function noticeText({ cell, loaded, notebook }: PanelState, edited: reado
     return `Compiled from an older version of this cell; ${differ(edited)}.`;
   }
   const isSaved = cell?.origin === 'saved' && cell.report !== null && notebook !== '';
+  if (isSaved && instead) {
+    return `The active cell has no saved report. This is the one of ${cell.report?.cell.title ?? ''}.`;
+  }
   return isSaved && loaded === false ? `Saved with the notebook. ${again} to measure anew.` : '';
 }
 
+const NO_REPORT = 'This cell has no saved report';
+
 /** Pure: what a person who has never seen jitlab does first, by what is there: a notebook, a kernel, jitlab in it. */
-export function howToBegin({ loaded, notebook }: PanelState): { title: string; text: string; code: string } {
+export function howToBegin({ loaded, notebook, isSaved, other }: PanelState): {
+  title: string;
+  text: string;
+  code: string;
+} {
   if (notebook === '') {
     return {
       title: 'No notebook is open',
@@ -56,7 +65,12 @@ export function howToBegin({ loaded, notebook }: PanelState): { title: string; t
   const saved = 'Reports saved in the notebook open without it.';
   if (loaded !== true) {
     return {
-      title: loaded === false ? 'This kernel has not loaded jitlab' : 'No kernel is connected',
+      title:
+        isSaved && other
+          ? NO_REPORT
+          : loaded === false
+            ? 'This kernel has not loaded jitlab'
+            : 'No kernel is connected',
       text: `${loaded === false ? 'Run' : 'Choose a kernel, then run'} this once in a cell. ${saved}`,
       code: '%load_ext jitlab'
     };
@@ -77,7 +91,16 @@ export class Message {
   show(state: PanelState, report: Report | null): void {
     this.element.hidden = report !== null && report.cell.error === null;
     const { cell, loaded, other } = state;
-    const key = [report?.cell.error, cell?.refusal, cell?.running, loaded, other?.id, report === null, other?.lead];
+    const key = [
+      report?.cell.error,
+      cell?.refusal,
+      cell?.running,
+      loaded,
+      other?.id,
+      report === null,
+      other?.lead,
+      state.isSaved
+    ];
     key.push(state.notebook === '');
     const shown = this.element.hidden ? '' : key.join('|');
     if (shown !== this.shown) {
@@ -108,7 +131,7 @@ export class Message {
     ].filter(element => element !== null);
   }
 
-  private lastReport({ other }: PanelState): HTMLElement[] {
+  private lastReport({ other, isSaved }: PanelState): HTMLElement[] {
     if (!other) {
       return [];
     }
@@ -117,7 +140,7 @@ export class Message {
         this.actions?.goTo(other.id);
       }
     });
-    return [h('div', { class: 'jl-note' }, 'Last report in this notebook: ', link)];
+    return [h('div', { class: 'jl-note' }, `${isSaved ? 'Nearest' : 'Last'} report in this notebook: `, link)];
   }
 
   private shown = '';
