@@ -144,13 +144,34 @@ def open_lab(arguments: Sequence[str]) -> int:
         return 1
     command = [sys.executable, "-m", "jupyterlab", *arguments]
     if not any(given in ("-h", "--help", "--help-all", "--version") for given in arguments):
-        tour = tour_notebook()
-        # As the default address, so that it is also the one that --no-browser prints.
-        command[3:3] = [f"--ServerApp.root_dir={tour.parent}", f"--LabApp.default_url=/lab/tree/{tour.name}", *QUIET]
+        command[3:3] = [*_opening(arguments), *QUIET]
         if hasattr(os, "geteuid") and os.geteuid() == 0 and "--allow-root" not in arguments:
             print("jitlab lab: running as root, so JupyterLab is started with --allow-root.", file=sys.stderr)
             command.append("--allow-root")
     os.execv(command[0], command)
+
+
+#: Options of JupyterLab that say what it opens: given, they stand alone, for it takes each but once.
+PLACES = ("root_dir", "notebook_dir", "preferred_dir", "default_url", "file_to_run")
+
+
+def _opening(arguments: Sequence[str]) -> list[str]:
+    """The folder and the address of the tour, unless the arguments say what is to be opened: by an option, a folder or a file."""
+    takes = False  # `--port 8899`: what follows an option in two words belongs to it
+    for given in arguments:
+        name = given.lstrip("-").split("=")[0].split(".")[-1].replace("-", "_")
+        if given.startswith("-") and name in PLACES:
+            return []
+        if not given.startswith("-") and (not takes or Path(given).exists()):
+            return []
+        takes = given.startswith("-") and "=" not in given and name not in FLAGS
+    tour = tour_notebook()
+    # As the default address, so that it is also the one that --no-browser prints.
+    return [f"--ServerApp.root_dir={tour.parent}", f"--LabApp.default_url=/lab/tree/{tour.name}"]
+
+
+#: Those that take no value, as they are typed.
+FLAGS = frozenset({"no_browser", "allow_root", "debug", "y", "core_mode", "dev_mode", "watch", "collaborative", "no_mathjax"})
 
 
 def tour_notebook() -> Path:

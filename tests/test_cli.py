@@ -23,6 +23,19 @@ def test_lab_opens_the_tour_and_hands_its_arguments_on(started, monkeypatch, tmp
     assert started == [[sys.executable, "-m", "jupyterlab", *opens, "--no-browser", "--port", "8899"]]
 
 
+@pytest.mark.parametrize(
+    "given",
+    [["--ServerApp.root_dir=X"], ["--ServerApp.root_dir", "X"], ["--notebook-dir=X"], ["--LabApp.default_url=/lab"], ["X"],
+     ["--no-browser", "X"], ["--port", "8899", "some.ipynb"], ["--port=8899", "X"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_the_person_wants_opened_is_opened_and_not_the_tour(started, monkeypatch, given):
+    monkeypatch.setattr(cli, "tour_notebook", lambda: pytest.fail("the tour is not wanted"))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000, raising=False)
+    cli.main(["lab", *given])
+    assert started == [[sys.executable, "-m", "jupyterlab", *cli.QUIET, *given]]
+
+
 def test_lab_opens_without_the_pop_up_of_jupyterlab_over_the_panel():
     labapp = pytest.importorskip("jupyterlab.labapp")
     app = labapp.LabApp()
