@@ -41,6 +41,7 @@ def function(
     """
     kind: type[Function] = unknown.pop("_kind", Function)  # a compat module's own
     if unknown:
+        __tracebackhide__ = True  # IPython then shows the line that the person wrote
         raise _unexpected(next(iter(unknown)))
     for name, value, new in (
         ("experimental_relax_shapes", experimental_relax_shapes, "reduce_retracing"),
@@ -72,7 +73,17 @@ def function(
     return kind(func, **options)
 
 
+#: Options of `jl.jit`, and what `jl.function` has instead.
+ELSEWHERE = {
+    "fullgraph": "jit_compile=True: all of it is compiled, or the call raises",
+}
+
+
 def _unexpected(name: str) -> UnexpectedOptionError:
+    if name in ELSEWHERE:
+        return UnexpectedOptionError(
+            f"jl.function() got an unexpected keyword argument {name!r}: it belongs to jl.jit.", hint=ELSEWHERE[name]
+        )
     known = [p for p in inspect.signature(function).parameters if p not in ("func", "unknown")]
     close = difflib.get_close_matches(name, known, 1)
     return UnexpectedOptionError(

@@ -138,6 +138,10 @@ def test_section_3_15_the_decorator():
     assert "did you mean jit_compile?" in str(error.value)
     with pytest.raises(TypeError):
         jl.function(nothing_like_it=1)
+    with pytest.raises(UnexpectedOptionError) as error:
+        jl.function(fullgraph=True)
+    assert str(error.value).split("\n")[0].endswith("'fullgraph': it belongs to jl.jit.")
+    assert "try: jit_compile=True" in str(error.value) and "why:" not in str(error.value)
 
 
 def test_section_3_16_what_cannot_be_compiled():
