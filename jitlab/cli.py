@@ -156,7 +156,7 @@ PLACES = ("root_dir", "notebook_dir", "preferred_dir", "default_url", "file_to_r
 
 
 def _opening(arguments: Sequence[str]) -> list[str]:
-    """The folder and the address of the tour, unless the arguments say what is to be opened: by an option, a folder or a file."""
+    """The folder and the address of the tour, unless the arguments name what is to be opened: an option, a folder, a file."""
     takes = False  # `--port 8899`: what follows an option in two words belongs to it
     for given in arguments:
         name = given.lstrip("-").split("=")[0].split(".")[-1].replace("-", "_")
