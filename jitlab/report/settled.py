@@ -2,7 +2,8 @@
 
 Times differ in every run, so a saved notebook would differ after every run. Two reports are *alike* when their `essence` is:
 everything but measurements, caches, and numbers that a session hands out (execution counts, cluster numbers). Of reports that
-are alike the first stays, byte for byte, until the times have changed measurably.
+are alike the first stays, byte for byte, until the times have changed measurably; one whose launches ran the quick tier's code
+gives way, once, to the first that did not in the same session.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitlab.statistics import FEWEST, difference
+
+from .first_run import FELT
 
 Json = dict[str, Any]
 
@@ -77,6 +80,12 @@ def times_of(data: Mapping[str, Any]) -> dict[str, float]:
     verdict = data["verdict"]
     times = {key: verdict.get(key) for key in ("seconds", "numpy_seconds", "statement_seconds")}
     return {key: value for key, value in times.items() if value}
+
+
+def ran_quick(data: Mapping[str, Any]) -> bool:
+    """Its times are those of code that better code has replaced since; such a report says "run the cell again"."""
+    first = data["verdict"].get("first_run")
+    return bool(first) and first.get("quick_share", 0.0) >= FELT
 
 
 def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:

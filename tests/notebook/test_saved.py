@@ -100,6 +100,20 @@ def test_a_time_that_has_really_changed_is_shown(shell):
     assert output(shell) == again
 
 
+def test_times_of_quick_code_give_way_once_to_those_of_the_code_that_stays(shell):
+    output(shell)
+    (entry,) = session_of(shell).saved._known.values()
+    entry.bundle[MIME]["verdict"]["first_run"] = {"seconds": 1.0, "quick_calls": 1, "calls": 1, "quick_share": 1.0, "text": ""}
+    session_of(shell).saved._write(*session_of(shell).saved._known.popitem())
+    first = output(shell)  # of another session: the same file
+    assert '"quick_share": 1.0' in first
+    again = output(shell)
+    assert again != first and '"quick_share": 1.0' not in again
+    assert output(shell) == again
+    fresh(shell)
+    assert output(shell) == again
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"no zlib", zlib.compress(b"{"), zlib.compress(b'{"version": 9}'), zlib.compress(b"[" * 100_000),
                 zlib.compress(b'{"version":1,"bundle":{"application/vnd.jitlab.report+json":3},"before":{},"after":{}}'),
