@@ -135,6 +135,7 @@ export class CodePane {
     const name = `${STAGES.find(({ stage }) => stage === this.stage)?.name ?? ''} of ${this.clusterId}`;
     this.list.element.setAttribute('aria-label', name);
     const shown = [code, this.clusterId, this.unfolded] as const;
+    this.list.element.hidden = code === null; // before anything is scrolled to: what is hidden has no height
     if (shown.some((value, index) => value !== this.shown[index])) {
       this.shown = shown;
       this.rows = code ? codeRows(code, this.clusterId, this.unfolded) : [];
@@ -143,7 +144,6 @@ export class CodePane {
       this.fillAbsorbed(code?.absorbed ?? []);
       this.reveal();
     }
-    this.list.element.hidden = code === null;
     const message = code ? '' : this.state(entry?.error ?? null, name);
     this.message.textContent = message;
     this.message.hidden = message === '';

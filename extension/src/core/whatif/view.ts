@@ -42,6 +42,7 @@ export class WhatIfView implements SectionView {
     if (report.cell.id !== this.report?.cell.id) {
       this.proposed = null;
       this.say('');
+      this.endWaits();
     }
     this.report = report;
     this.width = width;
@@ -64,6 +65,14 @@ export class WhatIfView implements SectionView {
 
   dispose(): void {
     this.end();
+    this.endWaits();
+  }
+
+  private endWaits(): void {
+    for (const waited of this.waits.values()) {
+      waited.end();
+    }
+    this.waits.clear();
   }
 
   private renderAll(): void {
@@ -212,12 +221,20 @@ export class WhatIfView implements SectionView {
       return;
     }
     this.say('Asked.');
+    const waited = new Wait(this.section.element);
     kernel.request(request).then(
       reply => {
         const refused = isRecord(reply) && typeof reply.error === 'string' ? reply.error : '';
         this.say(refused);
+        if (isRecord(reply) && typeof reply.job === 'string') {
+          this.waits.set(reply.job, waited);
+          this.renderAll(); // the answer may have come before
+        } else {
+          waited.end();
+        }
       },
       (error: unknown) => {
+        waited.end();
         this.say(error instanceof Error ? error.message : String(error));
       }
     );
@@ -264,6 +281,16 @@ export class WhatIfView implements SectionView {
         bars.paint(layoutAnswer(answer.before, answer.after, this.width - 26 - 22, measure));
       }
     }
+    for (const { job, element } of this.cards.values()) {
+      const waited = job.state === 'queued' || job.state === 'running' ? undefined : this.waits.get(job.id);
+      if (waited) {
+        this.waits.delete(job.id);
+        waited.end();
+        if (!waited.hasMoved) {
+          element.scrollIntoView({ block: 'nearest' });
+        }
+      }
+    }
   }
 
   private card(job: Job, asTable: boolean): Card {
@@ -284,6 +311,8 @@ export class WhatIfView implements SectionView {
   private readonly bar = h('div', { class: 'jl-ask', role: 'group', 'aria-label': 'Ask what if' });
   private readonly status = h('div', { class: 'jl-note jl-said', role: 'status', hidden: true });
   private readonly list = h('div', { class: 'jl-cards' });
+  /** Answers that were asked for here, by their jobs. */
+  private readonly waits = new Map<string, Wait>();
   private readonly end: () => void;
   private readonly answers = new Map<string, Map<string, Job>>();
   private cards = new Map<string, Card>();
@@ -293,6 +322,29 @@ export class WhatIfView implements SectionView {
   private live = false;
   private width = 0;
 }
+
+/** Notes whether somebody who asked has gone on to something else in the panel: then the answer does not take them away. */
+class Wait {
+  hasMoved = false;
+
+  constructor(private readonly section: HTMLElement) {
+    for (const kind of MOVES) {
+      document.addEventListener(kind, this.moved, true);
+    }
+  }
+
+  end(): void {
+    for (const kind of MOVES) {
+      document.removeEventListener(kind, this.moved, true);
+    }
+  }
+
+  private readonly moved = ({ target }: Event): void => {
+    this.hasMoved ||= target instanceof Node && (this.section.closest('.jl-panel')?.contains(target) ?? false);
+  };
+}
+
+const MOVES = ['wheel', 'touchmove', 'pointerdown', 'keydown'] as const;
 
 function summaryOf(jobs: readonly Job[]): string {
   const waiting = jobs.filter(({ state }) => state === 'queued' || state === 'running');
