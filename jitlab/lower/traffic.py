@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 from jitlab.ir import Poly
-from jitlab.ir.program import Buffer, Call, Expr, For, Gemm, Index, Kernel, Let, Load, Repeat, Store, expressions, walk
+from jitlab.ir.program import (
+    Buffer,
+    Call,
+    Expr,
+    For,
+    Gemm,
+    Index,
+    Kernel,
+    Let,
+    Load,
+    Repeat,
+    Statement,
+    Store,
+    expressions,
+    walk,
+)
 
 from .sizes import Sizes
 
@@ -14,7 +30,38 @@ Gathered = tuple[tuple[Expr, Poly], ...]
 
 def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
     """Bytes a kernel reads and writes in memory: each distinct element once, rows of scratch not at all. Where integers say
-    which elements, as many as they can name: whether they name some twice only the data know."""
+    which elements, as many as they can name: whether they name some twice only the data know. A loop of the user's that goes
+    over arrays moves in each of its turns what it moves in one; of a loop without a count one turn is counted."""
+    body = list(_opened(kernel.body, sizes))
+    turns = [s for s in body if _sweeps(s)]
+    if turns:
+        rest = Kernel(kernel.name, kernel.kind, [s for s in body if not _sweeps(s)])
+        bytes_read, bytes_written = traffic(rest, sizes)
+        for s in turns:
+            assert isinstance(s, Repeat)
+            read_once, written_once = traffic(Kernel(kernel.name, kernel.kind, [*s.before, *s.body]), sizes)
+            count = 1 if s.count is None else max(sizes.value(s.count), 0)
+            bytes_read, bytes_written = bytes_read + count * read_once, bytes_written + count * written_once
+        return bytes_read, bytes_written
+    return _distinct(kernel, sizes)
+
+
+def _opened(body: Sequence[Statement], sizes: Sizes) -> Iterator[Statement]:
+    """The statements, those of loops that are around others for form's sake and run once among them."""
+    for s in body:
+        if isinstance(s, For) and not s.accumulators and any(not i.vars and sizes.value(i.const) == 1 for i in s.extent):
+            yield from _opened(s.body, sizes)
+        else:
+            yield s
+
+
+def _sweeps(s: Statement) -> bool:
+    """Is it a loop of the user's with a whole loop, product or call in it?"""
+    return isinstance(s, Repeat) and any(isinstance(part, (For, Gemm, Call)) for part in walk([*s.before, *s.body]))
+
+
+def _distinct(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
+    """Bytes of the distinct elements that a kernel reads and writes."""
     loops: dict[str, int] = {}
     bound = {made.name for s in walk(kernel.body) for made in ((s,) if isinstance(s, Let) else getattr(s, "accumulators", ()))}
     read: dict[str, dict[Index, int]] = {}

@@ -190,6 +190,22 @@ def test_a_loop_without_a_count_has_unknown_savings():
     assert report.verdict["bytes_moved"] and report.verdict["bytes_saved"] is None
 
 
+@pytest.mark.parametrize("turns", [1, 50])
+def test_a_stencil_in_a_loop_moves_its_grid_in_each_turn(turns):
+    def heat(u, n):
+        for _ in range(n):
+            u[1:-1, 1:-1] += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * u[1:-1, 1:-1])
+        return u
+
+    grid = np.random.default_rng(0).random((120, 90))
+    inner = 118 * 88 * 8
+    report = jl.explain(jl.jit(heat), grid, turns)
+    (cluster,) = report.clusters
+    assert turns * inner < cluster.bytes_read <= turns * grid.nbytes
+    assert turns * inner <= cluster.bytes_written <= turns * 2 * grid.nbytes
+    assert 0 < cluster.bytes_saved < turns * 7 * 3 * grid.nbytes  # op by op: seven operations, three arrays each
+
+
 def test_the_text_tells_it_in_a_line():
     text = str(report_of(dense, X, W))
     assert "less than op by op (cost model)" in text and "1 value still reaches memory, 131 kB a call" in text
@@ -226,4 +242,4 @@ def test_what_a_kernel_changes_in_place_is_read_once():
             x *= 0.9
 
     (kernel,) = jl.explain(shrunk, np.zeros((50, 40))).kernels
-    assert (kernel.bytes_read, kernel.bytes_written) == (16000, 16000)
+    assert (kernel.bytes_read, kernel.bytes_written) == (20 * 16000, 20 * 16000)  # each turn goes over the array
