@@ -61,6 +61,12 @@ test('of very many spans the axis starts with a stretch in which each can be see
   const home = homeWindow(prepareLanes([many('op by op', 2000, 1600), many('compiled', 3000, 0)], []));
   assert.equal(home.start, 16_000);
   assert.ok(home.end - home.start < 600);
+  const short = [many('op by op', 2000, 0), many('compiled', 3, 0)];
+  const both = homeWindow(prepareLanes(short, []));
+  assert.ok(
+    both.start === 0 && both.end >= 19_999,
+    'lanes that take 20 ms and 0.03 ms are as long as that on one axis'
+  );
 });
 
 test('what a first call spent has a lane a stage and a tier', () => {

@@ -129,7 +129,7 @@ export function wholeWindow(lanes: readonly PreparedLane[]): TimeWindow {
 
 /**
  * What the axis shows at first: the lanes that are to be compared, also where a first call took a hundred times as long.
- * Of very many spans it is a stretch in which each can be seen.
+ * Of very many spans it is a stretch in which each can be seen, where that cuts off all lanes or none.
  */
 export function homeWindow(lanes: readonly PreparedLane[]): TimeWindow {
   const whole = wholeWindow(lanes);
@@ -146,7 +146,9 @@ export function homeWindow(lanes: readonly PreparedLane[]): TimeWindow {
     const shown = heads.every(({ spans }) =>
       spans.some(span => span.start < end && span.start + span.duration > start)
     );
-    return shown ? { start, end } : home;
+    // A lane that ends within it beside one that goes on would look as long as that one.
+    const isWhole = ({ ends: all }: PreparedLane): boolean => (all.at(-1) ?? 0) <= end;
+    return shown && (heads.every(isWhole) || !heads.some(isWhole)) ? { start, end } : home;
   }
   return compared.length && home.end < whole.end / 2 ? { start: home.start, end: home.end * 1.02 } : whole;
 }
