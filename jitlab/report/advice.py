@@ -25,7 +25,8 @@ def things_to_do(data: Json, seconds: float | None) -> list[Json]:
     for retrace in data["retraces"]:
         if not retrace["first"]:
             groups.setdefault((retrace["function"], retrace["argument"]), []).append(retrace)
-    curable = [(_lost(group), 0, _cure(group)) for group in groups.values() if any(r["fix"] for r in group)]
+    whole = float(sum(r["seconds"] for r in data["retraces"] if not r["first"]))
+    curable = [(_lost(group), 0, _cure(group, whole)) for group in groups.values() if any(r["fix"] for r in group)]
     hosts = [(f["seconds"], 1, _host(f, seconds)) for f in data["fallbacks"] if _worth_naming(f, seconds)]
     # Of two that cost the same, the one that a line of code cures.
     return [thing for _, _, thing in sorted([*curable, *hosts], key=lambda found: (-found[0], found[1]))]
@@ -42,17 +43,20 @@ def _host(fallback: Json, seconds: float | None) -> Json:
     }  # fmt: skip
 
 
-def _cure(retraces: list[Json]) -> Json:
+def _cure(retraces: list[Json], whole: float) -> Json:
+    """`whole`: seconds of all retraces, as the list of them has it; where the change avoids a part of them, that is said."""
     causes = Counter(r["cause"] for r in retraces if r["fix"])
     alike = [r for r in retraces if r["fix"] and r["cause"] == causes.most_common(1)[0][0]]
     first, fix = alike[0], alike[-1]["fix"]
     place = place_of({**first, "fix": fix})
     why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
     code = fix if wording.is_code(fix) else None
+    saved, all_of_it = wording.duration(_lost(retraces)), wording.duration(whole)
+    lost = f"{saved} lost." if saved == all_of_it else f"This could save {saved} of {all_of_it} lost."
     return {
         "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces), fix),
         "code": code,
-        "why": f"{why} {'' if code else _sentence(fix) + ' '}{wording.duration(_lost(retraces))} lost.{place and f' {place}'}",
+        "why": f"{why} {'' if code else _sentence(fix) + ' '}{lost}{place and f' {place}'}",
         "section": "retraces",
     }  # fmt: skip
 

@@ -186,6 +186,19 @@ def test_many_new_shapes_have_the_fix_that_a_replay_proved(times, fix):
     assert ("Nothing to fix." in str(report)) == (fix is None)
 
 
+def test_where_a_fix_avoids_a_part_of_what_retraces_cost_both_figures_are_told():
+    made = [
+        events.Traced(
+            function="f", trace=n + 2, causes=(cause,), argument=argument, before="1", after="2", lines=(), fix=fix,
+            operations=1, start_ns=0, duration_ns=(n + 1) * 10**9,
+        )
+        for n, (cause, argument, fix) in enumerate([("python_value", "k", "k = np.asarray(k)"), ("shape", "z", "")])
+    ]  # fmt: skip
+    report = samples.recorded(made).report()
+    assert report.verdict["next"]["why"].endswith("This could save 1.00 s of 3.00 s lost.")
+    assert sum(retrace.seconds for retrace in report.retraces) == 3.0
+
+
 def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
     report = retraced("python_value", "mode", "'a'", "'b'", "Each value of mode is a program of its own: use few of them.")
     assert report.verdict["next"] == {
