@@ -52,7 +52,7 @@ def _ready(recording: Recording) -> Mapping[tuple[str, int, str], float]:
 
 
 def _text(waited: float, seconds: float | None, share: float, is_better_there: bool) -> str:
-    took = f"First run: {wording.duration(waited)} of capturing and compiling"
+    took = f"Captured for the first time: {wording.duration(waited)} of capturing and compiling"
     head = f"{took} came besides these {wording.duration(seconds)}." if seconds else f"{took}, once; it is not in these times."
     if not share:
         return head

@@ -27,7 +27,7 @@ def test_a_first_run_is_marked_with_what_it_waited_for(cold):
     told = first.data["verdict"]["first_run"]
     assert told["seconds"] == pytest.approx(sum(trace["seconds"] for trace in first.data["retraces"]))
     assert (told["calls"], told["quick_calls"], told["quick_share"]) == (1, 1, 1.0)
-    assert told["text"].startswith("First run: ") and "They ran the quick tier's code" in told["text"]
+    assert told["text"].startswith("Captured for the first time: ") and "They ran the quick tier's code" in told["text"]
     assert told["text"] in str(first).replace("\n", " ")
     background().submit(int).result()  # its jobs before it are done
     assert "first_run" not in recorded(f, x).data["verdict"]
