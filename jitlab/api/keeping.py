@@ -17,6 +17,7 @@ from jitlab import events
 from jitlab.ir import Graph, Joined, Node, is_operation
 from jitlab.runtime import Executable
 
+from .definitions import Site
 from .questions import Question
 
 Marks = Callable[[Node], "tuple[int, bool] | None"]  # of a node: the number of its scope, and whether that compiles it
@@ -151,7 +152,9 @@ class _Writer:
             return "The function has jit_scopes of its own: which lines they take is for them to say."
         for node in self.graph.nodes:
             if is_operation(node) and self._statement(node) is None:
-                return f"{node.op.name} is made in another function than this one; a scope would have to stand there."
+                first = min(((source.file, source.line) for source in node.sources), default=None)
+                at = f" ({Site(*first)})" if first is not None else ""
+                return f"{node.op.name} is made in another function{at}: no scope in one place holds all that runs here."
         return ""
 
     def _statement(self, node: Node) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from jitlab.api.keeping import SourceText, module_name
@@ -139,13 +140,13 @@ def _name(plan: str, title: str) -> str:
 
 
 def source_of(session: Session, call: Call) -> SourceText | None:
-    """The text of the cell or function that a call's graph was captured from."""
+    """The text of the cell or function that a call's graph was captured from; of several, the one with most of its lines."""
     graph = call.executable.captured
-    files = {source.file for node in graph.nodes for source in node.sources} if graph is not None else set()
-    if graph is None or len(files) != 1:
+    found = [source for node in graph.nodes for source in node.sources] if graph is not None else []
+    if not found:
         return None
-    (file,) = files
-    lines = {source.line for node in graph.nodes for source in node.sources}
+    file = Counter(source.file for source in found).most_common(1)[0][0]
+    lines = {source.line for source in found if source.file == file}
     names = getattr(session.shell, "user_ns", {})
     return SourceText.around(file, linecache.getlines(file), lines, module_name(names))
 

@@ -95,6 +95,16 @@ def test_a_cut_is_measured_and_the_cell_is_told_how_to_keep_it(asked):
     assert {"exp"} <= kernels[0] and {"sum"} <= kernels[1] and len(kernels) == 2
 
 
+def test_a_cut_in_a_cell_that_calls_a_function_says_why_no_lines_keep_it(asked):
+    asked.run("def shifted(x):\n    return np.exp(x - x.max(axis=1, keepdims=True))", "cell-b")
+    asked.run("%%jit\ne = shifted(x)\nr = e * 2 + e * e\ns = r.sum(axis=1, keepdims=True)\np = r / s")
+    ops = [op["name"] for op in asked.session.report_of(asked.session.cells["cell-a"]).data["ops"]]
+    edge = ["exp", next(name for name in ops if name.startswith("mul"))]
+    result = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[edge])
+    assert result["keep"] is None
+    assert " is made in another function (In [1], line 2): no scope in one place" in result["keep_text"], result
+
+
 def test_the_runs_of_a_question_are_not_the_cells(asked):
     asked.run(CELL)
     before = asked.session.report_of(asked.session.cells["cell-a"]).to_json()
