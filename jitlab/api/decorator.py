@@ -41,7 +41,6 @@ def function(
     """
     kind: type[Function] = unknown.pop("_kind", Function)  # a compat module's own
     if unknown:
-        __tracebackhide__ = True  # IPython then shows the line that the person wrote
         raise _unexpected(next(iter(unknown)))
     for name, value, new in (
         ("experimental_relax_shapes", experimental_relax_shapes, "reduce_retracing"),

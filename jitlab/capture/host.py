@@ -157,9 +157,13 @@ def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentErro
     source = here()
     line = f" (line {source.line})" if source else ""
     mode = capture.strict_name
-    function = getattr(capture, "must_compile", "") or capture.name
+    within = getattr(capture, "must_compile", "")  # the function whose jit_compile=True it is
+    contract = f"Detected unsupported operations when trying to compile graph {within or capture.name}[_XlaMustCompile=true]"
     return InvalidArgumentError(
-        f"Detected unsupported operations when trying to compile graph {function}[_XlaMustCompile=true]: {name}{line}",
+        # the contract's sentence (semantics §3.16) is that of a function; a cell is asked for in plain words
+        f"{name}{line} can't be compiled, and this cell is --strict."
+        if mode == "--strict" and not within
+        else f"{contract}: {name}{line}",
         where=describe(source),
         why=f"{mode} leaves nothing to NumPy, and {reason}",
         hint=(
