@@ -330,7 +330,7 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
             groups.setdefault((retrace["function"], retrace["cause"], retrace["argument"]), []).append(retrace)
     rows = []
     for (_, cause, argument), group in groups.items():
-        start, then = (wording.short_type(group[0][key]) for key in ("before", "after"))
+        start, then = wording.short_change(group[0]["before"], group[0]["after"])
         change = f": {' → '.join(_short(side) for side in (start, then) if side)}" if start or then else ""
         more = f" (+{len(group) - 1} more)" if len(group) > 1 else ""
         numbers = wording.line_text({n for r in group for n in wording.numbers_of(r["lines"])})

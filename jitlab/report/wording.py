@@ -164,9 +164,19 @@ def short_type(text: str) -> str:
     )
 
 
+def short_change(before: str, after: str) -> tuple[str, str]:
+    """Both sides in short: types, and numbers of very many digits, unless that makes the two look alike."""
+    before, after = short_type(before), short_type(after)
+    short = tuple(_LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", side) for side in (before, after))
+    return (before, after) if short[0] == short[1] else (short[0], short[1])
+
+
+_LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{12,}(?:e[-+]?\d+)?(?![\w.])")  # 0.15000000000000002
+
+
 def retrace_text(cause: str, argument: str, before: str, after: str) -> str:
     """The sentence of one retrace: subject, what it was and is, then the rule."""
-    before, after = short_type(before), short_type(after)
+    before, after = short_change(before, after)
     if cause == "first_call":
         return "first call"
     name = argument or "an argument"

@@ -199,6 +199,15 @@ def test_where_a_fix_avoids_a_part_of_what_retraces_cost_both_figures_are_told()
     assert sum(retrace.seconds for retrace in report.retraces) == 3.0
 
 
+def test_numbers_of_very_many_digits_are_told_in_short_unless_they_then_look_alike():
+    def said(before, after):
+        return retraced("python_value", "k", before, after, "").retraces[0].text
+
+    assert said("0.1", "0.15000000000000002").startswith("k was 0.1, then 0.15: ")
+    assert said("0.15000000000000002", "0.15").startswith("k was 0.15000000000000002, then 0.15: ")
+    assert said("(1, 0.30000000000000004)", "(1, 1e-05)").startswith("k was (1, 0.3), then (1, 1e-05): ")
+
+
 def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
     report = retraced("python_value", "mode", "'a'", "'b'", "Each value of mode is a program of its own: use few of them.")
     assert report.verdict["next"] == {
