@@ -31,7 +31,7 @@ async function readTour(lab: Lab, origin: 'live' | 'previous'): Promise<void> {
   await expect(retraces).toContainText('rate changed');
   await expect(retraces).toContainText('a Python number is part of a trace');
   await expect(retraces).toContainText(/rate was 0\.5, then 0\.45/);
-  await expect(retraces).toContainText('rate = np.asarray(rate');
+  await expect(retraces).toContainText('np.asarray(0.5 * 0.9 ** step');
 }
 
 test.describe('the first lesson', () => {
