@@ -13,8 +13,17 @@ from jitlab.notebook.extension import load_ipython_extension, unload_ipython_ext
 sys.path.insert(0, str(Path(__file__).parent))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def own_outputs(tmp_path_factory):
+    """No report of an earlier run of the tests is kept for one of this run that says the same."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("jitlab.notebook.saved.default_cache_folder", lambda: folder)
+        yield
+
+
 @pytest.fixture(scope="module")
-def ip():
+def ip(own_outputs):
     """A shell with jitlab loaded; its names outlive a test."""
     settings = Config()
     settings.HistoryManager.enabled = False
