@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from itertools import count as numbers
 from typing import Any
 
 from jitlab import events
@@ -93,8 +92,7 @@ class Session:
         self._hooked: list[Any] = []  # what IPython told of the cells that run
         self._now = threading.Event()
         self._unsettled = False  # runs whose recordings are still whole
-        self._numbers = numbers(1)
-        self._begun = 0  # cells
+        self._begun = 0  # runs of cells: the number of the newest
         self.history = History(self.report_of)
         self.saved = SavedOutputs.of_user()
         self.inputs = Inputs(self._whose)
@@ -162,7 +160,8 @@ class Session:
         kernel = getattr(self.shell, "kernel", None)
         known = running_cell(kernel) if kernel is not None else None
         count = self._count()
-        run = CellRun(known or cell_id or f"cell {count}", count, source, info, next(self._numbers))
+        self._begun += 1
+        run = CellRun(known or cell_id or f"cell {count}", count, source, info, self._begun)
         self._ran[run.title] = run.id, source.rstrip("\n").split("\n")
         while len(self._ran) > KEPT_SOURCES:
             self._ran.popitem(last=False)
@@ -176,7 +175,6 @@ class Session:
             inside.enter_context(events.busy)  # every run is seen
         run.exit = inside.close
         self._stack.append(run)
-        self._begun += 1
         started = events.CellStarted(cell=run.id, execution_count=count, source=source, start_ns=run.start_ns)
         self.emit(run.id, started)
         return run
