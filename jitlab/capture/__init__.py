@@ -9,7 +9,8 @@ from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
 from .paths import PathCapture, record_path
-from .pieces import MOST_TRACES, EndPiece
+from .piece_traces import EndPiece
+from .pieces import MOST_TRACES
 from .positions import cell_names, describe, spans, user_traceback
 from .refusals import Refusal, reason_of, reason_of_run, refusal_error
 from .signature import Foreign, Signature, changed_container, key_of, substitute

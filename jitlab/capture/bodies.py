@@ -42,7 +42,8 @@ from .draws import random_state, set_random_state
 from .flow import HOOK
 from .gathering import Place
 from .hooks import HOOKS
-from .pieces import MISSING, MOST_TRACES, Executor, PieceTrace, StaticNeeded, finish_piece
+from .piece_traces import PieceTrace, StaticNeeded, finish_piece
+from .pieces import MISSING, MOST_TRACES, Executor
 from .positions import spans
 from .refusals import Refusal, reason_of, reason_of_run
 from .trace import Trace

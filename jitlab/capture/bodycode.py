@@ -17,7 +17,8 @@ from jitlab.ir import Source
 from .calls import refused_node
 from .convert import Converter, qualified
 from .flow import HOOK, argument_names
-from .pieces import MISSING, PieceTrace
+from .piece_traces import PieceTrace
+from .pieces import MISSING
 from .positions import register
 from .refusals import Refusal
 from .statements import is_scope

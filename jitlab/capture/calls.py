@@ -26,7 +26,8 @@ from .facts import is_foreign
 from .gathering import Place, Read
 from .hooks import call_user
 from .number import Number
-from .pieces import CellCapture, CellStructure, EndPiece, PieceTrace, finish_piece
+from .piece_traces import CellStructure, EndPiece, PieceTrace, finish_piece
+from .pieces import CellCapture
 from .rolling import FEW
 from .statements import RESULT, is_scope
 from .tensor import Tensor

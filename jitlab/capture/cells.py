@@ -33,19 +33,8 @@ from .draws import random_state, set_random_state
 from .flow import HOOK
 from .hooks import HOOKS
 from .host import NotReplayable
-from .pieces import (
-    MISSING,
-    MOST_TRACES,
-    CellCapture,
-    CellStructure,
-    EndPiece,
-    Executor,
-    Names,
-    Namespace,
-    PieceTrace,
-    StaticNeeded,
-    finish_piece,
-)
+from .piece_traces import CellStructure, EndPiece, Namespace, PieceTrace, StaticNeeded, finish_piece
+from .pieces import MISSING, MOST_TRACES, CellCapture, Executor, Names
 from .positions import cell_traceback, describe, display_name, is_user_file, spans
 from .room import room_for
 from .splitting import TEMPORARY

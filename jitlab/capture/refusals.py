@@ -9,7 +9,7 @@ from jitlab import errors
 from jitlab.ir import Source
 
 from .host import NotReplayable
-from .pieces import EndPiece
+from .piece_traces import EndPiece
 from .positions import describe, is_added, is_converted
 
 

@@ -14,7 +14,7 @@ from jitlab.ir import Source
 
 from .convert import Converter
 from .flow import ADDED, HOOK, LOOP, bound_names, looks_at_frames, may_jump
-from .pieces import Namespace, PieceTrace
+from .piece_traces import Namespace, PieceTrace
 from .positions import register, register_wrapper
 from .splitting import FRAME_CALLS, Group, Step, may_work, new_name, split
 

@@ -1,0 +1,228 @@
+"""The trace of a piece: what a run of its statements reads, writes and assigns, and how it is made of what was captured."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.ir import Extent, Source
+
+from .arrays import Input
+from .changes import Leaf
+from .gathering import Moving, gather_function
+from .host import NotReplayable
+from .indices import index_code
+from .number import Number
+from .positions import here, is_converted
+from .tensor import Tensor
+from .trace import Build, Structure, Trace, depends_on_layout, shared_outputs
+
+if TYPE_CHECKING:
+    from .pieces import CellCapture
+
+Namespace = dict[str, Any]
+
+
+class EndPiece(Exception):
+    """The statement that is being captured has to run as Python. `code` is one of a closed list, `source` where it stands."""
+
+    def __init__(self, code: str, text: str, source: Source | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+        self.source = source or here()
+
+
+class StaticNeeded(Exception):
+    """Two moving views of one array may overlap: capture again with their indices fixed."""
+
+
+@dataclass(eq=False)
+class MovingView:
+    """An input that is a view `base[index]` whose index is computed by Python at each run."""
+
+    input: Input
+    base: Input
+    index: Any
+    key: str
+
+
+@dataclass
+class PieceTrace(Trace):
+    """A trace of some consecutive statements."""
+
+    length: int = 0
+    gather: Callable[..., tuple[list[Any], tuple[Any, ...]] | None] = lambda: None
+    moving: dict[int, tuple[int, Callable[..., Any]]] = field(default_factory=dict)  # input -> its base, the index in it
+    outputs: list[tuple[str, Build]] = field(default_factory=list)  # names assigned, in order
+    apart: list[tuple[int, int]] | None = None  # pairs of inputs that must not overlap
+    is_silent: bool = False
+    read_leaves: tuple[Leaf, ...] = ()
+
+    def perform(self, inputs: list[Any], numbers: tuple[Any, ...], namespace: Namespace) -> None:
+        """Run, write into the user's arrays, assign the names."""
+        assert self.run is not None
+        if self.writes:
+            self.check_piece(inputs)
+        outputs = self.run(inputs)
+        self.store(inputs, numbers, outputs)
+        room = [*outputs, numbers, [None] * self.slots]
+        for name, build in self.outputs:
+            namespace[name] = build(room, inputs)
+
+    def store(self, inputs: list[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
+        """Write into the user's arrays; what is left over in `outputs` owns its memory."""
+        if self.shared or self.orders:
+            self.separate(outputs, inputs)
+        for number, output in self.writes:
+            if number in self.moving:
+                base, index = self.moving[number]
+                inputs[base][index(*numbers)] = outputs[output]
+            else:
+                np.copyto(inputs[number], outputs[output])
+
+    def check_piece(self, inputs: list[Any]) -> None:
+        """As `check_writable`; a moving view is known to keep clear of its own base."""
+        if self.apart is None:
+            self.apart = self._pairs()
+        for number, other in self.apart:
+            target = inputs[number]
+            if other == number:
+                if not target.flags.writeable:
+                    raise ValueError("assignment destination is read-only")
+            elif np.may_share_memory(target, inputs[other]):
+                raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        """(written array, itself), then (written array, each other array)."""
+        base = {number: base for number, (base, _) in self.moving.items()}
+        pairs = []
+        for number, _ in self.writes:
+            target = base.get(number, number)
+            others = [n for n, x in enumerate(self.inputs) if x.is_array and base.get(n, n) != target]
+            pairs += [(target, target), *((target, n) for n in others)]
+        return pairs
+
+
+class CellStructure(Structure):
+    """What names are bound to after a piece: as results, and Python's own values stay what they are."""
+
+    def __init__(self, capture: CellCapture) -> None:
+        super().__init__(capture, numbers_become_scalars=False)
+        self.cell = capture
+        self.containers: dict[int, int] = {}
+        self.numbers: list[_NumberResult] = []
+
+    def of(self, x: Any) -> Build:
+        if isinstance(x, Number):
+            self.numbers.append(_NumberResult(x.text))
+            return self.numbers[-1]
+        if isinstance(x, Extent):
+            return super().of(int(x))
+        mirror = self.cell.mirrors.get(id(x))
+        if mirror is not None:
+            fetch = mirror[2]
+            return lambda outputs, inputs: fetch()
+        if isinstance(x, types.FunctionType) and is_converted(x.__code__):
+            raise EndPiece("value", "it makes a function")
+        if hasattr(type(x), "__next__"):
+            raise EndPiece("value", "it makes an iterator")
+        if isinstance(x, Tensor) and x._cell.parts_of is not None and x._cell.parts_of() is not None:
+            raise EndPiece("effect", "it keeps a view of the real or imaginary parts of an array")
+        if isinstance(x, (list, dict, set)) and not isinstance(x, Tensor):
+            return self._kept(x, _set(set(x)) if isinstance(x, set) else super().of(x))
+        return super().of(x)
+
+    def _kept(self, x: Any, build: Build) -> Build:
+        """A container that stands at several places is built once."""
+        slot = self.containers.get(id(x))
+        if slot is None:
+            slot = self.containers[id(x)] = self.slots
+            self.slots += 1
+        number = slot
+
+        def once(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+            if outputs[-1][number] is None:
+                outputs[-1][number] = build(outputs, inputs)
+            return outputs[-1][number]
+
+        return once
+
+
+class _NumberResult:
+    """A Python number of the results: computed from the numbers of the run."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.function: Callable[..., Any] = lambda *numbers: None
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        return self.function(*outputs[-2])
+
+
+def _set(items: set[Any]) -> Build:
+    return lambda outputs, inputs: set(items)
+
+
+def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
+    """The trace of the statements captured so far."""
+    structure = capture.structure()
+    outputs = [(name, structure.of(value)) for name, value in capture.assigned.items()]
+    structure.settle()
+    if any(m.base.tensor._cell.written and _is_kept(m.input, structure) for m in capture.moving.values()):
+        raise StaticNeeded
+    writes = [
+        (n, structure.output(input.tensor._cell.node))
+        for n, input in enumerate(capture.inputs)
+        if input.tensor._cell.written
+    ]
+    graph = capture.graph
+    graph.outputs = list(structure.nodes)
+    shared = shared_outputs(graph.outputs)
+    positions = {id(input): n for n, input in enumerate(capture.inputs)}
+    written_bases = {id(m.base) for m in capture.moving.values() if m.base.tensor._cell.written}
+    moving = [
+        Moving(
+            positions[id(m.input)], positions[id(m.base)], index_code(m.index, capture.constants),
+            tuple(map(int, m.input.node.shape)), id(m.base) in written_bases,
+        )
+        for m in capture.moving.values()
+    ]  # fmt: skip
+    trace = capture.trace_class(
+        capture.name, number, graph.without_dead(), list(capture.inputs), lambda o, i: None, writes, shared,
+        list(capture.guards), structure.slots,
+        uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
+        length=length, outputs=outputs, generators=[generator for generator, _ in capture.generators.values()],
+        moving={m.input: (m.base, capture.constants.function(m.index, capture.number_reads)) for m in moving},
+    )  # fmt: skip
+    reads = list(capture.reads.values())
+    numbers = capture.number_guards.values()
+    trace.read_leaves = (
+        *(read.leaf for read in reads), *(Leaf(n.label, "value", repr(n.value), value=n.value) for n in numbers)
+    )  # fmt: skip
+    trace.orders = structure.orders
+    if depends_on_layout(capture, structure):
+        trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
+    computed = {positions[key]: number.text for key, number in capture.computed.items()}
+    for item in structure.numbers:
+        item.function = capture.constants.function(item.text, capture.number_reads)
+    found = {read.input for read in reads} | set(computed) | set(trace.moving)
+    trace.gather = gather_function(
+        reads, len(capture.inputs), capture.constants,
+        fixed={n: input.value for n, input in enumerate(capture.inputs) if n not in found},
+        number_guards=[(n.text, n.value) for n in numbers],
+        value_guards=[(positions[id(guard.input)], guard.value) for guard in capture.guards],
+        moving=moving, computed=computed, layouts=trace.layouts,
+    )  # fmt: skip
+    capture.finished(trace, structure)
+    for input in capture.inputs:
+        input.value = None  # the trace does not keep the user's arrays alive
+    return trace
+
+
+def _is_kept(input: Input, structure: Structure) -> bool:
+    return any(tensor._cell.input is input for tensor, _ in structure.leaves)
