@@ -35,7 +35,8 @@ from jitlab.ir.texts import texts_of
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
 from jitlab.targets.cpu_llvm.context import Phase
-from jitlab.targets.cpu_llvm.entry import DATA, Argument, Launch, Result, Warm, layout_is_known
+from jitlab.targets.cpu_llvm.entry import layout_is_known
+from jitlab.targets.cpu_llvm.entry_code import DATA, Argument, Launch, Result, Warm
 
 from . import library
 from .blas import gemm_address
