@@ -28,6 +28,7 @@ from jitlab.ir import (
     Reason,
     Stays,
     computed_again,
+    name_values,
 )
 
 from .candidates import Study, is_constant, is_silent, unsupported
@@ -54,7 +55,9 @@ def cluster(
     `overrides`: decisions of a what-if; `names`: those of the clusters as they are, by the names of their operations.
     """
     options = replace(options or ClusteringOptions(), **settings)
-    made = _clustering(computed_again(graph, overrides.again), options, jit_compile, function, overrides, names)
+    changed_graph = computed_again(graph, overrides.again)
+    name_values(changed_graph)
+    made = _clustering(changed_graph, options, jit_compile, function, overrides, names)
     made.overrides = overrides
     known = names or {node.name: c.name for c in made.clusters for node in c.members}
 

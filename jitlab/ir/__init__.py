@@ -3,6 +3,8 @@
 from . import program
 from .bodies import Nest, every_node, inner_nodes
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
+from .called import called_in, name_values, told, told_node
+from .decisions import CALLS, DECISIONS, Decision, called_at, called_by_nobody, deciding
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
@@ -45,6 +47,12 @@ from .types import (
 from .verify import verify
 
 __all__ = [
+    "CALLS",
+    "DECISIONS",
+    "Decision",
+    "called_at",
+    "called_by_nobody",
+    "deciding",
     "NO_OVERRIDES",
     "Overrides",
     "computed_again",
@@ -93,6 +101,7 @@ __all__ = [
     "Poly",
     "Scope",
     "Source",
+    "called_in",
     "cell_names",
     "display_name",
     "Sources",
@@ -108,6 +117,7 @@ __all__ = [
     "fixed",
     "interpret",
     "is_one",
+    "name_values",
     "node_def",
     "output_name",
     "outside",
@@ -120,5 +130,7 @@ __all__ = [
     "same_extent",
     "same_shape",
     "short_dtype",
+    "told",
+    "told_node",
     "verify",
 ]

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .decisions import DECISIONS, absorbed, made_now
 from .extents import Moving, bind_extents, poly, symbols_in
 from .operation import CONTROL, NodeDef, OperationView, Output, node_def, operations
 from .types import NOWHERE, ArrayType, Origin, Origins, Source, Sources
@@ -34,9 +35,10 @@ class Node:
     user's program that this node stands for. Passes union sources, never drop them (design D13). `weak` is the Python type
     (int, float, complex, bool) of a 0-d value that is a Python number in the program, not a NumPy scalar: such a value gives
     way in NumPy's promotion (NEP 50). Capture alone asks for it: in the graphs it makes every cast is written down.
+    `called` is what the program calls the value, `within` the helper in which it is made, "" where nobody knows (called.py).
     """
 
-    __slots__ = ("attrs", "inputs", "name", "op", "sources", "type", "weak")
+    __slots__ = ("attrs", "called", "inputs", "name", "op", "sources", "type", "weak", "within")
 
     def __init__(
         self,
@@ -55,6 +57,7 @@ class Node:
         self.sources = sources
         self.attrs: dict[str, Any] = dict(attrs or {})
         self.weak: Any = None
+        self.called = self.within = ""
 
     __match_args__ = ("op", "inputs")
 
@@ -117,6 +120,8 @@ class Graph:
         node.name = self.unique_name(node.name)
         for key, value in self._scope_attrs(node).items():
             node.attrs.setdefault(key, value)
+        for key, value in made_now().items():
+            node.attrs.setdefault(key, value)
         (self.parameters if getattr(node.op, "is_parameter", False) else self.nodes).append(node)
         return node
 
@@ -171,6 +176,8 @@ class Graph:
                 for made in new.nodes[before:]:
                     made.attrs = {**copy.attrs, **made.attrs}
                 replacement.sources |= node.sources
+                if DECISIONS in node.attrs:
+                    absorbed(replacement.attrs, node.attrs[DECISIONS])
                 old_to_new[node] = replacement
         new.outputs = [old_to_new[node] for node in self.outputs]
         return new

@@ -370,6 +370,10 @@ class Plan:
             "inputs": list(dict.fromkeys(sources.get(source, source.name) for source in read)),
             "scope": _text(node.attrs.get("_XlaScope")), "seconds": None,
         }  # fmt: skip
+        if node.called:
+            made["called"] = node.called
+        if node.within:
+            made["within"] = node.within
         if node.attrs.get("device"):
             made["device"] = str(node.attrs["device"])
         return made

@@ -39,6 +39,19 @@ def keep_text(file: str, lines: Sequence[str], first: int, last: int) -> None:
             _kept.popitem(last=False)
 
 
+def definition_of(source: Source, most: int) -> tuple[tuple[str, ...], int] | None:
+    """The lines of the innermost captured definition around a position, and the number of the first of them; of a file without
+    one the whole file, if it has at most so many lines. None where nobody knows its text."""
+    with _lock:
+        kept = _kept.get(source.file)
+        around = [(a, b) for a, b in kept.definitions if a <= source.line <= b] if kept is not None else []
+    lines = kept.lines if kept is not None else linecache.getlines(source.file)
+    if around:
+        first, last = min(around, key=lambda r: r[1] - r[0])
+        return tuple(lines[first - 1 : last]), first
+    return (tuple(lines), 1) if 0 < len(lines) <= most else None
+
+
 def texts_of(sources: Iterable[Source]) -> list[dict[str, Any]]:
     """What the positions speak of, as it was captured: `file`, `path`, the number `first` of its first line, and `lines`.
 
