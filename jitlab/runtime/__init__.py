@@ -2,7 +2,8 @@
 
 from .buffers import pool
 from .compiled import Compiled, Origin, compiled, forget_compiled
-from .executable import Executable, executable_of, layout_of, plan_of, watching
+from .executable import Executable, executable_of, plan_of, watching
+from .layouts import layout_of
 
 trim = pool.trim
 

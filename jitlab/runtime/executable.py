@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from weakref import WeakSet, ref
 
@@ -30,60 +29,26 @@ from jitlab.ir import (
     is_operation,
     plain,
 )  # fmt: skip
-from jitlab.ir.program import Buffer, Call, For, Gemm, If, Repeat, Statement, expressions, work
 from jitlab.ir.texts import texts_of
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
-from jitlab.targets.cpu_llvm.context import Phase
-from jitlab.targets.cpu_llvm.entry import layout_is_known
-from jitlab.targets.cpu_llvm.entry_code import DATA, Argument, Launch, Result, Warm
+from jitlab.targets.cpu_llvm.entry_code import Argument, Launch, Result, Warm
 
 from . import library
 from .blas import gemm_address
 from .buffers import ALIGNMENT, POOLED_BYTES, pool
 from .compiled import Compiled, Origin, compiled
 from .donation import endings, leave, may_store_into
-from .signals import prepare, run_to_end
-
-#: Cycles after which a native function comes up for air: some 50 ms.
-BUDGET = 100_000_000
-
-#: Operations on elements in one chunk of an outer loop, about.
-CHUNK_STEPS = 1 << 18
-
-#: What a call of a library is taken for, in such operations.
-CALL_STEPS = 1 << 14
-
-#: For estimates: the turns of a loop without a count.
-UNKNOWN_TURNS = 100
-
-#: How an array lies in memory, in words.
-LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "strided"}
+from .layouts import LAYOUTS, address_of, layout_of
+from .signals import run_to_end
+from .variants import Variant, kernel_times, make_variant
 
 #: Scratch that a warm call may have on the stack.
 SCRATCH_BYTES = 1 << 14
 
-
 #: A cluster's name, its inputs' layouts, and the outputs that lie in arguments' places.
 Key = tuple[str, tuple[str, ...], frozenset[Node]]
 NONE: frozenset[Node] = frozenset()
-
-
-@dataclass
-class Variant:
-    """A cluster lowered for one combination of layouts, with its code and a context to start from."""
-
-    lowered: Lowered
-    code: Compiled
-    template: np.ndarray
-    fixed: list[np.ndarray]  # what the template points to
-    argument_slots: list[tuple[int, int]]  # (slot, input of the cluster)
-    result_slots: list[tuple[int, tuple[int, ...], np.dtype]]
-    scratch_slots: list[tuple[int, int]]  # (slot, offset in the scratch memory)
-    scratch_bytes: int
-    stride_slots: list[tuple[int, int, int]]  # (slot, input of the cluster, axis)
-    ticks: int  # where in a context the processor's counter is noted: its last words
-    about: noting.About | None = None  # what notes of its launches are about
 
 
 class Executable:
@@ -308,7 +273,7 @@ class Executable:
         events.send(
             events.ClusterRan(
                 cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
-                start_ns=started, duration_ns=duration, kernels_ns=_kernel_times(variant, ticks, duration),
+                start_ns=started, duration_ns=duration, kernels_ns=kernel_times(variant, ticks, duration),
                 scratch_bytes=scratch_bytes,
             )
         )  # fmt: skip
@@ -359,7 +324,7 @@ class Executable:
             with self.costs.spending():
                 lowered = self._lowered(cluster, layouts, ends)
                 code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
-                variant = self._variants[key] = _variant(lowered, code)
+                variant = self._variants[key] = make_variant(lowered, code)
                 self.plan.texts.setdefault((cluster.name, "llvm"), code.llvm)
                 self.costs.kernels.add(code.digest)
             if others:
@@ -436,18 +401,14 @@ class Executable:
             if variant is None or variant.lowered.copies:
                 return None
             lowered, pointers = variant.lowered, []
-            slot = variant.code.layout.FIRST
-            for node in (*lowered.inputs, *lowered.outputs):
+            for slot, node in enumerate((*lowered.inputs, *lowered.outputs), variant.code.layout.FIRST):
                 if node not in place and not hasattr(node.op, "value"):
                     place[node] = ("scratch", used)
-                    used += -(-max(node.type.nbytes, 1) // 128) * 128
+                    used += -(-max(node.type.nbytes, 1) // ALIGNMENT) * ALIGNMENT
                 if node in place:
                     pointers.append((slot, *place[node]))
-                slot += 1
-            for buffer in (*lowered.program.temps, *lowered.program.rows):
-                pointers.append((slot, "scratch", used))
-                used += -(-_bytes(buffer, lowered) // 128) * 128
-                slot += 1
+            pointers += [(slot, "scratch", used + offset) for slot, offset in variant.scratch_slots]
+            used += variant.scratch_bytes
             launches.append(Launch(variant.template, variant.code.address, tuple(pointers)))
             codes.append(variant.code)
             kernels = noting.kernels_of([phase.kernel for phase in variant.code.layout.phases])
@@ -514,44 +475,6 @@ _watchers: list[Callable[[Executable, Sequence[Any]], None]] = []
 _live: WeakSet[Executable] = WeakSet()
 
 
-def address_of(array: np.ndarray) -> int:
-    """Where an array's first element lies."""
-    return int(array.ctypes.data)
-
-
-def _address_by_layout(array: np.ndarray) -> int:
-    """The same, read from the array object: several times as fast."""
-    return _word(id(array) + DATA).value
-
-
-_word = ctypes.c_int64.from_address
-if layout_is_known():
-    address_of = _address_by_layout  # noqa: F811
-
-
-def layout_of(array: np.ndarray) -> str:
-    """ "C" contiguous, "F" column-major, "R" contiguous rows apart, "S" other strides, "" what has to be copied first."""
-    flags = array.flags
-    if not flags.aligned or not array.dtype.isnative:
-        return ""
-    if flags.c_contiguous:
-        return "C"
-    if flags.f_contiguous:
-        return "F"
-    size = array.itemsize
-    if any(stride % size for stride in array.strides):
-        return ""
-    strides = [s // size for s in array.strides]
-    if array.shape[-1] <= 1 or strides[-1] == 1:
-        reach = array.shape[-1]
-        for n, stride in zip(array.shape[-2::-1], strides[-2::-1], strict=True):
-            if n > 1 and stride < reach:
-                return "S"
-            reach = max(reach, stride * n) if n > 1 else reach
-        return "R"
-    return "S"
-
-
 def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Sequence[str]) -> ClusterCode:
     """What the code of a cluster is shown from; `kernels`: the plan's names for its kernels."""
     names: dict[Any, tuple[str, ...]] = {}
@@ -565,87 +488,6 @@ def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Seque
         [str(op.value) for op in lowered.constants],
         dict(zip((k.name for k in lowered.program.kernels), kernels, strict=True)),
     )  # fmt: skip
-
-
-def _variant(lowered: Lowered, code: Compiled) -> Variant:
-    layout = code.layout
-    template = np.zeros(layout.size + len(layout.phases) + 1, np.int64)
-    template[layout.BUDGET] = BUDGET
-    prepare(template)
-    template[layout.SGEMM] = gemm_address("sgemm")
-    template[layout.DGEMM] = gemm_address("dgemm")
-    if lowered.program.calls:
-        template[layout.CALL] = library.address()
-        sites = library.call_sites(lowered.program)
-        template[layout.calls : layout.calls + len(sites)] = sites
-    for name, number in layout.symbols.items():
-        template[number] = lowered.symbol_values[name]
-    for number, op in zip(layout.scalars.values(), lowered.constants, strict=True):
-        data = op.data.ljust(16, b"\0")
-        template[number : number + 2] = np.frombuffer(data[:16], np.int64)
-    fixed: list[np.ndarray] = []
-    for position, node in enumerate(lowered.inputs):
-        value = getattr(node.op, "value", None)
-        if value is not None:
-            array = np.ascontiguousarray(value)
-            fixed.append(array)
-            template[layout.FIRST + position] = array.ctypes.data
-    for number, phase in enumerate(layout.phases):
-        template[layout.chunks + number] = _chunk(lowered, phase)
-    position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
-    first = layout.FIRST
-    arguments = [(first + i, position_of[n]) for i, n in enumerate(lowered.inputs) if n in position_of]
-    first += len(lowered.inputs)
-    results = [(first + i, plain(n.shape), n.dtype) for i, n in enumerate(lowered.outputs)]
-    first += len(lowered.outputs)
-    scratch, used = [], 0
-    for i, buffer in enumerate((*lowered.program.temps, *lowered.program.rows)):
-        scratch.append((first + i, used))
-        used += -(-_bytes(buffer, lowered) // ALIGNMENT) * ALIGNMENT
-    strides = [
-        (layout.symbols[symbol], position_of[lowered.inputs[number]], axis)
-        for symbol, (number, axis) in lowered.strides.items()
-    ]
-    return Variant(lowered, code, template, fixed, arguments, results, scratch, used, strides, 8 * layout.size)
-
-
-def _chunk(lowered: Lowered, phase: Phase) -> int:
-    """Iterations of an outer loop between two looks at the clock: some 100 µs of work; for vectors a multiple of 256."""
-    outer = phase.outer
-    if phase.is_whole or outer is None:
-        return 1 << 62
-    each = max(_steps(outer.body, lowered.symbol_values), 1)
-    wanted = max(CHUNK_STEPS // each, 1)
-    return int(-(-wanted // 256) * 256) if outer.vector or wanted >= 256 else int(wanted)
-
-
-def _steps(statements: Sequence[Statement], sizes: Mapping[str, int]) -> int:
-    """Operations on elements in one run of the statements, about; what an expression shares counts once."""
-    total = 0
-    for s in statements:
-        own = 1 + int(sum(work(e) for e in expressions(s)))
-        if isinstance(s, For):
-            known = [max(i.const.evaluate(sizes), 0) for i in s.extent if not i.vars]
-            total += min(known, default=1) * _steps(s.body, sizes)
-        elif isinstance(s, Repeat):
-            times = UNKNOWN_TURNS if s.count is None else max(s.count.evaluate(sizes), 0)
-            total += times * (own + _steps(s.before, sizes) + _steps(s.body, sizes))
-        elif isinstance(s, If):
-            total += own + max(_steps(s.then, sizes), _steps(s.orelse, sizes))
-        elif isinstance(s, Gemm):
-            total += s.m.evaluate(sizes) * s.n.evaluate(sizes) * s.k.evaluate(sizes) // 8
-        elif isinstance(s, Call):
-            total += CALL_STEPS
-        else:
-            total += own
-    return total
-
-
-def _bytes(buffer: Buffer, lowered: Lowered) -> int:
-    size = buffer.dtype.itemsize
-    for n in buffer.shape:
-        size *= n.evaluate(lowered.symbol_values)
-    return max(size, 1)
 
 
 def _last_uses(clustering: Clustering) -> dict[int, list[Node]]:
@@ -662,14 +504,3 @@ def _last_uses(clustering: Clustering) -> dict[int, list[Node]]:
         if node not in kept:
             result.setdefault(id(step), []).append(node)
     return result
-
-
-def _kernel_times(variant: Variant, ticks: np.ndarray, duration: int) -> tuple[int, ...]:
-    """The launch's time divided among its kernels as the processor's counter divided it."""
-    total = int(ticks[-1] - ticks[0])
-    if total <= 0:
-        return ()
-    times: dict[str, int] = {}
-    for number, phase in enumerate(variant.code.layout.phases):
-        times[phase.kernel] = times.get(phase.kernel, 0) + int(ticks[number + 1] - ticks[number])
-    return tuple(duration * t // total for t in times.values())
