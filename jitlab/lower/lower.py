@@ -10,7 +10,7 @@ from types import MappingProxyType
 from jitlab.ir import NO_OVERRIDES, Cluster, Copy, Edge, KernelInfo, Node, Overrides, Temporary, is_operation
 from jitlab.ir.program import Buffer, Kernel, Program
 from jitlab.ops.sources import Constant
-from jitlab.ops.views import Update, View
+from jitlab.ops.views import Reshape, Update, View
 
 from .block import Block, with_items
 from .cuts import Cuts
@@ -111,7 +111,7 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
             groups.append(group)
             kernels.append(Kernel(f"k{len(kernels)}", "library" if group.kind in ("gemm", "call") else "nest", body))
         made = [node for node in nodes if node in own]
-        infos.append(_info(kernels[-1], cluster, made, shared.sizes, counted))
+        infos.append(_info(kernels[-1], cluster, made, counted))
         counted.update(infos[-1].nodes)
     places = {shared.inputs[node]: node for node in {*donated, *ends.values()} if node in shared.inputs}
     last = {node: block.finals[k][1] if k in block.finals else node for k, node in enumerate(results)}
@@ -132,7 +132,7 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
         shared.calls,
     )
     sizes = shared.sizes
-    infos = [replace(info, nests=inner_nests(kernel)) for info, kernel in zip(infos, kernels, strict=True)]
+    infos = [_told(info, kernel, sizes) for info, kernel in zip(infos, kernels, strict=True)]
     edges = boundaries(groups, shared.level, shared.cuts, _fused_otherwise(cluster, shared))
     edges = completed(edges, infos, cluster.nodes)
     inside = inner_edges(cluster, shared, [nest for info in infos for nest in info.nests])
@@ -174,9 +174,19 @@ def _aligned(nbytes: int) -> int:
     return -(-max(nbytes, 1) // ALIGNMENT) * ALIGNMENT
 
 
-def _info(kernel: Kernel, cluster: Cluster, nodes: list[Node], sizes: Sizes, counted: AbstractSet[Node]) -> KernelInfo:
-    read, written = traffic(kernel, sizes)
+def _info(kernel: Kernel, cluster: Cluster, nodes: list[Node], counted: AbstractSet[Node]) -> KernelInfo:
     flops = sum(node.op.cost(node.type, *(source.type for source in node.inputs)).flops for node in nodes)
     operations = tuple(node for node in nodes if is_operation(node))
     by_numpy = moved_op_by_op(node for node in operations if node not in counted)
-    return KernelInfo(kernel.name, cluster.name, operations, kernel.kind, read, written, flops, by_numpy)
+    return KernelInfo(kernel.name, cluster.name, operations, kernel.kind, 0, 0, flops, by_numpy)
+
+
+def _told(info: KernelInfo, kernel: Kernel, sizes: Sizes) -> KernelInfo:
+    """With the inner nests and the traffic of a kernel as it stays: what nobody reads is no longer stored."""
+    bytes_read, bytes_written = traffic(kernel, sizes)
+    by_numpy = info.bytes_op_by_op
+    if info.nodes and all(isinstance(node.op, (View, Reshape)) for node in info.nodes):
+        by_numpy = bytes_read + bytes_written  # a view that is written is a copy that NumPy makes too: .copy(), a reshape
+    return replace(
+        info, bytes_read=bytes_read, bytes_written=bytes_written, bytes_op_by_op=by_numpy, nests=inner_nests(kernel)
+    )  # fmt: skip

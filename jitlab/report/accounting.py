@@ -45,8 +45,7 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
     if not verdict.get("bytes_moved"):
         return []
     saved = verdict.get("bytes_saved")
-    kept = "" if saved is None else f", {wording.size(saved)} less than op by op" if saved > 0 else ", as much as op by op"
-    lines = [f"moved {wording.size(verdict['bytes_moved'])}{kept} (cost model)"]
+    lines = [f"moved {wording.size(verdict['bytes_moved'])}{_beside(saved, verdict['bytes_moved'])} (cost model)"]
     like = {plan["name"] for plan in data["plans"] if plan.get("like", plan["name"]) == plan["name"]}
     left = sorted(
         (t for t in data.get("temporaries", ()) if t["plan"] in like and t["bytes"] >= SMALL_BYTES), key=lambda t: -t["bytes"]
@@ -57,6 +56,15 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
         lines.append(f"{len(left)} {still} memory, {total} a call")
         lines += [in_a_line(t) for t in left[:MOST_TOLD]]
     return lines
+
+
+def _beside(saved: int | None, moved: int) -> str:
+    """What op by op would move, in words; a few bytes of numbers are nothing beside arrays."""
+    if saved is None:
+        return ""
+    if abs(saved) * 1000 < moved:
+        return ", as much as op by op"
+    return f", {wording.size(abs(saved))} {'less' if saved > 0 else 'more'} than op by op"
 
 
 def numerics_in_words(data: Mapping[str, Any]) -> list[str]:

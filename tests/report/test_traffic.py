@@ -243,3 +243,19 @@ def test_what_a_kernel_changes_in_place_is_read_once():
 
     (kernel,) = jl.explain(shrunk, np.zeros((50, 40))).kernels
     assert (kernel.bytes_read, kernel.bytes_written) == (20 * 16000, 20 * 16000)  # each turn goes over the array
+
+
+@pytest.mark.parametrize("f", [lambda x: np.cumsum(x, axis=1) * 2, lambda x: np.maximum.accumulate(x, axis=0) + x])
+def test_a_running_sum_that_is_read_at_once_is_not_written(f):
+    (cluster,) = report_of(f, X).clusters
+    assert (cluster.bytes_read, cluster.bytes_written) == (NBYTES, NBYTES)
+
+
+def test_a_copy_of_a_view_moves_what_numpy_moves_too():
+    report = report_of(lambda x: x[::-1].copy(), X)
+    assert report.verdict["bytes_moved"] == 2 * NBYTES and report.verdict["bytes_saved"] == 0
+    assert "as much as op by op" in str(report)
+
+
+def test_a_saving_of_a_few_bytes_beside_arrays_is_none():
+    assert "moved 4.2 MB, as much as op by op" in str(report_of(lambda x: x * 2, X))
