@@ -7,15 +7,20 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from jitlab import events
 from jitlab.capture import Trace
 from jitlab.cluster import ClusteringOptions, cluster
 from jitlab.flags import read_flags
-from jitlab.ir import Clustering, Graph
+from jitlab.ir import DECISIONS, Clustering, Graph
 from jitlab.passes import order_operations, run_passes
 from jitlab.runtime import Executable
 from jitlab.runtime.clustering_dumps import dump_clustering
 from jitlab.runtime.dumps import dump_cluster
+
+from .experiments import may_repeat
+from .questions import Place
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,12 @@ def compile_trace(
             graph = prepared(graph)
         if not options.scopes:
             graph = without_scopes(graph)
-        return cluster(graph, wanted, jit_compile=options.jit_compile, function=function, names=names)
+        made = cluster(graph, wanted, jit_compile=options.jit_compile, function=function, names=names)
+        again = repeated(made, options.level) if made.overrides.fuse else ()
+        if not again:
+            return made
+        known = {node.name: c.name for c in made.clusters for node in c.members} if names is None else names
+        return cluster(graph, wanted, jit_compile=options.jit_compile, function=function, names=known, again=again)
 
     function, number, writes = trace.name, trace.number, trace.writes
     clustering = clustered(trace.graph)
@@ -87,12 +97,21 @@ def _all_or_nothing(executable: Executable) -> Callable[[Sequence[Any]], list[An
     return lambda inputs: executable.run(inputs) if executable.may_fail(inputs) else executable.run_in_place(inputs)
 
 
+def repeated(clustering: Clustering, level: str) -> tuple[tuple[str, str], ...]:
+    """The producers that fusions of scopes compute a second time: they are apart from their readers otherwise."""
+    trial = Executable(clustering, level=level, is_trial=True)
+    with events.muted():
+        trial.prepare([np.empty(tuple(int(n) for n in p.shape), p.dtype) for p in clustering.graph.parameters])
+    place = Place(trial.plan)
+    return tuple(pair for pair in clustering.overrides.fuse if not place.together(*pair) and may_repeat(place, pair))
+
+
 def without_scopes(graph: Graph) -> Graph:
     """The same graph with nothing marked: the clusterer decides alone."""
     plain = graph.rewrite(lambda node: None)
     plain.marked_only = False
     for node in plain.nodes:
-        node.attrs = {name: value for name, value in node.attrs.items() if not name.startswith("_Xla")}
+        node.attrs = {name: value for name, value in node.attrs.items() if not name.startswith("_Xla") and name != DECISIONS}
     return plain
 
 

@@ -60,6 +60,7 @@ class CallCapture(CellCapture):
     """A capture of a function's call: names are found as the function finds them."""
 
     strict_name = "fullgraph=True"
+    begins_in_text = False
     trace_class: type[PieceTrace] = CallTrace
 
     def __init__(self, name: str, *, strict: bool, static: bool = True) -> None:

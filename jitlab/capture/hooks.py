@@ -367,7 +367,8 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         return draw(capture, owner, function, args, kwargs)
     if is_numpy(function):
         return _call_numpy(capture, function, args, kwargs)
-    capture.effects.before_call(capture, function, owner)
+    if not _only_decides(function, args, kwargs):
+        capture.effects.before_call(capture, function, owner)
     capture.effect(function, owner)
     if any(map(capture.is_number, args)) and not kwargs:
         return capture.pure_number(function, args)
@@ -376,6 +377,11 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         if any(map(has_tensor, (*deep_args, *kwargs.values()))):
             return capture.call_function(function, deep_args, kwargs)
     return capture.deep_value(function(*args, **kwargs))
+
+
+def _only_decides(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """`jit_scope(cut=..., fuse=...)`, which counts nothing and marks nothing: a loop around it is rolled as it is without."""
+    return getattr(function, "__name__", "") == "jit_scope" and not args and bool(kwargs) and kwargs.keys() <= {"cut", "fuse"}
 
 
 def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

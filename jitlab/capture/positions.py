@@ -105,6 +105,12 @@ def here() -> Source | None:
     return None if frame is None else span(frame)
 
 
+def call_site() -> Source | None:
+    """The position in the innermost converted frame, which calls a function."""
+    frame = user_frame()
+    return span(frame) if frame is not None and is_converted(frame.f_code) else None
+
+
 def user_frame() -> FrameType | None:
     frame: FrameType | None = sys._getframe(1)
     first_user = None

@@ -12,7 +12,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.errors import CaptureError
-from jitlab.ir import Moving, Node, building_nothing, positions, proving
+from jitlab.ir import Moving, Node, building_nothing, called_at, called_by_nobody, positions, proving
 from jitlab.ir.bounds import State
 from jitlab.ops.build import constant
 
@@ -20,7 +20,7 @@ from .arrays import Arrays, Binding, Input, current
 from .draws import begin
 from .flow import ADDED
 from .memory import Memory
-from .positions import describe, here, spans
+from .positions import call_site, describe, here, spans
 from .tensor import Cell, Tensor
 
 
@@ -70,6 +70,8 @@ class Mark:
 class Capture(Arrays):
     """A recording of a program: its arrays, and the names and objects that it finds them by."""
 
+    begins_in_text = False  # statements of a cell, not the call of a function
+
     def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
         super().__init__(name, strict=strict, keep_scalars=keep_scalars)
         self.generators: dict[int, tuple[Any, Any]] = {}  # id of a random generator -> itself, the copy that capture draws from
@@ -84,7 +86,7 @@ class Capture(Arrays):
         """Tensor operations inside are added to this capture's graph."""
         token = current.set(self)
         try:
-            with events.busy, self.graph.building(), positions(here), proving(self.bounds):
+            with events.busy, self.graph.building(), positions(here), proving(self.bounds), called_by_nobody():
                 yield self
         finally:
             current.reset(token)
@@ -98,13 +100,11 @@ class Capture(Arrays):
     @contextmanager
     def inside(self, function: Any) -> Iterator[None]:
         """The function whose converted body runs: where its names are found."""
+        site = call_site() if self.functions or self.begins_in_text else None
         self.functions.append(function)
         try:
-            if self.memory is None:
+            with called_at(site), nullcontext() if self.memory is None else self.memory.entering(function):
                 yield
-            else:
-                with self.memory.entering(function):
-                    yield
         finally:
             self.functions.pop()
 

@@ -29,9 +29,12 @@ from jitlab.ir import (
     Stays,
     computed_again,
     name_values,
+    told_kind,
+    told_node,
 )
 
 from .candidates import Study, is_constant, is_silent, unsupported
+from .decided import decided
 from .flipping import made as make_flip
 from .flips import Advisor
 from .options import ClusteringOptions
@@ -45,6 +48,7 @@ def cluster(
     jit_compile: bool | None = None,
     function: str = "",
     overrides: Overrides = NO_OVERRIDES,
+    again: Sequence[tuple[str, str]] = (),
     names: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Clustering:
@@ -52,9 +56,11 @@ def cluster(
 
     `settings` are fields of the options that differ. `jit_compile` True: everything in one cluster, or InvalidArgumentError;
     False: only what a scope marks. `function` is the name that such an error gives; the graph's own if there is none.
-    `overrides`: decisions of a what-if; `names`: those of the clusters as they are, by the names of their operations.
+    `overrides`: decisions of a what-if; `names`: those of the clusters as they are, by the names of their operations. `again`:
+    what the fusions that scopes decide of compute a second time.
     """
     options = replace(options or ClusteringOptions(), **settings)
+    overrides = overrides.over(decided(graph), again)
     changed_graph = computed_again(graph, overrides.again)
     name_values(changed_graph)
     made = _clustering(changed_graph, options, jit_compile, function, overrides, names)
@@ -62,14 +68,18 @@ def cluster(
     known = names or {node.name: c.name for c in made.clusters for node in c.members}
 
     def changed(others: Overrides) -> Clustering:
-        return cluster(graph, options, jit_compile=jit_compile, function=function, overrides=others, names=known)
+        return cluster(
+            graph, options, jit_compile=jit_compile, function=function, overrides=others, again=again, names=known
+        )  # fmt: skip
 
     def flipped(flip: Flip) -> Clustering | None:
         found = make_flip(flip, graph, options, jit_compile)
         if found is None:
             return None
         other, settings, must = found
-        return cluster(other, settings, jit_compile=must, function=function, overrides=overrides, names=known)
+        return cluster(
+            other, settings, jit_compile=must, function=function, overrides=overrides, again=again, names=known
+        )  # fmt: skip
 
     made.changed, made.flipped = changed, flipped
     return made
@@ -265,11 +275,11 @@ class _Result:
                             known[groups] = self._refusal(*groups, cluster_of)
                         reason = known[groups]
                         other = cluster_of.get(consumer)
-                        text = f"Separate from {other.name if other else consumer.name}: {reason.text}"
+                        text = f"Separate from {other.name if other else told_node(consumer)}: {reason.text}"
                         edges.append(Edge(producer, consumer, replace(reason, text=text), size))
                         continue
                 out = [node for node in (producer, consumer) if node not in cluster_of]
-                text = f"NumPy runs {' and '.join(node.op.name for node in out)}"
+                text = f"NumPy runs {' and '.join(map(told_kind, out))}"
                 edges.append(Edge(producer, consumer, Reason(Apart.NOT_COMPILED, text, tuple(n.name for n in out)), size))
         return edges
 
@@ -283,13 +293,13 @@ class _Result:
         elif code is Apart.DEVICES:
             text = f"one is on {evidence[0]}, the other on {evidence[1]}"
         elif code is Apart.CROSS_DEVICE:
-            text = f"it also waits for {nodes[0].op.name} on {evidence[0]}, and is on {evidence[1]} itself"
+            text = f"it also waits for {told_kind(nodes[0])} on {evidence[0]}, and is on {evidence[1]} itself"
         elif code is Apart.RESOURCES:
-            text = f"{nodes[0].name} assigns when a cluster ends, {nodes[1].name} would read when it starts"
+            text = f"{told_node(nodes[0])} assigns when a cluster ends, {told_node(nodes[1])} would read when it starts"
         else:
             shown = [node in cluster_of for node in nodes]
             evidence = tuple(cluster_of[n].name if inside else n.name for n, inside in zip(nodes, shown, strict=True))
-            host = [node.op.name for node, inside in zip(nodes, shown, strict=True) if not inside]
+            host = [told_kind(node) for node, inside in zip(nodes, shown, strict=True) if not inside]
             text = f"joining them would make a cycle through {host[0] if host else evidence[0]}"
         return Reason(code, text, evidence)
 

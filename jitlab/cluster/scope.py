@@ -7,20 +7,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from jitlab.errors import EagerScopeError
-from jitlab.ir import NodeDef, Scope, current_graph, outside
+from jitlab.errors import EagerScopeError, OptionError
+from jitlab.ir import Decision, NodeDef, Scope, current_graph, deciding, outside
 
 CompileOps = bool | Callable[[NodeDef], Any]
 
 
 @contextmanager
 def jit_scope(
-    compile_ops: CompileOps = True, separate_compiled_gradients: bool = False, *, strict: bool = False
-) -> Iterator[None]:
+    compile_ops: CompileOps = True, separate_compiled_gradients: bool = False, *, strict: bool = False, cut: Any = (),
+    fuse: Any = (),
+) -> Iterator[None]:  # fmt: skip
     """Compile, or with False never compile, the operations made inside.
 
     `compile_ops` may be a function of an operation's `NodeDef`, asked once for each. Gradients of what is made inside get a
     scope of their own with `separate_compiled_gradients`. `strict`: in this graph nothing compiles that is not marked.
+
+    `cut=("Exp", "Sum")` and `fuse=("Exp", "Mul")` (or lists of such pairs) mark nothing: they decide of the edges between
+    operations made inside, of those kinds or names, as `f.whatif` does. What is cut goes through memory; what is fused shares
+    a kernel, where that can be.
     """
     graph = current_graph() or outside.graph
     if graph is None:
@@ -29,6 +34,15 @@ def jit_scope(
             why="outside a captured function NumPy has already run each operation when the next line starts",
             hint="put the block into a function under @jl.function or @jl.jit, or start the cell with %%jit",
         )
+    if cut or fuse:
+        if compile_ops is not True or separate_compiled_gradients or strict:
+            raise OptionError(
+                "jit_scope was given cut= or fuse= together with marks", why="those two mark nothing",
+                hint="two scopes, one inside the other: with jl.jit_scope(strict=True), jl.jit_scope(cut=...):",
+            )  # fmt: skip
+        with deciding(Decision(_pairs("cut", cut), _pairs("fuse", fuse))):
+            yield
+        return
     wanted = compile_ops if callable(compile_ops) else _as_bool(compile_ops)
     if graph.scopes:
         name = graph.scopes[-1].name
@@ -41,6 +55,17 @@ def jit_scope(
         yield
     finally:
         graph.scopes.pop()
+
+
+def _pairs(option: str, value: Any) -> tuple[tuple[str, str], ...]:
+    listed = [value] if isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str) else value
+    try:
+        pairs = tuple((a, b) for a, b in listed)
+    except (TypeError, ValueError):
+        pairs = ((None, None),)
+    if not all(isinstance(name, str) for pair in pairs for name in pair):
+        raise OptionError(f'jit_scope({option}={value!r}) is no pair and no list of pairs, as in {option}=("Exp", "Sum")')
+    return pairs
 
 
 def _as_bool(value: Any) -> bool:

@@ -28,6 +28,15 @@ class Overrides:
     def __bool__(self) -> bool:
         return bool(self.cut or self.fuse or self.again or self.keep_out)
 
+    def over(self, scoped: Overrides, again: Iterable[Pair]) -> Overrides:
+        """These decisions beside those of scopes, where none of these says otherwise; `again`: of the scopes, too."""
+        if not scoped:
+            return self
+        cut = (pair for pair in scoped.cut if pair not in self.fuse)
+        fuse = (pair for pair in scoped.fuse if pair not in self.cut)
+        repeated = (pair for pair in again if pair not in self.cut)
+        return Overrides(_joined(self.cut, cut), _joined(self.fuse, fuse), _joined(self.again, repeated), self.keep_out)
+
     @property
     def compiled(self) -> frozenset[str]:
         """The operations that are to be compiled where they can be."""
@@ -35,6 +44,10 @@ class Overrides:
 
 
 NO_OVERRIDES = Overrides()
+
+
+def _joined(first: Iterable[Pair], second: Iterable[Pair]) -> tuple[Pair, ...]:
+    return tuple(dict.fromkeys((*first, *second)))
 
 
 def computed_again(graph: Graph, pairs: Iterable[Pair]) -> Graph:

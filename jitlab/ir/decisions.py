@@ -1,0 +1,75 @@
+"""What a scope decides of the edges made inside it, and which calls led to a node. Both stay with a node through every pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from .types import Source
+
+#: Attributes of ours: no contract knows them, and no operation shows them.
+DECISIONS, CALLS = "_JlDecisions", "_JlCalls"
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """One entry of `jit_scope(cut=..., fuse=...)`: pairs of kinds or names of operations, both made inside."""
+
+    cut: tuple[tuple[str, str], ...] = ()
+    fuse: tuple[tuple[str, str], ...] = ()
+
+
+@contextmanager
+def deciding(decision: Decision) -> Iterator[None]:
+    """What is made inside is decided of."""
+    token = _decisions.set((*_decisions.get(), decision))
+    try:
+        yield
+    finally:
+        _decisions.reset(token)
+
+
+@contextmanager
+def called_at(site: Source | None) -> Iterator[None]:
+    """What is made inside was called for by this line; None: nobody's."""
+    if site is None:
+        yield
+        return
+    token = _calls.set((*_calls.get(), site))
+    try:
+        yield
+    finally:
+        _calls.reset(token)
+
+
+@contextmanager
+def called_by_nobody() -> Iterator[None]:
+    """A recording that begins inside another has calls and scopes of its own."""
+    tokens = _decisions.set(()), _calls.set(())
+    try:
+        yield
+    finally:
+        _decisions.reset(tokens[0])
+        _calls.reset(tokens[1])
+
+
+def made_now() -> dict[str, Any]:
+    """The attributes of what is made now."""
+    found: dict[str, Any] = {}
+    if decisions := _decisions.get():
+        found[DECISIONS] = decisions
+    if calls := _calls.get():
+        found[CALLS] = calls
+    return found
+
+
+def absorbed(attrs: dict[str, Any], others: Iterable[Decision]) -> None:
+    """A node takes another's place: what was decided of that one holds for it, too."""
+    attrs[DECISIONS] = tuple(dict.fromkeys((*attrs.get(DECISIONS, ()), *others)))
+
+
+_decisions: ContextVar[tuple[Decision, ...]] = ContextVar("jitlab_decisions", default=())
+_calls: ContextVar[tuple[Source, ...]] = ContextVar("jitlab_calls", default=())

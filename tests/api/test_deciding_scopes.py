@@ -1,0 +1,204 @@
+"""`jit_scope(cut=..., fuse=...)`: edges between operations made inside are cut or fused, and nothing else changes."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+
+pytestmark = pytest.mark.usefixtures("compiled")
+X = np.random.default_rng(3).random((60, 20))
+
+
+def kernels(function, *args):
+    """Which operations share a kernel; of a loop's, which share a nest."""
+    executable = function._replayable(args, {})[0].executable
+    executable.run([np.array(a) for a in args])
+    found = []
+    for kernel in executable.plan.kernels:
+        found.append({node.name for node in kernel.nodes})
+        found += [{origin.name for origin in nest.origins} for nest in kernel.nests]
+    return found
+
+
+def apart(found, a, b):
+    assert any(a in kernel for kernel in found) and any(b in kernel for kernel in found)
+    return not any({a, b} <= kernel for kernel in found)
+
+
+@pytest.mark.parametrize("form", [jl.function, jl.jit])
+def test_a_cut_is_of_what_is_made_inside_alone(form):
+    @form
+    def both(x):
+        with jl.jit_scope(cut=("Exp", "Mul")):
+            a = np.exp(x) * 2
+        b = np.exp(a) * 3
+        return b
+
+    found = kernels(both, X)
+    assert apart(found, "exp", "mul") and not apart(found, "exp_1", "mul_1")
+    np.testing.assert_allclose(both(X), np.exp(np.exp(X) * 2) * 3, rtol=1e-13)
+
+
+def test_both_ends_of_a_cut_are_made_inside():
+    @jl.function
+    def one_end(x):
+        e = np.exp(x)
+        with jl.jit_scope(cut=("Exp", "Mul")):
+            return e * 2
+
+    assert not apart(kernels(one_end, X), "exp", "mul")
+
+
+def helper(x):
+    e = np.exp(x)
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def test_what_a_helper_makes_is_made_inside():
+    @jl.function
+    def calling(x):
+        with jl.jit_scope(cut=[("Exp", "Sum"), ("Mul", "Exp")]):
+            return helper(x * 2)
+
+    found = kernels(calling, X)
+    assert apart(found, "exp", "sum") and apart(found, "mul", "exp")
+
+
+def test_operations_are_named_where_kinds_say_too_much():
+    @jl.function
+    def named(x):
+        with jl.jit_scope(cut=("exp_1", "mul_1")):
+            return np.exp(x) * 2 + np.exp(x + 1) * 3
+
+    found = kernels(named, X)
+    assert apart(found, "exp_1", "mul_1") and not apart(found, "exp", "mul")
+
+
+@pytest.mark.parametrize("form", [jl.function, jl.jit])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_loop_with_a_cut_in_it_is_rolled_and_cut_in_each_turn(form, inside):
+    @form
+    def steps(x):
+        y = x * 1.5
+        for i in range(1, 40):
+            with jl.jit_scope(cut=("Exp", "RealDiv")):
+                y[i] = np.exp(-y[i - 1]) / (1 + np.sqrt(y[i]))
+        return y
+
+    @form
+    def around(x):
+        y = x * 1.5
+        with jl.jit_scope(cut=("Exp", "RealDiv")):
+            for i in range(1, 40):
+                y[i] = np.exp(-y[i - 1]) / (1 + np.sqrt(y[i]))
+        return y
+
+    f = steps if inside else around
+    found = kernels(f, X)
+    assert any("loop" in kernel for kernel in found) and apart(found, "exp", "realdiv")
+    y = X * 1.5
+    for i in range(1, 40):
+        y[i] = np.exp(-y[i - 1]) / (1 + np.sqrt(y[i]))
+    np.testing.assert_allclose(f(X), y, rtol=1e-12)
+
+
+def test_a_branch_is_cut_inside():
+    @jl.function
+    def branch(x):
+        if x.sum() > 0:
+            with jl.jit_scope(cut=("Exp", "Sum")):
+                y = np.exp(x).sum(axis=1)
+        else:
+            y = x[:, 0] * 1
+        return y
+
+    found = kernels(branch, X)
+    assert apart(found, "exp", "sum")
+    np.testing.assert_allclose(branch(X), np.exp(X).sum(axis=1), rtol=1e-13)
+
+
+def test_fusing_computes_a_value_again_that_others_read():
+    @jl.function
+    def gram(x):
+        with jl.jit_scope(fuse=("Exp", "Sum")):
+            e = np.exp(x)
+            return e.T @ e, e.sum(axis=0)
+
+    assert {"exp_again", "sum"} in kernels(gram, X)
+    e = np.exp(X)
+    for mine, theirs in zip(gram(X), (e.T @ e, e.sum(axis=0)), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12)
+    again = gram.whatif(X, cut=("exp_again", "sum"), seconds=0.01)
+    assert again.before.kernels == 3 and again.after.temporaries > again.before.temporaries
+
+
+def test_fusing_joins_scopes_that_compile_apart():
+    @jl.function
+    def two(x):
+        with jl.jit_scope(fuse=("Exp", "Mul")):
+            with jl.jit_scope(strict=True):
+                e = np.exp(x)
+            with jl.jit_scope(strict=True):
+                return e * 2
+
+    assert {"exp", "mul"} in kernels(two, X)
+
+
+def test_a_plan_asked_of_such_a_program_keeps_what_its_scopes_decide():
+    @jl.function
+    def chain(x):
+        with jl.jit_scope(cut=("Exp", "Mul")):
+            e = np.exp(x) * 2
+        return np.sqrt(e) + 1
+
+    answer = chain.whatif(X, cut=("Sqrt", "AddV2"), seconds=0.01)
+    assert (answer.before.kernels, answer.after.kernels) == (2, 3)
+    assert chain.whatif(X, fuse=("Exp", "Mul"), seconds=0.01).after.kernels == 1
+
+
+def test_a_call_in_pieces_decides_in_each_piece():
+    kept = []
+
+    @jl.jit
+    def pieces(x):
+        with jl.jit_scope(cut=("Exp", "Mul")):
+            y = np.exp(x) * 2
+            kept.append(1)
+            z = np.exp(y) * 3
+        return z
+
+    with jl.record() as recording:
+        np.testing.assert_allclose(pieces(X), np.exp(np.exp(X) * 2) * 3, rtol=1e-13)
+    report = recording.report()
+    assert len(report.kernels) == 4 and kept == [1]
+    assert all(edge.reason.code == "cut" for edge in report.boundaries if edge.producer.startswith("exp"))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cut": ("Exp", "Mul"), "strict": True}, "two scopes, one inside the other"),
+        ({"cut": "Exp"}, "no pair"),
+        ({"fuse": [("Exp", 3)]}, "no pair"),
+    ],
+)
+def test_what_a_scope_cannot_decide_is_said(options, words):
+    @jl.function
+    def wrong(x):
+        with jl.jit_scope(**options):
+            return np.exp(x) * 2
+
+    with pytest.raises(jl.errors.OptionError, match=words):
+        wrong(X)
+
+
+def test_a_contract_sees_no_attribute_of_ours():
+    seen = []
+
+    @jl.function
+    def asked(x):
+        with jl.jit_scope(cut=("Exp", "Mul")), jl.jit_scope(lambda op: bool(seen.append(dict(op.attr))) or True):
+            return helper(x)
+
+    asked(X)
+    assert seen and not any(name.startswith("_Jl") for attr in seen for name in attr)
