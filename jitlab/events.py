@@ -244,6 +244,16 @@ class Compared(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated(Event):
+    """What a cell compiled was run again and again on copies (`%%jit -n`); `loop_ns`: of one loop, in each run."""
+
+    kind: ClassVar[str] = "repeated"
+    loops: int
+    loop_ns: tuple[float, ...]
+    left_out: tuple[str, ...]  # what acts on the world outside and did not run again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NumericsChecked(Event):
     """Compiled clusters were run beside NumPy, on copies; `numerics` as in docs/report-format.md."""
 

@@ -97,12 +97,14 @@ test('loops that were not rolled stand with line, iterations and reason', () => 
 
 test('a first run is marked, and what its quick code reaches of the peak is not told as what bounds it', () => {
   const said = { seconds: 0.031, quick_share: 1, text: 'First run: 31.0 ms of capturing and compiling.' };
+  const loop = '9.8 µs ± 1.3 µs per loop (mean ± std. dev. of 7 runs, 3 loops each), compiled code alone.';
   const first = report({
     ...softmax,
-    verdict: { ...softmax.verdict, retraces: 0, host: 0, first_run: said },
+    verdict: { ...softmax.verdict, retraces: 0, host: 0, first_run: said, repeated: { text: loop } },
     kernels: softmax.kernels
   });
-  assert.deepEqual([first.verdict.firstRun, first.verdict.quickShare], [{ seconds: 0.031, text: said.text }, 1]);
+  const { firstRun, notes, quickShare } = first.verdict;
+  assert.deepEqual([firstRun, notes, quickShare], [0.031, [loop, said.text], 1]);
   assert.equal(whatBounds(first), '');
   assert.match(badgeText(first), / · 58.8 ms · first run \+ 31.0 ms/);
   assert.doesNotMatch(badgeText(report(softmax)), /first run/);

@@ -1,4 +1,4 @@
-"""`%%jit --compare`: the work of a cell once more, op by op on NumPy, on copies taken before it ran (design D16)."""
+"""`%%jit --compare`, `--check`, `-n`: the work of a cell once more, on copies taken before it ran (design D16)."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ from jitlab.config import config
 from jitlab.report import Recording, wording
 from jitlab.runtime import watching
 
+from .timing import Replays, repeated
+
 #: A comparison repeats all calls until each side ran this long in all: the fastest round of a side counts.
 ENOUGH_NS = 200_000_000
 LEAST_ROUNDS, MOST_ROUNDS = 3, 15
@@ -52,11 +54,14 @@ class Best:
 
 
 class Comparison:
-    """Collects the runs of compiled code while `watching`, and replays them. An array that did not change is copied once."""
+    """Collects the runs of compiled code while `watching`, and replays them. An array that did not change is copied once.
+    `leaves_out`: of code that acts on the world outside only that run is left out, and not all are refused."""
 
-    def __init__(self) -> None:
+    def __init__(self, leaves_out: bool = False) -> None:
         self.calls: list[Call] = []
         self.refused = ""
+        self.left_out: dict[str, None] = {}  # what acted on the world outside, with its line
+        self._leaves_out = leaves_out
         self._copies = Copies(config.copy_limit_bytes)
         self._lock = threading.Lock()
 
@@ -74,9 +79,10 @@ class Comparison:
                 return
             effect = first_effect(executable.graph)
             if effect is not None:
-                self._refuse(
-                    f"{effect.op.name} ({wording.line_text({s.line for s in effect.sources})}) acts on the world outside"
-                )
+                named = f"{effect.op.name} ({wording.line_text({s.line for s in effect.sources})})"
+                self.left_out[named] = None
+                if not self._leaves_out:
+                    self._refuse(f"{named} acts on the world outside")
                 return
             try:
                 copies = [self._copies.of(argument) for argument in arguments]
@@ -93,8 +99,8 @@ class Comparison:
         """Run everything again, op by op and compiled in turn, short work several times, and tell the fastest times of each
         side to `recording`: both are measured alike, warm, with the code that later runs use. Returns the reason when there
         is nothing to compare. `between(done, total)` is called before each round, and may raise."""
-        if self.refused:
-            return self.refused
+        if refusal := self._why_not():
+            return refusal
         if not self.calls:
             return "nothing was compiled in this cell"
         for call in {id(call.executable): call for call in self.calls}.values():
@@ -117,10 +123,31 @@ class Comparison:
         recording.adopt_runs(replay)
         return ""
 
+    def time(self, recording: Recording, loops: int | None, runs: int | None) -> str:
+        """Run everything `loops` times in each of `runs` runs, compiled, and tell `recording` how long a loop took. What acts
+        on the world outside is left out and named, statements that Python ran too. Returns why nothing was timed."""
+        if self.refused:
+            return self.refused
+        left_out = [*self.left_out, *statements_of(recording)]
+        if not self.calls:
+            return f"{' and '.join(left_out)} would act again" if self.left_out else "nothing was compiled in this cell"
+        needed = self._copies.bytes + Replays.more_bytes(self.calls)
+        if needed > config.copy_limit_bytes:
+            return (
+                f"the copies of what the cell reads and changes would take {wording.size(needed)}, more than"
+                f" {wording.size(config.copy_limit_bytes)}. Try: jl.config.copy_limit_bytes = {needed}"
+            )
+        loops, loop_ns = repeated(self.calls, loops, runs)
+        told = events.Repeated(cell=events.current_cell(), loops=loops, loop_ns=loop_ns, left_out=tuple(left_out))
+        recording.listen(told)
+        return ""
+
     def check(self, recording: Recording) -> str:
         """Each compiled graph's last run beside NumPy, output by output, told to `recording`. Returns why there is nothing."""
-        if self.refused or not self.calls:
-            return self.refused or "nothing was compiled in this cell"
+        if refusal := self._why_not():
+            return refusal
+        if not self.calls:
+            return "nothing was compiled in this cell"
         rows: list[dict[str, Any]] = []
         for call in {id(call.executable): call for call in self.calls}.values():
             with drawing_again(call):
@@ -149,7 +176,17 @@ class Comparison:
         compiled.add(by_us, compiled_ns)
         return largest
 
+    def _why_not(self) -> str:
+        """A comparison needs every run."""
+        return self.refused or (f"{next(iter(self.left_out))} acts on the world outside" if self.left_out else "")
+
     def _refuse(self, why: str) -> None:
         self.refused = why
         self.calls.clear()
         self._copies.clear()
+
+
+def statements_of(recording: Recording) -> list[str]:
+    """The statements that Python ran, each with its line: "print(y) (line 3)"."""
+    found = recording.report().data["statements"]
+    return [f"{wording.clean(entry['text'])} ({wording.line_text(wording.numbers_of(entry['lines']))})" for entry in found]

@@ -10,6 +10,7 @@ import inspect
 import json
 import re
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from copy import copy
 from difflib import get_close_matches
@@ -37,13 +38,24 @@ from jitlab.errors import OptionError
 from jitlab.report import Report
 
 from . import run_commands
-from .running import HELP, Runner, displayed, driven, parts_of
+from .running import HELP, Runner, displayed, driven, is_timed, parts_of
 from .session import CellRun, Session
+from .timing import whole_number
 
 T = TypeVar("T")
 COMMANDS = ("status", "explain", "baseline", "compare", "export", "clear", "help")
-LINE_HINT = "%jit (x * 2).sum(), %jit on [--level O0|O1] [--strict], %jit off; %%jit above a whole cell"
-LEADING_OPTIONS = re.compile(r"\s*((?:(?:--(?:level|show)(?:\s+|=)\S+|--strict|--compare|--check)(?:\s+|$))*)")
+OPTIONS_HINT = "%%jit [--level O0|O1] [--strict] [--compare] [--check] [--show PARTS] [-n N] [-r R] [-q] [-o NAME]"
+LINE_HINT = "%jit (x * 2).sum(), %jit on [--level O0|O1] [--strict], %jit off, %jit -n 100 (x * 2).sum(); %%jit above a cell"
+LONG_OPTION = re.compile(r"\s*(?:--(?:level|show)(?:\s+|=)\S+|--strict|--compare|--check)(?:\s+|$)")
+SHORT_OPTION = re.compile(r"\s*(?:-q|-[nr]\s*\S+)(?:\s+|$)")
+
+
+def _whole(text: str) -> int:
+    """The value of -n or -r, for argparse."""
+    try:
+        return whole_number(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 @magics_class
@@ -64,6 +76,9 @@ class JitMagics(Magics):
     )  # fmt: skip
     @argument("--strict", action="store_true", help="What cannot be compiled is an error, not a host operation.")
     @argument("--compare", action="store_true", help="Replay the cell op by op on NumPy, on copies, and show both times.")
+    @argument("-n", dest="loops", type=_whole, metavar="N", help="Time it: N loops a run (default: as many as take 0.2 s).")
+    @argument("-r", dest="runs", type=_whole, metavar="R", help="Time it: R runs (default 7).")
+    @argument("-q", dest="quiet", action="store_true", help="Show nothing below the cell; -o has the report.")
     @argument("--check", action="store_true", help="Run each cluster beside NumPy, on copies: errors, bounds, what broke one.")
     @argument(
         "--show", metavar="PARTS", help="Of graph,retraces,timeline those to show below the cell; verdict alone; or none."
@@ -81,11 +96,16 @@ class JitMagics(Magics):
         --------
             %%jit                              the cell's verdict, clusters, retraces and timeline stand below it
             %%jit --compare                    and how long NumPy takes for the same, on copies
+            %%jit -n 100 -r 5                  and how long 100 loops take, 5 times, as %timeit tells it
             %%jit --strict                     an error where something cannot be compiled
             %%jit --show retraces,timeline     the verdict with these parts; --show none for nothing
             %%jit -o report                    binds the report: report.why("exp", "sum"), report.to_html("a.html")
             %jit (x * 2).sum()                 the value of one expression
+            %jit -n 100 (x * 2).sum()          and how long 100 loops take
             %jit on --level O0                 all cells from the next one on; %jit off ends it
+
+        A cell runs once. What --compare, --check, -n and -r run again is its compiled code, on copies taken before it ran, with
+        Variables and random generators as they were; statements that Python ran do not run again, and the report names them.
 
         The last expression displays as in any cell; `;` behind it hides it. What cannot be captured runs as Python.
         """
@@ -121,15 +141,16 @@ class JitMagics(Magics):
             options = self._options(line.strip()[2:].strip(), f"%jit {line}".strip())
             if options.output is not None:
                 raise self._unknown(f"%jit {line}", "the reports of later cells have no one name", LINE_HINT)
+            if is_timed(options):
+                raise self._unknown(f"%jit {line}", "-n and -r would time every later cell", "%%jit -n 100 above one cell")
             self.runner.always = options
             return None
         if words == ["off"]:
             self.runner.always = None
             return None
-        found = LEADING_OPTIONS.match(line)
-        assert found is not None
-        options = self._options(found[1], f"%jit {line}".strip())
-        return self._expression(line[found.end() :].strip().rstrip(";"), f"%jit {line}".strip(), options)
+        end = _end_of_options(line)
+        options = self._options(line[:end], f"%jit {line}".strip())
+        return self._expression(line[end:].strip().rstrip(";"), f"%jit {line}".strip(), options)
 
     def _expression(self, text: str, command: str, options: Any) -> Any:
         """The value of an expression, captured and run; its report is shown when the cell has ended."""
@@ -231,14 +252,16 @@ class JitMagics(Magics):
 
     def _options(self, line: str, command: str = "") -> Any:
         """The options, all known; otherwise an error before anything ran."""
+        is_value = True
         try:
             options = parse_argstring(self.jit, line)
         except UsageError as error:
             why = str(error)
+            is_value = why.startswith("argument ")
         except SystemExit:
-            why = "it asks for help, which is shown by %%jit?"
+            why, is_value = "it asks for help, which is shown by %%jit?", False
         except ValueError as error:  # quotes that do not close
-            why = str(error)
+            why, is_value = str(error), False
         else:
             try:
                 parts_of(options)
@@ -247,8 +270,9 @@ class JitMagics(Magics):
                 why = f"{options.output!r} is not a name"
             except ValueError as error:
                 why = str(error)
-        hint = LINE_HINT if command else "%%jit [--level O0|O1] [--strict] [--compare] [--check] [--show PARTS] [-o NAME]"
-        raise self._unknown(command or f"%%jit {line}".rstrip(), why, hint)
+        hint = LINE_HINT if command else OPTIONS_HINT
+        what = "An option has a value that it does not take." if is_value else "This magic has other options."
+        raise self._unknown(command or f"%%jit {line}".rstrip(), why, hint, what)
 
     def _unknown(self, command: str, why: str, hint: str, what: str = "This magic has other options.") -> OptionError:
         run = self.session.running
@@ -315,6 +339,22 @@ class JitMagics(Magics):
 
 
 JitMagics.jit.parser.allow_abbrev = False
+
+
+def _end_of_options(line: str) -> int:
+    """Where the expression of a `%jit` line begins. `-n` may begin one: what is an expression as it stands has no options."""
+    at = 0
+    while found := LONG_OPTION.match(line, at) or (None if _is_expression(line[at:]) else SHORT_OPTION.match(line, at)):
+        at = found.end()
+    return at
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        ast.parse(text.strip().rstrip(";"), mode="eval")
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def _in_place(raw: str, cell: str, code: str) -> str:

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from IPython.display import display
@@ -131,7 +132,8 @@ class Runner:
         show: Callable[[Any], object] | None = None, report: bool = True,
     ) -> None:  # fmt: skip
         """Run statements captured, and show the values and the report. `options.output` names it, "" makes it the value."""
-        comparison = Comparison() if options.compare or options.check else None
+        again = options.compare or options.check or is_timed(options)
+        comparison = Comparison(leaves_out=is_timed(options)) if again else None
         settings = Options(jit_compile=True if options.strict else None, level=options.level, replays=True)
         error: BaseException | None = None
         if show is None:
@@ -156,6 +158,9 @@ class Runner:
             self.replayed(run, comparison.check, "Not checked beside NumPy", "the check")
         if comparison is not None and options.compare:
             self.replayed(run, comparison.replay, "NumPy was not measured", "the comparison")
+        if comparison is not None and is_timed(options):
+            timed = partial(comparison.time, loops=options.loops, runs=options.runs)
+            self.replayed(run, timed, "Not timed", "the timing")
         if report:
             self.give_report(run, options)
 
@@ -220,9 +225,18 @@ class Runner:
 HELP = ("-h", "--help", "?")
 
 
+def is_timed(options: Any) -> bool:
+    """`-n` or `-r` was given."""
+    return bool(getattr(options, "loops", None) or getattr(options, "runs", None))
+
+
 def parts_of(options: Any) -> tuple[str, ...] | None:
-    """What `--show` asks for, in the order of PARTS; None for nothing at all. ValueError for anything else."""
+    """What `--show` asks for, in the order of PARTS; None for nothing at all, as for `-q`. ValueError for anything else."""
     asked = getattr(options, "show", None)
+    if getattr(options, "quiet", False):
+        if asked not in (None, "none"):
+            raise ValueError(f"-q shows nothing, and --show {asked} asks for something")
+        return None
     if asked is None:
         return PARTS
     names = [name.strip() for name in asked.split(",")]

@@ -21,6 +21,7 @@ from .first_run import first_run
 from .lanes import lanes
 from .recording import Recording, Sampled, Tally, known_plan
 from .samples import quantiles
+from .repeated import repeated
 from .sources import report_sources
 
 Json = dict[str, Any]
@@ -461,6 +462,8 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         result["first_run"] = first
     if recording.compared is not None:
         result["largest_error"] = recording.compared.largest_error
+    if recording.repeated is not None:
+        result["repeated"] = repeated(recording.repeated)
     return result
 
 

@@ -55,7 +55,7 @@ def essence(data: Mapping[str, Any]) -> str:
     """What a report says of the program and the plan, as canonical text; equal for reports that are alike."""
     told: list[Any] = [
         data["cell"]["source"], data["cell"]["error"], [data["verdict"].get(key) for key in VERDICT],
-        data["verdict"].get("numpy_seconds") is not None,
+        data["verdict"].get("numpy_seconds") is not None, (data["verdict"].get("repeated") or {}).get("left_out"),
     ]  # fmt: skip
     for name, keys in TOLD.items():
         entries = (entry for entry in data.get(name, ()) if not _is_by_chance(name, entry))
@@ -79,6 +79,7 @@ def times_of(data: Mapping[str, Any]) -> dict[str, float]:
     """What is measured of the whole cell, in seconds."""
     verdict = data["verdict"]
     times = {key: verdict.get(key) for key in ("seconds", "numpy_seconds", "statement_seconds")}
+    times["repeated"] = (verdict.get("repeated") or {}).get("mean")
     return {key: value for key, value in times.items() if value}
 
 

@@ -62,9 +62,13 @@ def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     error = data["cell"].get("error")
     facts = [*o.counts, _moved(data), f"stopped by {wording.clean(error)}" if error else ""]
     draw.text(MARGIN, 42, " · ".join(filter(None, facts)), fill=MUTED, room=WIDTH - 2 * MARGIN)
+    top = 58
+    if repeated := data["verdict"].get("repeated"):
+        draw.text(MARGIN, top, wording.clean(repeated["text"]), fill=MUTED, room=WIDTH - 2 * MARGIN)
+        top += 16
     shown = data.get("show", PARTS)
-    left = _boxes(draw, o, 58) if "graph" in shown else 46
-    right = _lanes(draw, o, 58, bars) if "timeline" in shown else 58
+    left = _boxes(draw, o, top) if "graph" in shown else top - 12
+    right = _lanes(draw, o, top, bars) if "timeline" in shown else top
     right = _retraces(draw, o, right) if "retraces" in shown else right
     right = _next(draw, o, right)
     label = o.lead + (f". {wording.clean(o.next['text'])}" if o.next else "")

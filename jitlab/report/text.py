@@ -24,7 +24,9 @@ def report_text(data: Mapping[str, Any]) -> str:
     """Verdict, next step, boxes in program order with their kernels and copies, loops that were not rolled, retraces."""
     o = outline(data, most_boxes=40)
     first_run = data["verdict"].get("first_run")
-    lines = [*_head(o), *(_folded("", wording.clean(first_run["text"])) if first_run else ()), *_next(o)]
+    repeated = data["verdict"].get("repeated")
+    lines = [*_head(o), *(_folded("", wording.clean(repeated["text"])) if repeated else ())]
+    lines += [*(_folded("", wording.clean(first_run["text"])) if first_run else ()), *_next(o)]
     shown = data.get("show", PARTS)
     if "graph" not in shown:
         o = replace(o, boxes=(), hidden=0, loops=(), more_loops=0)

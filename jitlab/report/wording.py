@@ -92,6 +92,11 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
+def small_duration(seconds: float) -> str:
+    """As `duration`, below a microsecond in nanoseconds: what one loop takes may be that little."""
+    return duration(seconds) if seconds >= 1e-6 else f"{seconds * 1e9:.0f} ns"
+
+
 def names_size(text: str) -> bool:
     """The text says a number of bytes."""
     return re.search(r"\d (B|kB|MB|GB)\b", text) is not None

@@ -25,11 +25,7 @@ export function badgeParts(report: Report): BadgePart[] {
   add('retraces', some(verdict.retraces, 'retrace'), verdict.retraces > 0);
   add('python', `${some(verdict.statements, 'statement')} by Python`, verdict.statements > 0);
   add('time', duration(verdict.seconds ?? 0), verdict.seconds !== null);
-  add(
-    'first',
-    `first run + ${duration(verdict.firstRun?.seconds ?? 0)}`,
-    verdict.firstRun !== null && verdict.seconds !== null
-  );
+  add('first', `first run + ${duration(verdict.firstRun ?? 0)}`, verdict.firstRun !== null && verdict.seconds !== null);
   add('numpy', `NumPy ${duration(verdict.numpySeconds ?? 0)}`, verdict.numpySeconds !== null);
   return parts;
 }

@@ -165,6 +165,14 @@ export interface Compared extends Event {
   largest_error: number;
 }
 
+/** Twin of Repeated. */
+export interface Repeated extends Event {
+  kind: 'repeated';
+  loops: number;
+  loop_ns: number[];
+  left_out: string[];
+}
+
 /** Twin of NumericsChecked; `numerics` as in the report. */
 export interface NumericsChecked extends Event {
   kind: 'numerics-checked';

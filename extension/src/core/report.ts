@@ -91,16 +91,12 @@ export interface Verdict {
   next: Next | null;
   /** What to do after that. */
   then: Next | null;
-  /** Of a run that waited for its capture and compilation; null for any other. */
-  firstRun: FirstRun | null;
+  /** Seconds that a first run waited for capture and compilation besides its own; null for any other. */
+  firstRun: number | null;
+  /** What `%%jit -n` measured, and what a first run waited for, as sentences; "" where there was none. */
+  notes: string[];
   /** Of the launches' time in code that better code has replaced since, 0 to 1. */
   quickShare: number;
-}
-
-export interface FirstRun {
-  /** That were waited for. */
-  seconds: number;
-  text: string;
 }
 
 export interface Next {
@@ -439,7 +435,8 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
     bytesSaved: number(verdict.bytes_saved),
     next: readNext(verdict.next),
     then: readNext(verdict.then),
-    firstRun: isRecord(first) ? { seconds: number(first.seconds) ?? 0, text: text(first.text) } : null,
+    firstRun: number(record(first).seconds),
+    notes: [verdict.repeated, first].map(note => text(record(note).text)),
     quickShare: number(record(first).quick_share) ?? 0
   };
 }

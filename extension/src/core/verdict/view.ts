@@ -43,7 +43,7 @@ export class VerdictView {
       this.element,
       h('div', { class: 'jl-lead' }, h('span', {}, verdict.lead), h('span', { class: 'jl-times' }, speed || time)),
       this.facts(report),
-      this.more?.first(report) ?? '',
+      ...(this.more?.notes(report) ?? []),
       strip.element,
       ...(verdict.seconds === null ? [] : [bars.element]),
       ...ofPython(report),
