@@ -23,6 +23,11 @@ test('a newer version is refused with one sentence', () => {
   );
 });
 
+test('a report says of which run it is where the kernel stated it', () => {
+  assert.equal(report({ ...softmax, run: { text: 'Ran on 5 March 2031' } }).run, 'Ran on 5 March 2031');
+  assert.equal(report({ ...softmax, run: 'now' }).run, '');
+});
+
 test('keys that are unknown, missing or of another type do no harm', () => {
   for (const value of [null, 3, [], 'x']) {
     assert.equal(typeof readReport(value), 'string');

@@ -19,6 +19,7 @@ from .advice import place_of, spent, things_to_do
 from .fingerprints import cluster_fingerprint, plan_fingerprint
 from .first_run import first_run
 from .lanes import lanes
+from .origin import origin
 from .recording import Recording, Sampled, Tally, known_plan
 from .samples import quantiles
 from .repeated import repeated
@@ -77,6 +78,7 @@ def report_json(recording: Recording) -> Json:
         "copies": [copy for plan in plans for copy in _copies(plan)],
         "activity": [_activity(plan, recording) for plan in plans if "activity" in plan.json],
         "timeline": {"lanes": []},
+        "run": origin(recording.began),
     }
     _add_savings(data["retraces"])
     _color(data, alike)

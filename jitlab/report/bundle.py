@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.config import config
 
+from .origin import run_text
 from .report import MIME
 from .summary import heavier, slowest, summarised
 from .svg import MOST_BYTES, report_svg
@@ -31,21 +32,22 @@ DEPTH = 10  # of a report's items in a notebook file
 def bundle(report: Report) -> dict[str, Any]:
     """All forms of a report that a notebook keeps, together at most `config.saved_bytes` of its file."""
     text = str(report)
-    html = saved_html(report_svg(report.data, min(MOST_BYTES, config.saved_bytes // 4)), text)
+    html = saved_html(report_svg(report.data, min(MOST_BYTES, config.saved_bytes // 4)), text, run_text(report.data))
     room = config.saved_bytes - _weight(html) - 2 * _weight(text) - 1500
     return {MIME: fitted(report.data, room), "text/html": html, "text/plain": text}
 
 
-def saved_html(svg: str, text: str) -> str:
-    """The picture as an image, and the text below it. GitHub takes an `<svg>` out of a notebook's HTML, and JupyterLab out of
-    that of a notebook nobody trusts; both keep an image of data, in which nothing can run. Sources: IRkernel/IRkernel#145,
-    activeviam/atoti-notebooks#425, `allowedSchemesByTag` of JupyterLab's sanitizer."""
+def saved_html(svg: str, text: str, run: str = "") -> str:
+    """The picture as an image, of which run it is, and the text. GitHub takes an `<svg>` out of a notebook's HTML, and
+    JupyterLab out of that of a notebook nobody trusts; both keep an image of data, in which nothing can run. Sources:
+    IRkernel/IRkernel#145, activeviam/atoti-notebooks#425, `allowedSchemesByTag` of JupyterLab's sanitizer."""
     size = re.match(r'<svg[^>]* width="(\d+)" height="(\d+)"[^>]* aria-label="([^"]*)"', svg)
     assert size is not None
     data = base64.b64encode(svg.encode()).decode()
     return (
         f'<img width="{size[1]}" height="{size[2]}" alt="{size[3]}" src="data:image/svg+xml;base64,{data}">\n'
-        f"<details><summary>The same as text</summary>\n<pre>{escape(text, quote=False)}</pre>\n</details>"
+        + (f"<p>{escape(run, quote=False)}</p>\n" if run else "")
+        + f"<details><summary>The same as text</summary>\n<pre>{escape(text, quote=False)}</pre>\n</details>"
     )
 
 

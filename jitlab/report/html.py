@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import wording
+from .origin import run_text
 from .svg import report_svg
 from .text import report_text
 
@@ -62,6 +63,8 @@ def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -
         heading = f"{', '.join(clusters)}: {stage}"
         parts.append(_section(heading, f"<pre>{escape(shown)}</pre>", is_open=len(text) <= LONG))
     parts.append(_section("As text", f"<pre>{escape(report_text(data))}</pre>"))
+    if run_text(data):
+        parts.append(f'<p class="jl-still">{_e(run_text(data))}</p>')  # where the views are drawn, they say it
     parts.append(f'<script type="application/vnd.jitlab.report+json">{embedded(data)}</script>')
     if script():
         parts.append(f"<script>{script()}</script>")

@@ -104,6 +104,7 @@ class Recording:
         self.file_name = file_name  # what the report calls a source file
         self.cell_of = cell_of  # the notebook's id of the cell that a file is, and its source
         self.start_ns = time.perf_counter_ns()
+        self.began = time.time()  # the same moment by the calendar, seconds since 1970
         self.others: float | None = None  # the share of the processors that other programs took, when it has ended
         self._load = Load()
         self.plans: list[events.PlanMade] = []

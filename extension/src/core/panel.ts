@@ -140,6 +140,7 @@ export class PanelView {
       this.message.element,
       only === null && this.verdict.element,
       this.layout?.element ?? this.sections.map(section => section.element),
+      only === null && this.foot,
       this.help.element,
       this.live
     );
@@ -287,6 +288,8 @@ export class PanelView {
     for (const section of this.sections) {
       section.element.hidden = !hasFigures;
     }
+    this.foot.hidden = !hasFigures || report.run === '';
+    this.foot.textContent = report?.run ?? '';
     if (this.layout) {
       this.layout.element.hidden = !hasFigures;
       this.layout.arrange(width);
@@ -505,6 +508,8 @@ export class PanelView {
     hidden: true
   });
   private readonly announced = new Set<string>();
+  /** Of which run it all is. */
+  private readonly foot = h('p', { class: 'jl-note jl-muted jl-foot' });
   private readonly live = h('div', { class: 'jl-hidden', 'aria-live': 'polite' });
   private readonly selection: Selection;
   private readonly head: Head | null;

@@ -48,7 +48,8 @@ export class ReportView {
       { class: 'jl jl-output', role: 'region', 'aria-label': 'jitlab' },
       this.message,
       this.verdict.element,
-      this.parts.map(({ section }) => section.element)
+      this.parts.map(({ section }) => section.element),
+      this.foot
     );
     host.append(this.element);
     for (const { section } of this.parts) {
@@ -79,6 +80,7 @@ export class ReportView {
     this.message.textContent = this.refusal;
     this.message.hidden = this.refusal === '';
     this.verdict.element.hidden = report === null;
+    this.foot.textContent = report?.run ?? '';
     for (const { section } of this.parts) {
       section.element.hidden = report === null;
     }
@@ -98,6 +100,7 @@ export class ReportView {
   private readonly parts: Part[];
   private readonly verdict: VerdictView;
   private readonly message = h('p', { class: 'jl-note', role: 'status' });
+  private readonly foot = h('p', { class: 'jl-note jl-muted' });
   private readonly observer: ResizeObserver;
   private report: Report | null = null;
   private refusal = '';

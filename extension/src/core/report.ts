@@ -8,6 +8,8 @@ const VERSION = 1;
 
 export interface Report {
   cell: Cell;
+  /** When, with what and where it ran, in words; "" where the report does not say. */
+  run: string;
   verdict: Verdict;
   plans: Plan[];
   ops: Operation[];
@@ -321,6 +323,7 @@ export function readReport(value: unknown): Report | string {
       running: cell.running === true,
       error: readError(cell.error)
     },
+    run: text(record(value.run).text),
     verdict: readVerdict(record(value.verdict)),
     plans: records(value.plans).map(plan => ({
       name: text(plan.name),
