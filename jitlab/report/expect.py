@@ -6,7 +6,8 @@ import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from fractions import Fraction
+from typing import Any, SupportsIndex
 
 from jitlab.errors import OptionError
 
@@ -33,7 +34,7 @@ MOST_TOLD = 10
 
 
 @contextmanager
-def expect(*, fused: list[tuple[str, str]] | None = None, **limits: int | str) -> Iterator[None]:
+def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsIndex | str) -> Iterator[None]:
     """Check what happens inside: `retraces=0, clusters=1, kernels="<=2", fallbacks=0, bytes="<64 MB"`; also `traces`,
     `variants`, `statements`, and `fused=[("exp", "sum")]`. A number means exactly that many. AssertionError says what was
     found instead: of retraces the cause, the line and what would avoid them."""
@@ -48,7 +49,7 @@ class Expectations:
 
     def __init__(self, limits: dict[str, Any], fused: Iterable[tuple[str, str]] = ()) -> None:
         self.limits = {name: _test(name, limit) for name, limit in limits.items()}
-        self.fused = list(fused)
+        self.fused = [_pair(pair) for pair in fused]
 
     def check(self, report: Report) -> None:
         """AssertionError when something is not as expected."""
@@ -66,6 +67,8 @@ class Expectations:
             if holds(found):
                 continue
             shown = wording.size(found) if name == "bytes" else str(found)
+            if shown != str(found) and shown in wanted:  # rounded, they look alike
+                shown = f"{found} B"
             lines.append(f"{name}: {shown}, expected {wanted}")
             told = TOLD.get(name)
             if told is None:
@@ -125,12 +128,27 @@ TOLD: dict[str, Callable[[Report], list[str]]] = {
 }
 
 
-def _test(name: str, limit: int | str) -> tuple[Callable[[int], bool], str]:
+def _test(name: str, limit: SupportsIndex | str) -> tuple[Callable[[int], bool], str]:
     if name not in COUNTS:
         raise OptionError(f"jl.expect does not know {name!r}", hint=f"one of {', '.join(COUNTS)}, fused")
-    text = f"=={limit}" if isinstance(limit, int) else str(limit)
-    match = re.fullmatch(r"\s*(<=|>=|==|!=|<|>)?\s*(\d+)\s*(|B|kB|MB|GB)\s*", text)
-    if match is None or (match[3] and name != "bytes"):
-        raise OptionError(f"jl.expect({name}={limit!r})", hint=f'{name}=2, or {name}="<=2"')
-    relation, number = RELATIONS[match[1] or "=="], int(match[2]) * UNITS[match[3]]
-    return lambda found: relation(found, number), f"{limit}" if isinstance(limit, int) else limit.strip()
+    text = ""
+    if isinstance(limit, str):
+        text = limit.strip()
+    elif isinstance(limit, SupportsIndex) and not isinstance(limit, bool):  # NumPy's integers too
+        text = str(operator.index(limit))
+    match = re.fullmatch(r"(<=|>=|==|!=|<|>)?\s*(\d+(?:\.\d+)?)\s*(|B|kB|MB|GB)", text)
+    if match is None or (name != "bytes" and (match[3] or "." in match[2])):
+        more = f', or {name}="<=1.5 MB"' if name == "bytes" else ""
+        hint = f'{name}=2, or {name}="<=2"{more}'
+        raise OptionError(f"jl.expect({name}={limit!r})", why="that is no number of them and no limit", hint=hint)
+    relation, number = RELATIONS[match[1] or "=="], Fraction(match[2]) * UNITS[match[3]]
+    return lambda found: relation(found, number), text
+
+
+def _pair(pair: Any) -> tuple[str, str]:
+    """Two names of operations. Anything else would be found out only after the code in the block has run."""
+    if isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(name, str) for name in pair):
+        return pair[0], pair[1]
+    raise OptionError(
+        f"jl.expect(fused=…) got {pair!r}, which is no pair of operations", hint='fused=[("exp", "sum"), ("sum", "sqrt")]'
+    )

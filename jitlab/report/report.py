@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitlab.errors import OptionError
+from jitlab.ir import told
 
 from . import wording
 from .recording import known_code, known_text
@@ -61,6 +62,11 @@ class Op:
     seconds: float | None
     would_compile_if: str | None = None  # the smallest change found that would put it into a cluster
     parent: str | None = None  # the loop or branch in whose body it is
+    called: str = ""  # what the program calls it: `inv6`, or its expression; "" where nobody knows
+    within: str = ""  # the helper function in which it is made
+
+    def __str__(self) -> str:
+        return told(self.name, self.called, self.within, lines=wording.line_text(self.lines))
 
 
 @dataclass(frozen=True)
@@ -159,7 +165,7 @@ class Fallback:
 
 @dataclass(frozen=True)
 class Boundary:
-    """An edge that was not fused: within a cluster, or between clusters."""
+    """An edge that was not fused: within a cluster, or between clusters. `said`: both ends as the program calls them."""
 
     producer: str
     consumer: str
@@ -167,6 +173,7 @@ class Boundary:
     reason: Reason
     bytes: int
     would_fuse_if: str | None
+    said: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True)
@@ -185,6 +192,7 @@ class Temporary:
     spans: tuple[tuple[Any, ...], ...]
     consumer_lines: tuple[int, ...]
     reason: Reason
+    said: tuple[str, ...] = ()  # the value, then who reads it, as the program calls them
 
 
 @dataclass(frozen=True)
@@ -256,14 +264,15 @@ def _line(item: Any) -> str:
             change = f"{item.argument} was {item.before}, then {item.after}"
             text = f"{item.cluster or item.function} again{_at(item.lines)}: {change} ({item.cause}){_took(item.seconds)}"
         case Op():
-            text = f"{item.name} {item.op}{_at(item.lines)}: {item.cluster or item.reason or 'not compiled'}"
+            text = f"{item.op} {item}: {item.cluster or item.reason or 'not compiled'}"
         case Fallback():
             text = f"{item.op}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Boundary():
-            text = f"{item.producer} → {item.consumer}: {item.reason}, {wording.size(item.bytes)}"
+            size = "" if wording.names_size(str(item.reason)) else f", {wording.size(item.bytes)}"
+            text = f"{' → '.join(item.said)}: {item.reason}{size}"
         case Temporary():
-            readers = ", ".join(item.consumers)
-            text = f"{item.name}{_at(item.lines)} → {readers}: {wording.size(item.bytes)}, {item.reason}"
+            name, *readers = item.said
+            text = f"{name} → {', '.join(readers)}: {wording.size(item.bytes)}, {item.reason}"
         case Statement():
             text = f"{item.text}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Loop():
@@ -330,13 +339,32 @@ class Report:
 
     @cached_property
     def boundaries(self) -> list[Boundary]:
-        return Listing(_made(Boundary, entry) for entry in self.data["boundaries"])
+        return Listing(
+            replace(made, said=(self._said(made.plan, made.producer), self._said(made.plan, made.consumer)))
+            for made in (_made(Boundary, entry) for entry in self.data["boundaries"])
+        )
+
+    def _said(self, plan: str, name: str) -> str:
+        """An operation as the program calls it: "`inv6` (realdiv_1, line 7)"."""
+        op = self._named.get((plan, name))
+        return str(op) if op is not None else name
+
+    @cached_property
+    def _named(self) -> dict[tuple[str, str], Op]:
+        return {(op.plan, op.name): op for op in self.ops}
 
     @cached_property
     def temporaries(self) -> list[Temporary]:
         """Values that reach memory although they are no results, each with its readers, bytes and reason, the largest first."""
         entries = sorted(self.data.get("temporaries", ()), key=lambda entry: -int(entry["bytes"]))
-        return Listing(_made(Temporary, entry) for entry in entries)
+        return Listing(
+            replace(made, said=(self._value_said(made), *(self._said(made.plan, name) for name in made.consumers)))
+            for made in (_made(Temporary, entry) for entry in entries)
+        )
+
+    def _value_said(self, value: Temporary) -> str:
+        """What lies in memory: an operation's result, or another array that it needs ("`s` (exp, line 3) in blocks")."""
+        return self._said(value.plan, value.producer) + value.name.removeprefix(value.producer)
 
     @cached_property
     def activity(self) -> list[dict[str, Any]]:
@@ -383,14 +411,17 @@ class Report:
         return compared(self.facts, other.facts)
 
     def why(self, a: str, b: str) -> Answer:
-        """Why `a` and `b` (operation names or kinds: "exp", "Exp") are together, or what keeps them apart."""
+        """Why `a` and `b` are together, or what keeps them apart. They are names of operations ("exp"), their kinds ("Exp"), or
+        what the program calls their values ("inv6", "r2 ** 3")."""
         first, second = self._pair(a, b)
-        names = f"{first.name} and {second.name}"
+        names = f"{first} and {second}"
         if first.cluster is None or second.cluster is None or first.cluster != second.cluster:
             return self.why_not(a, b)
         if first.kernel is not None and first.kernel == second.kernel and self._share_nest(first, second):
             return Answer(f"{names} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
-        answer = self.why_not(a, b)
+        answer = self._why_not(first, second)
+        if answer.fused:  # one of them is computed again in the other's kernel
+            return answer
         cluster = next(c for c in self.clusters if c.name == first.cluster)
         text = f"{names} are both in {cluster.name}: {cluster.reason.text}. {answer.text}"
         return Answer(text, answer.code, False, answer.would_fuse_if)
@@ -412,24 +443,24 @@ class Report:
     def _why_not(self, first: Op, second: Op) -> Answer:
         one = first.kernel is not None and (first.cluster, first.kernel) == (second.cluster, second.kernel)
         if one and self._share_nest(first, second):
-            return Answer(f"{first.name} and {second.name} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
+            return Answer(f"{first} and {second} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
         joint = next((k for k in self.kernels if k.cluster == first.cluster and {first.name, second.name} <= set(k.ops)), None)
         if joint is not None and not one:  # one of them is computed in several kernels
-            names = f"{first.name} and {second.name}"
+            names = f"{first} and {second}"
             text = f"{names} are one kernel, {joint.name} of {joint.cluster}: one is computed again there."
             return Answer(text, "fused", True)
         for op in (first, second):
             if op.cluster is None:
                 reason = op.reason or Reason("unknown", "the plan gives no reason")
                 flip = f"Would compile if {op.would_compile_if}." if op.would_compile_if else None
-                text = f"{op.name} is not compiled: {reason.text}."
+                text = f"{op} is not compiled: {reason.text}."
                 return Answer(f"{text} {flip}" if flip else text, reason.code, False, flip, about=(op.plan, op.name, None))
         for edge in self._edges(first, second):
             flip = wording.flip_text(edge.would_fuse_if) if edge.would_fuse_if else wording.NO_FLIP
-            text = f"{edge.producer} and {edge.consumer} are not fused: {edge.reason.text}. {flip}"
+            text = f"{edge.said[0]} and {edge.said[1]} are not fused: {edge.reason.text}. {flip}"
             about = (edge.plan, edge.producer, edge.consumer)
             return Answer(text, edge.reason.code, False, edge.would_fuse_if, about=about)
-        return Answer(f"{first.name} and {second.name} share no edge: nothing goes from one to the other.", "no_edge", False)
+        return Answer(f"{first} and {second} share no edge: nothing goes from one to the other.", "no_edge", False)
 
     def ir(self, name: str, stage: str = "graph") -> str:
         """The text of a cluster at a stage: "graph", "program", "llvm", "asm" or "ptx"."""
@@ -544,10 +575,11 @@ class Report:
         return pairs[0]
 
     def _found(self, name: str) -> list[Op]:
-        exact = [op for op in self.ops if op.name == name]
-        found = exact or [op for op in self.ops if op.op.lower() == name.lower()]
+        found = [op for op in self.ops if op.name == name]
+        found = found or [op for op in self.ops if op.op.lower() == name.lower()]
+        found = found or [op for op in self.ops if op.called == name]
         if not found:
-            names = dict.fromkeys(n for op in self.ops for n in (op.name, op.op))
+            names = dict.fromkeys(n for op in self.ops for n in (op.name, op.op, op.called) if n)
             raise OptionError(f"this report has no operation {name!r}", hint=_close(name, names))
         return found
 
@@ -625,6 +657,7 @@ def _made(cls: Any, entry: Mapping[str, Any]) -> Any:
 #: Reports that were saved before have none.
 _LATER = (
     "proof", "changes", "site", "would_compile_if", "bytes_saved", "temporary_bytes", "allocated_bytes", "parent", "nests",
+    "called", "within", "said",
 )  # fmt: skip
 
 

@@ -100,3 +100,21 @@ def test_the_lines_of_a_cell_are_those_of_its_number(monkeypatch):
     with pytest.raises(AssertionError, match=r"scale, In \[3\], line 2: k was"), expect(retraces=0):
         for k in range(2):
             namespace["scale"](np.ones(3), k)
+
+
+def test_a_limit_may_be_an_integer_of_numpy_or_megabytes_with_a_fraction():
+    f = jl.function(lambda x: np.tanh(x) + 1)
+    with expect(clusters=np.int64(1), bytes="<=1.5 kB"):
+        f(np.ones(90))
+    with pytest.raises(AssertionError, match="bytes: 1440 B, expected <1.4 kB"), expect(bytes="<1.4 kB"):
+        f(np.ones(90))
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [{"clusters": 1.5}, {"clusters": "1.5"}, {"clusters": True}, {"bytes": "<=1.5 TB"}, {"fused": ("exp", "sum")},
+     {"fused": [("exp", "sum", "max")]}, {"fused": [(1, 2)]}],
+)  # fmt: skip
+def test_what_is_no_limit_is_refused_before_the_block_runs(wanted):
+    with pytest.raises(jl.errors.OptionError, match="jl.expect"), expect(**wanted):
+        pytest.fail("the block ran")

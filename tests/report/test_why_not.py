@@ -184,3 +184,19 @@ def test_a_report_whose_function_is_gone_says_so():
     with pytest.raises(jl.errors.OptionError, match="not there any more"):
         twice.why_not("Exp", "Mul", check=True)
     assert report.why_not("Exp", "Mul", check=True).fused
+
+
+def test_why_and_why_not_agree_on_what_is_computed_again():
+    def forces(pos, mass):
+        d = pos[None, :, :] - pos[:, None, :]
+        r2 = (d**2).sum(-1) + 1e-3
+        weight = r2**-1.5
+        np.fill_diagonal(weight, 0)
+        return (d * weight[..., None] * mass[None, :, None]).sum(1)
+
+    report = jl.explain(jl.jit(forces), np.random.default_rng(0).random((50, 3)), np.ones(50))
+    for a in report.ops:
+        for b in report.ops:
+            if a is not b:
+                assert report.why(a.name, b.name).fused == report.why_not(a.name, b.name).fused, (a.name, b.name)
+    assert any("computed again" in report.why(a.name, b.name).text for a in report.ops for b in report.ops if a is not b)
