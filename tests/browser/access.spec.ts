@@ -1,6 +1,6 @@
-import { expect, type Locator } from '@playwright/test';
+import { expect } from '@playwright/test';
 import { findings, smallOrFaint } from './access';
-import { type Lab, test } from './lab';
+import { fold, type Lab, test, unfold } from './lab';
 
 /** Roles, names, states and contrast by axe; the rest of what a screen reader needs by what it would say. */
 test.describe('access @long', () => {
@@ -84,17 +84,3 @@ test.describe('access @long', () => {
     await lab.page.emulateMedia({ reducedMotion: null });
   });
 });
-
-async function unfold(section: Locator): Promise<void> {
-  const heading = section.locator('h3 button').first();
-  if ((await heading.getAttribute('aria-expanded')) === 'false') {
-    await heading.click();
-  }
-}
-
-async function fold(section: Locator): Promise<void> {
-  const heading = section.locator('h3 button').first();
-  if ((await heading.getAttribute('aria-expanded')) === 'true') {
-    await heading.click();
-  }
-}

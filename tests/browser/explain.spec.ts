@@ -1,5 +1,5 @@
-import { expect, type Locator } from '@playwright/test';
-import { test } from './lab';
+import { expect } from '@playwright/test';
+import { test, unfold } from './lab';
 
 /** One cell walked through, as somebody does who wants to know why, to change it, and to keep the change. */
 test('from a line to its machine code, from a value to what its fusion is worth, from a run to the one before', async ({
@@ -11,7 +11,7 @@ test('from a line to its machine code, from a value to what its fusion is worth,
   await test.step('a retrace says where its time went, what did not change, and goes to its line', async () => {
     await page.keyboard.press('Escape');
     const section = lab.section('Retraces');
-    await open(section);
+    await unfold(section);
     await expect(section).toContainText('rate changed twice');
     await expect(section).toContainText('2 other arguments are equal');
     await expect(section.getByRole('img', { name: /^Where the time went: capture / })).toBeVisible();
@@ -23,7 +23,7 @@ test('from a line to its machine code, from a value to what its fusion is worth,
 
   await test.step('a line pinned in the source is lit and in sight in its code, and the other way round', async () => {
     const section = lab.section('Code');
-    await open(section);
+    await unfold(section);
     const source = section.getByRole('list', { name: 'Source' });
     await source.getByRole('listitem').filter({ hasText: 'np.exp(z)' }).click();
     await expect(section.getByRole('status').first()).toContainText('Pinned: line 4');
@@ -63,7 +63,7 @@ test('from a line to its machine code, from a value to what its fusion is worth,
 
   await test.step('a run is named, the cell runs again, and the two are compared', async () => {
     const section = lab.section('Compare');
-    await open(section);
+    await unfold(section);
     await expect(section).toContainText('One run so far');
     await section.getByRole('button', { name: 'Pin as baseline' }).click();
     await expect(section.getByRole('textbox', { name: 'Name of the baseline' })).toBeFocused();
@@ -84,11 +84,3 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await expect(lab.section('Compare')).toContainText('whole cell');
   });
 });
-
-/** Opens a section that is closed. */
-async function open(section: Locator): Promise<void> {
-  const heading = section.getByRole('heading').getByRole('button').first();
-  if ((await heading.getAttribute('aria-expanded')) === 'false') {
-    await heading.click();
-  }
-}

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, type Locator } from '@playwright/test';
-import { test } from './lab';
+import { test, unfold } from './lab';
 
 /** The graph and the timeline by keyboard and pointer, on one page: the report is the stand-in's, the panel is real. */
 test('a graph is opened in place, searched, turned into a table and a map; a timeline is walked and kept', async ({
@@ -14,7 +14,7 @@ test('a graph is opened in place, searched, turned into a table and a map; a tim
   const focused = page.locator(':focus');
 
   await test.step('a box that is opened keeps its place', async () => {
-    await open(clusters);
+    await unfold(clusters);
     const box = item(/^cluster_1, lines 8–11/);
     await box.scrollIntoViewIfNeeded();
     const before = await box.boundingBox();
@@ -57,7 +57,7 @@ test('a graph is opened in place, searched, turned into a table and a map; a tim
   });
 
   await test.step('the timeline is zoomed, walked and fitted by its keys, and a stretch of it is added up', async () => {
-    await open(timeline);
+    await unfold(timeline);
     const picture = timeline.locator('canvas').first();
     await picture.focus();
     await page.keyboard.press('.');
@@ -83,11 +83,3 @@ test('a graph is opened in place, searched, turned into a table and a map; a tim
     expect(trace.traceEvents.some(({ ph, dur }) => ph === 'X' && (dur ?? 0) > 0)).toBe(true);
   });
 });
-
-/** Opens a section that is closed. */
-async function open(section: Locator): Promise<void> {
-  const heading = section.getByRole('heading').getByRole('button').first();
-  if ((await heading.getAttribute('aria-expanded')) === 'false') {
-    await heading.click();
-  }
-}

@@ -455,11 +455,7 @@ export class Lab {
   /** Opens a section that is closed: at first only Clusters is open, and the one that the advice speaks of. */
   async unfold(title: string): Promise<Locator> {
     const section = this.section(title);
-    const heading = section.locator('h3 button').first();
-    if ((await heading.getAttribute('aria-expanded')) !== 'true') {
-      await heading.click();
-    }
-    await expect(heading).toHaveAttribute('aria-expanded', 'true');
+    await unfold(section);
     return section;
   }
 
@@ -512,4 +508,21 @@ export class Lab {
       }
     }, kernel);
   }
+}
+
+/** Opens a section of the panel that is closed. */
+export const unfold = (section: Locator): Promise<void> => setOpen(section, true);
+
+/** Closes a section of the panel that is open. */
+export const fold = (section: Locator): Promise<void> => setOpen(section, false);
+
+/** A report that comes just now opens the section that its advice speaks of, so the look and the click are one step. */
+async function setOpen(section: Locator, open: boolean): Promise<void> {
+  const heading = section.locator('h3 button').first();
+  await heading.evaluate((button: HTMLElement, wanted) => {
+    if (button.getAttribute('aria-expanded') !== wanted) {
+      button.click();
+    }
+  }, String(open));
+  await expect(heading).toHaveAttribute('aria-expanded', String(open));
 }
