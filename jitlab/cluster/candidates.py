@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import NO_OVERRIDES, Graph, Node, Overrides, Reason, Stays
-from jitlab.ir.dot import line_text
+from jitlab.ir import NO_OVERRIDES, Graph, Node, Overrides, Reason, Stays, told_kind
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.library import Library
 from jitlab.ops.sources import Constant, Length
@@ -259,8 +258,7 @@ def _unsupported_body(node: Node, deepest: int | None, depth: int) -> Reason | N
 
 
 def _in_body(node: Node) -> str:
-    lines = line_text(source.line for source in node.sources)
-    return f"{node.op.name} in its body ({lines})" if lines else f"{node.op.name} in its body"
+    return f"{told_kind(node, lines=True)} in its body"
 
 
 def _effect(node: Node) -> Reason | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jitlab.ir import Apart, Change, Clustering, Edge, Flip, Node, Stays
+from jitlab.ir import Apart, Change, Clustering, Edge, Flip, Node, Stays, told_kind, told_node
 
 from .candidates import FLOAT64, Study, Trial, is_control, is_one_of_several, unsupported
 from .options import LARGEST, ClusteringOptions
@@ -55,13 +55,14 @@ class Advisor:
         """The same, for an end of an edge or what is on a way between them: in the other's scope, and called by its name."""
         scope = self.study.attrs(other).get("_XlaScope") if self._scopes_count and other is not None else None
         for flip, trial, options in self._for_node(node, scope):
-            text = re.sub(r"^its\b", f"{node.op.name}'s", re.sub(r"^it\b", node.op.name, flip.text))
+            name = told_kind(node)
+            text = re.sub(r"^(it|its)\b", lambda found: name + found[1][2:].replace("s", "'s"), flip.text)  # noqa: B023
             yield replace(flip, text=text), trial, options
 
     def _for_node(self, node: Node, scope: str | None = None) -> Iterator[Proposal]:
         """Changes that might bring an operation into a cluster; `scope`: one that it would share."""
         reason = self.clustering.stays[node]
-        options, name = self.options, node.op.name
+        options = self.options
         code = reason.code
         marked = {**self.study.attrs(node), "_XlaCompile": True}
         if code is Stays.DISALLOWED:
@@ -89,7 +90,7 @@ class Advisor:
         elif code is Stays.SLOW and self._all_compile():
             yield Flip(Change.MUST, "it had to: a function with jit_compile=True"), Trial(), replace(options, slow=True)
         elif code is Stays.DTYPE and _has_a_loop_for_floats(node):
-            text = f"{name} worked on float64"
+            text = f"{told_kind(node)} worked on float64"
             yield Flip(Change.CAST, text, (node.name,), "float64"), Trial(compiled=frozenset([node])), options
         elif code is Stays.DEPTH and unsupported(node) is None:
             text = f"bodies were nested {options.deepest} deep at most"
@@ -190,7 +191,7 @@ class Advisor:
         producer, consumer = edge.producer, edge.consumer
         several = is_control(producer) or producer.op.name == "Item"
         if producer in consumer.inputs and not producer.op.has_effects and not several:
-            text = f"{producer.op.name} were computed a second time, for {consumer.op.name}"
+            text = f"{told_node(producer)} were computed a second time, for {told_node(consumer)}"
             yield Flip(Change.COMPUTE_TWICE, text, (producer.name, consumer.name)), Trial(copied=(producer, consumer)), options
 
     def _on(self) -> Iterator[Proposal]:
@@ -207,7 +208,7 @@ class Advisor:
     def _on_device(self, nodes: Iterable[Node], like: Node) -> Proposal:
         device = device_text(self.study.device(like))
         attrs = {node: {**self.study.attrs(node), "device": device} for node in nodes if node.name}
-        text = f"{' and '.join(node.op.name for node in attrs)} were placed on {device}"
+        text = f"{' and '.join(map(told_kind, attrs))} were placed on {device}"
         return Flip(Change.PLACE, text, tuple(node.name for node in attrs), device), Trial(attrs), self.options
 
     # ---- trying

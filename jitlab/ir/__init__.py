@@ -3,7 +3,7 @@
 from . import program
 from .bodies import Nest, every_node, inner_nodes
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
-from .called import called_in, name_values, told, told_node
+from .called import called_in, name_values, told, told_kind, told_node
 from .decisions import CALLS, DECISIONS, Decision, called_at, called_by_nobody, deciding
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
@@ -131,6 +131,7 @@ __all__ = [
     "same_shape",
     "short_dtype",
     "told",
+    "told_kind",
     "told_node",
     "verify",
 ]

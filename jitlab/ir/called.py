@@ -75,6 +75,11 @@ def told_node(node: Node, *, lines: bool = False) -> str:
     return told(node.name, node.called, node.within, lines=line_text(s.line for s in node.sources) if lines else "")
 
 
+def told_kind(node: Node, *, lines: bool = False) -> str:
+    """The same with the operation's kind, as one is told of that NumPy runs: "`hard` (ArgPartition)"."""
+    return told(node.op.name, node.called, node.within, lines=line_text(s.line for s in node.sources) if lines else "")
+
+
 def _outermost(sources: Sources) -> Source | None:
     """The span that stands for all: the first one that lies in no other."""
     if len(sources) == 1:

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from .bodies import Nest, body_sources, inner_nodes
+from .called import told_node
 from .extents import plain
 from .graph import Graph, Node
 from .overrides import NO_OVERRIDES, Overrides
@@ -469,7 +470,8 @@ def _between(clustering: Clustering) -> Iterable[tuple[Cluster, Node, list[Node]
 
 def _reader_text(reader: Node, clustering: Clustering) -> str:
     home = next((c.name for c in clustering.clusters if reader in c.members), None)
-    return f"{reader.name} is in {home}" if home else f"NumPy runs {reader.name}"
+    name = told_node(reader)
+    return f"{name} is in {home}" if home else f"NumPy runs {name}"
 
 
 def _would_fuse(edge: Edge, clustering: Clustering) -> str | None:

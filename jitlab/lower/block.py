@@ -172,4 +172,5 @@ def _move(value: Node, base: Node, name: str) -> tuple[Node, Node]:
     """The value and the update that stores it over all of `base`."""
     entries, shape = identity_map(base.ndim), base.shape
     copy = Node(View(entries, shape), [value], base.type, name=f"{value.name}_moved", sources=value.sources)
+    copy.called, copy.within = value.called, value.within
     return copy, Node(Update(entries, shape), [base, copy], base.type, name=f"{name}_next", sources=value.sources)

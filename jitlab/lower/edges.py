@@ -13,6 +13,7 @@ from jitlab.ops.linear import Product
 from jitlab.ops.views import Update
 
 from .block import is_control
+from .names import called
 
 
 def completed(edges: Sequence[Edge], kernels: Iterable[KernelInfo], nodes: Sequence[Node]) -> list[Edge]:
@@ -44,16 +45,16 @@ def _owner(node: Node) -> Node:
 
 
 def _reason(producer: Node, consumer: Node) -> Reason:
-    name = producer.name
+    name = called(producer)
     lines = line_text(s.line for s in consumer.sources) or "line ?"
     if isinstance(consumer.op, (Library, Product)) or isinstance(producer.op, (Library, Product)):
         text = f"Not fused: a library call reads {name} where it lies ({lines})"
         return Reason(NotFused.LIBRARY_CALL, text, (consumer.name,))
     if isinstance(consumer.op, (Update, Scatter)):
-        text = f"Not fused: {consumer.name} writes a part of {name} where it lies ({lines})"
+        text = f"Not fused: {called(consumer)} writes a part of {name} where it lies ({lines})"
         return Reason(NotFused.UPDATED, text, (consumer.name,))
     if is_control(consumer) or is_control(producer):
-        text = f"Not fused: {consumer.op.name} is a loop or branch of its own ({lines})"
+        text = f"Not fused: {called(consumer)} is a loop or branch of its own ({lines})"
         if is_control(producer):
             text = f"Not fused: {name} is a loop or branch of its own, which ends before it is read ({lines})"
         return Reason(NotFused.UPDATED, text, (consumer.name,))

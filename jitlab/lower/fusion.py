@@ -164,13 +164,13 @@ def boundaries(
                 for reader in readers:
                     again: str | None
                     if level != "O0" and cure is None and is_cheap_to_repeat and group.kind in ("map", "row", "column", "scan"):
-                        again = f"{producer.op.name} were computed a second time, for {reader.op.name}"
+                        again = f"{called(producer)} were computed a second time, for {called(reader)}"
                     else:
                         again = cure
                     if reason.code is NotFused.LEVEL and not any({producer, reader} <= nest for nest in otherwise):
                         again = None
                     if (producer, reader) in cuts.pairs:
-                        mine, size = Reason(NotFused.CUT, f"Cut: {producer.name} is stored"), producer.type.nbytes
+                        mine, size = Reason(NotFused.CUT, f"Cut: {called(producer)} is stored"), producer.type.nbytes
                         edges[producer, reader] = Edge(producer, reader, mine, size)
                     else:
                         edges.setdefault((producer, reader), Edge(producer, reader, reason, producer.type.nbytes, again))
@@ -554,7 +554,7 @@ def _why_not_fused(
     if producer in stage.picked:
         picks = (node for node in stage.computed if isinstance(node.op, (Take, Gather)) and producer in node.inputs)
         pick = next(picks, stage.node)
-        text = f"Not fused: {name} is read again, {size}. {pick.op.name} may read any element of it, where an index array says"
+        text = f"Not fused: {name} is read again, {size}. {called(pick)} may read any element of it, where an index array says"
         return Reason(NotFused.GATHERED, f"{text} ({_lines(pick)})", (pick.name,)), None
     positions = [p for n, p in stage.refs if n is producer]
     if any(len(p) != producer.ndim for p in positions):

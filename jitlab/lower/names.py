@@ -1,23 +1,31 @@
-"""What a value is called for people: as the program calls it where that is known, never by a node that capture made."""
+"""What a value is called for people: as the program calls it where that is known, then the node that capture made."""
 
 from __future__ import annotations
 
-from jitlab.ir import Node
+from collections.abc import Iterable
+
+from jitlab.ir import Node, told, told_node
 from jitlab.ops.control import Loop
 
 from .block import is_control, overwritten
 
 
 def called(node: Node) -> str:
-    """`u` for a variable that a loop carries or an array that is changed, `the result of the branch` where a side makes it,
-    else the operation's name."""
+    """`u` for a variable that a loop carries or an array that is changed, "the result of the branch" where a side makes it,
+    else the program's name or expression with the operation's: "`inv6` (realdiv_1)"."""
     inside = _carried(node)
     if inside is not None:
-        return inside
+        return f"`{inside}`"
     if node.op.name == "Item" and is_control(node.inputs[0]):
         base = _changed(node)
-        return base or "the result of the branch"
-    return _changed(node) or _made_in(node) or node.name.removesuffix("_moved")
+        return f"`{base}`" if base else "the result of the branch"
+    base = _changed(node)
+    return f"`{base}`" if base else _made_in(node) or told(node.name.removesuffix("_moved"), node.called, node.within)
+
+
+def called_all(nodes: Iterable[Node]) -> str:
+    """Several of them in a row."""
+    return ", ".join(told_node(node) for node in nodes)
 
 
 def _carried(node: Node) -> str | None:

@@ -9,6 +9,7 @@ from jitlab.ir.program import Buffer, Call, Finish, Gemm, Kernel, Partial, Store
 from jitlab.ops.control import Branch, Loop
 from jitlab.ops.views import Reshape, View
 
+from .names import called, called_all
 from .shared import Shared
 from .sizes import Sizes
 
@@ -41,15 +42,15 @@ def temporaries(
         maker = known.get(name, cluster.nodes[-1])
         copy = copies.get(maker.name)
         if kind == "partial":
-            text = f"{maker.name} works in blocks, whose results are joined in a fixed order"
+            text = f"{called(maker)} works in blocks, whose results are joined in a fixed order"
             reason = Reason(Stored.PARTIAL_RESULTS, text)
         elif kind == "operand":
-            text = f"{maker.name} is a call of a library, which reads its operand row after row"
+            text = f"{called(maker)} is a call of a library, which reads its operand row after row"
             reason = Reason(Stored.LIBRARY_OPERAND, text)
         elif copy is not None:
             reason = copy.reason
         else:
-            reason = Reason(Stored.KEPT, f"{maker.name} needs it as it was before it is overwritten")
+            reason = Reason(Stored.KEPT, f"{called(maker)} needs it as it was before it is overwritten")
         name = f"{maker.name} {'in blocks' if kind == 'partial' else 'operand' if kind == 'operand' else 'copy'}"
         result.append(Temporary(name, cluster.name, maker, (maker,), nbytes, _plain(reason)))
     return result
@@ -110,11 +111,12 @@ def _readers(cluster: Cluster) -> dict[Node, list[Node]]:
 def _why_stored(node: Node, consumers: Sequence[Node]) -> Reason:
     """Why a value lies in memory although no edge was cut: one kernel makes and reads it."""
     if any(hasattr(reader.op, "graphs") for reader in consumers):
-        return Reason(Stored.LOOP_VALUE, f"a loop or branch reads {node.name} in its body")
+        return Reason(Stored.LOOP_VALUE, f"a loop or branch reads {called(node)} in its body")
     if node.op.name == "Item" or hasattr(node.op, "graphs"):
-        return Reason(Stored.LOOP_VALUE, f"a loop carries {node.name} from turn to turn")
-    names = ", ".join(reader.name for reader in consumers) or "its reader"
-    return Reason(Stored.KEPT, f"{names} reads elements of {node.name} that other iterations make")
+        return Reason(Stored.LOOP_VALUE, f"a loop carries {called(node)} from turn to turn")
+    names = called_all(consumers) or "its reader"
+    reads = "read" if len(consumers) > 1 else "reads"
+    return Reason(Stored.KEPT, f"{names} {reads} elements of {called(node)} that other iterations make")
 
 
 def _makers(kernels: Sequence[Kernel]) -> dict[str, tuple[str, str]]:

@@ -444,7 +444,7 @@ def test_a_loop_is_left_to_numpy_for_what_its_body_holds():
     assert len(result.clusters) == 2
     reasons = {node.op.name: reason for node, reason in result.stays.items()}
     assert set(reasons) == {"While", "Item"}
-    assert reasons["While"].text == "NoLoop in its body (line 7): jitlab has no loop for it, so NumPy runs it"
+    assert reasons["While"].text == "NoLoop (line 7) in its body: jitlab has no loop for it, so NumPy runs it"
 
 
 def test_twenty_branches_inside_one_another_are_asked_once_each():

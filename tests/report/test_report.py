@@ -251,13 +251,13 @@ def test_colours_follow_first_appearance_and_plans_alike_share_them(report):
 
 def test_why_and_why_not(report):
     assert report.why("exp", "sum").fused
-    assert str(report.why("Exp", "Sum")) == "exp and sum are one kernel, k0 of cluster_0."
+    assert str(report.why("Exp", "Sum")) == "exp (line 5) and sum (line 6) are one kernel, k0 of cluster_0."
     cut = report.why_not("div", "take")
     assert (cut.code, cut.would_fuse_if) == ("read_again", "Would fuse with np.take_along_axis(p, y[:, None], 1).")
     assert report.why_not("matmul", "log").code == "read_again"  # on the way from one to the other
     assert report.why_not("div", "sub_1").code == "cycle"
     assert report.why_not("exp", "argpartition").code == "no_loop_body"
-    assert report.why("max", "neg").text.startswith("max and neg are both in cluster_0: joined by auto-clustering.")
+    assert report.why("max", "neg").text.startswith("max (line 4) and neg (line 7) are both in cluster_0: joined by auto-clustering.")
     with pytest.raises(OptionError, match="no operation 'expp'(.|\n)*exp"):
         report.why("expp", "sum")
 

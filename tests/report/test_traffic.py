@@ -134,7 +134,7 @@ def test_a_value_that_leaves_its_cluster_is_told_of():
         return z
 
     (temporary,) = jl.explain(g, X).temporaries
-    assert temporary.place == "result" and temporary.bytes == NBYTES and "NumPy runs exp" in str(temporary.reason)
+    assert temporary.place == "result" and temporary.bytes == NBYTES and "NumPy runs `z` (exp)" in str(temporary.reason)
 
 
 @pytest.mark.parametrize("level", ["O1", "O0"])
