@@ -1,26 +1,28 @@
 """The lines that keep a what-if: `with jl.jit_scope(...)` around statements, tried on the captured graph before they are told.
 
-A scope marks the operations made inside. Here the marks are put onto a copy of the captured graph, which then goes through the
-stages as it would have; only lines whose plan has just the kernels of the changed one are told.
+A scope says something of the operations made inside. Here the same is put onto a copy of the captured graph, which then goes
+through the stages as it would have; only lines whose plan has just the kernels of the changed one are told.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from jitlab import events
-from jitlab.ir import Graph, Joined, Node, is_operation
+from jitlab.ir import CALLS, DECISIONS, Decision, Graph, Node, Source, inner_nodes, is_operation
+from jitlab.ops.control import Branch, Loop
 from jitlab.runtime import Executable
 
-from .definitions import Site
-from .questions import Question
+from .questions import Pair, Question
+from .textblocks import TextBlock, Unsplit, block_around
 
-Marks = Callable[[Node], "tuple[int, bool] | None"]  # of a node: the number of its scope, and whether that compiles it
+#: What a scope would put on a node.
+Marks = Callable[[Node], "dict[str, Any] | None"]
 
 
 @dataclass(frozen=True)
@@ -39,222 +41,185 @@ class Keep:
         return "\n".join(self.lines)
 
 
-@dataclass(frozen=True)
-class SourceText:
-    """The statements that made a graph. `file` as node sources have it, `line` the number of the text's first line, `name`
-    what the module jitlab is called there; `in_function`: its statements are the body of the one function."""
+def keep(
+    executable: Executable, changed: Executable, question: Question, names: Mapping[str, Any] | None = None
+) -> tuple[Keep | None, str]:
+    """The lines that keep a change, and else why there are none. `names`: those of the program, where jitlab has a name."""
+    if question.target is not None:
+        return None, "No scope chooses a target."
+    if (question.cut or question.fuse) and question.keep_out:
+        return None, "No one scope says both: ask for what is kept out apart from the rest."
+    captured, again = getattr(executable, "captured", None), getattr(executable, "again", None)
+    if captured is None or again is None:
+        return None, "The captured graph is not kept, so no lines can be tried."
+    writer = _Writer(executable, captured, again, changed, question, names or {})
+    try:
+        return writer.lines(), ""
+    except Unsplit as unsplit:
+        return None, str(unsplit)
 
-    file: str
-    line: int
-    text: str
-    name: str = "jl"
-    in_function: bool = True
 
-    @classmethod
-    def of_function(cls, function: Any) -> SourceText | None:
-        """Of a `jl.function` or `jl.jit`; None where there is no source."""
-        plain = inspect.unwrap(getattr(function, "python_function", function))
-        plain = getattr(plain, "__func__", plain)
-        try:
-            lines, first = inspect.getsourcelines(plain)
-        except (OSError, TypeError):
-            return None
-        names = getattr(plain, "__globals__", {})
-        return cls(plain.__code__.co_filename, first, "".join(lines), module_name(names))
+class _Writer:
+    """Writes scopes, and tries each."""
 
-    @classmethod
-    def around(cls, file: str, texts: Sequence[str], lines: Iterable[int], name: str) -> SourceText | None:
-        """Of a file or cell: the innermost function with all these lines, else the whole text."""
-        wanted = list(lines)
-        try:
-            tree = ast.parse("".join(texts))
-        except (SyntaxError, ValueError):
-            return None
-        if not texts or not wanted:
-            return None
-        found = [
-            f for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef))
-            and f.body[0].lineno <= min(wanted) and max(wanted) <= (f.end_lineno or f.lineno)
-        ]  # fmt: skip
-        if not found:
-            return cls(file, 1, "".join(texts), name, in_function=False)
-        inner = max(found, key=lambda f: f.lineno)
-        return cls(file, inner.lineno, "".join(texts[inner.lineno - 1 : inner.end_lineno]), name)
+    def __init__(
+        self, executable: Executable, captured: Graph, again: Callable[[Graph], Executable], changed: Executable,
+        question: Question, names: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self.graph, self.again, self.question, self.names = captured, again, question, names
+        self.wanted = shape_of(changed)
+        self.named = named(executable.graph)
+        self.made = named(captured)  # before the passes: where each operation was made
 
-    def statements(self) -> list[ast.stmt]:
-        """The statements that scopes can stand around, their lines those of the file; [] where the text is not understood."""
-        try:
-            tree = ast.parse(textwrap.dedent(self.text))
-        except SyntaxError:
-            return []
-        ast.increment_lineno(tree, self.line - 1)
-        body = tree.body
-        if self.in_function:
-            found = next((s for s in body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
-            body = found.body if found is not None else []
-        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-            body = body[1:]  # a docstring
-        return body
+    def lines(self) -> Keep:
+        """The scope whose plan is the changed one; Unsplit where none is."""
+        question = self.question
+        block = self._block([*question.keep_out, *(name for pair in (*question.cut, *question.fuse) for name in pair)])
+        for argument, marks in self._kept_out(block) if question.keep_out else self._decided(block):
+            if self._holds(marks):
+                head = f"with {self._jitlab(block.file)}.jit_scope({argument}):"
+                return Keep(block.file, block.first, block.last, block.under(head))
+        at = f"line {block.first}" if block.first == block.last else f"lines {block.first} to {block.last}"
+        raise Unsplit(f"No scope keeps just this: around {at} it would change other operations, too.")
 
-    def line_texts(self, first: int, last: int) -> list[str]:
-        lines = self.text.splitlines()
-        return lines[first - self.line : last - self.line + 1]
+    def _block(self, ends: Sequence[str]) -> TextBlock:
+        """Statements that make all of these, in the innermost call that led to all of them."""
+        levels = [levels_of(self.made.get(name) or self.named[name]) for name in dict.fromkeys(ends)]
+        if not all(levels):
+            raise Unsplit("Where these operations are made is not known, so no lines can be given.")
+        depth = 0
+        while all(len(level) > depth + 1 for level in levels) and len({level[depth] for level in levels}) == 1:
+            depth += 1
+        places = [level[depth] for level in levels]
+        if len({place.file for place in places}) > 1:
+            raise Unsplit("They are made in different files, and nothing that is captured calls both.")
+        return block_around(places)
+
+    # ---- cut and fuse
+    def _decided(self, block: TextBlock) -> Iterator[tuple[str, Marks]]:
+        """By kinds, and where that says too much by names."""
+        for way in (self._kind, lambda name: name):
+            cut, fuse = (
+                tuple(dict.fromkeys((way(a), way(b)) for a, b in pairs)) for pairs in (self.question.cut, self.question.fuse)
+            )
+            entries: dict[tuple[Source, ...], Decision] = {}
+
+            def marks(
+                node: Node, cut: tuple[Pair, ...] = cut, fuse: tuple[Pair, ...] = fuse,
+                entries: dict[tuple[Source, ...], Decision] = entries,
+            ) -> dict[str, Any] | None:  # fmt: skip
+                levels = levels_of(node)
+                at = next((n for n, level in enumerate(levels) if block.holds(level)), None)
+                if at is None:
+                    return None
+                decision = entries.setdefault(levels[:at], Decision(cut, fuse))  # an entry for each call that leads there
+                return {DECISIONS: (*node.attrs.get(DECISIONS, ()), decision)}
+
+            told = [f"{option}={_pairs_text(pairs)}" for option, pairs in (("cut", cut), ("fuse", fuse)) if pairs]
+            yield ", ".join(told), marks
+
+    def _kind(self, name: str) -> str:
+        return str(self.named[name].op.name)
+
+    # ---- kept out
+    def _kept_out(self, block: TextBlock) -> Iterator[tuple[str, Marks]]:
+        """compile_ops=False where all that is made there is kept out, else a function of the kind, or of the name."""
+        kept = set(self.question.keep_out)
+        kinds = sorted({self._kind(name) for name in kept})
+        ways: list[tuple[str, Callable[[Node], bool]]] = [
+            ("compile_ops=False", lambda node: False),
+            (f"lambda op: op.op {_unequal(kinds)}", lambda node: node.op.name not in kinds),
+            (f"lambda op: op.name {_unequal(sorted(kept))}", lambda node: node.name not in kept),
+        ]
+        for argument, compiles in ways:
+
+            def marks(node: Node, compiles: Callable[[Node], bool] = compiles) -> dict[str, Any] | None:
+                if not any(block.holds(level) for level in levels_of(node)):
+                    return None
+                scope = node.attrs.get("_XlaScope", b"jit_scope_of_what_if")
+                return {"_XlaCompile": compiles(node), "_XlaScope": scope, "_XlaSeparateCompiledGradients": False}
+
+            yield argument, marks
+
+    # ---- trying
+    def _holds(self, marks: Marks) -> bool:
+        """Do these marks give the plan that is wanted?"""
+        with events.muted():
+            made = self.again(marked(self.graph, marks, deep=not self.question.keep_out))
+            made.prepare([np.empty(tuple(int(n) for n in p.shape), p.dtype) for p in self.graph.parameters])
+        return shape_of(made) == self.wanted
+
+    def _jitlab(self, file: str) -> str:
+        """What the module jitlab is called where the lines stand."""
+        module = next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == file), None)
+        return module_name(vars(module) if module is not None else self.names)
 
 
 def module_name(names: Mapping[str, Any]) -> str:
     """What the module jitlab is called among these names."""
-    return next((name for name, value in names.items() if getattr(value, "__name__", "") == "jitlab"), "jl")
+    return next((name for name, value in list(names.items()) if getattr(value, "__name__", "") == "jitlab"), "jl")
 
 
-def keep(
-    executable: Executable, changed: Executable, question: Question, source: SourceText | None
-) -> tuple[Keep | None, str]:
-    """The lines that keep a change, and else why there are none."""
-    if question.fuse or question.target is not None:
-        return None, "No scope says that: which operations share a kernel is the compiler's own decision."
-    if question.cut and question.keep_out:
-        return None, "No one scope says both: ask for the cut and for what is kept out apart."
-    if source is None:
-        return None, "The source is not at hand, so no lines can be given."
-    captured, again = getattr(executable, "captured", None), getattr(executable, "again", None)
-    if captured is None or again is None:
-        return None, "The captured graph is not kept, so no lines can be tried."
-    if any(c.reason.code is Joined.MUST for c in executable.clustering.clusters):
-        return None, "jit_compile=True puts everything into one cluster whatever a scope says."
-    writer = _Writer(executable, captured, again, changed, question, source)
-    if writer.refusal:
-        return None, writer.refusal
-    for lines in writer.proposals():
-        return lines, ""
-    return None, writer.failure
+def levels_of(node: Node) -> tuple[Source, ...]:
+    """The calls that led to a node, outermost first, and its own place; () where nothing is known."""
+    own = min(node.sources, default=None)
+    return () if own is None else (*node.attrs.get(CALLS, ()), own)
 
 
-class _Writer:
-    """Proposes scopes, and tries each."""
+def named(graph: Graph) -> dict[str, Node]:
+    """All operations of a graph, those inside loops and branches under the names that reports have."""
+    found = {node.name: node for node in graph.nodes}
+    found.update((name, inner) for node in graph.nodes for inner, name, _ in inner_nodes(node))
+    return {name: node for name, node in found.items() if is_operation(node)}
 
-    def __init__(
-        self, executable: Executable, captured: Graph, again: Callable[[Graph], Executable], changed: Executable,
-        question: Question, source: SourceText,
-    ) -> None:  # fmt: skip
-        self.graph, self.again, self.question, self.source = captured, again, question, source
-        self.wanted = kernels_of(changed)
-        self.statements = source.statements()
-        self.named = {node.name: node for node in executable.graph.nodes}
-        self.failure = "No scope keeps just this change: it would make clusters, and those change more than this edge."
-        self.refusal = self._refusal()
 
-    def _refusal(self) -> str:
-        if any(name not in self.named for name in (*(n for pair in self.question.cut for n in pair), *self.question.keep_out)):
-            return "A scope does not reach into a loop or a branch: it marks the loop as a whole."
-        if not self.statements:
-            return "The statements could not be read, so no lines can be given."
-        if any(node.attrs.get("_XlaScope") for node in self.graph.nodes):
-            return "The function has jit_scopes of its own: which lines they take is for them to say."
-        for node in self.graph.nodes:
-            if is_operation(node) and self._statement(node) is None:
-                first = min(((source.file, source.line) for source in node.sources), default=None)
-                at = f" ({Site(*first)})" if first is not None else ""
-                return f"{node.op.name} is made in another function{at}: no scope in one place holds all that runs here."
-        return ""
+def marked(graph: Graph, marks: Marks, *, deep: bool, renewed: dict[int, Any] | None = None) -> Graph:
+    """The graph as capture would have made it inside scopes. `deep`: what is in bodies, too."""
+    made = {} if renewed is None else renewed  # loops and branches by the id of what they were
 
-    def _statement(self, node: Node) -> int | None:
-        """The number of the top-level statement that made a node; None when it is none of them, or several."""
-        found = {
-            n for n, s in enumerate(self.statements) for source in node.sources
-            if source.file == self.source.file and s.lineno <= source.line <= (s.end_lineno or s.lineno)
+    def renew(op: Any) -> Any:
+        bodies = {
+            name: marked(body, marks, deep=True, renewed=made) for name in ("body", "test", "then", "orelse")
+            if (body := getattr(op, name, None)) is not None
         }  # fmt: skip
-        return next(iter(found)) if len(found) == 1 else None
+        return replace(op, **bodies, replays=made.get(id(op.replays), op.replays))
 
-    def proposals(self) -> Iterator[Keep]:
-        if self.question.keep_out:
-            yield from self._kept_out()
-        else:
-            yield from self._cut()
-
-    def _cut(self) -> Iterator[Keep]:
-        """All statements up to one in a scope, the others in a second one; strict, so that scopes count."""
-        if len(self.question.cut) > 1:
-            self.failure = "Several cuts at once: ask for each, and put a scope around the statements between."
-            return
-        (pair,) = self.question.cut
-        ends = [self._statement(self.named[name]) for name in pair]
-        assert ends[0] is not None and ends[1] is not None
-        if ends[0] == ends[1]:
-            names = " and ".join(self.named[name].op.name for name in pair)
-            self.failure = f"One statement makes {names}, and a scope goes around whole statements. Split it in two first."
-            return
-        places = [place for node in self.graph.nodes if is_operation(node) and (place := self._statement(node)) is not None]
-        first, last = min(places), max(places)
-        for at in range(ends[0], ends[1]):
-            if self._holds(lambda node, at=at: (int((self._statement(node) or 0) > at), True)):  # type: ignore[misc]
-                head = f"with {self.source.name}.jit_scope(strict=True):"
-                yield self._lines(first, last, [(head, first, at), (head, at + 1, last)])
-                return
-
-    def _kept_out(self) -> Iterator[Keep]:
-        """One scope around the statements: compile_ops=False where all of them is kept out, else a function of the kind."""
-        nodes = [self.named[name] for name in self.question.keep_out]
-        places = [self._statement(node) for node in nodes]
-        assert all(place is not None for place in places)
-        first, last = min(p for p in places if p is not None), max(p for p in places if p is not None)
-        kinds = sorted({node.op.name for node in nodes})
-        shown = repr(kinds[0]) if len(kinds) == 1 else repr(tuple(kinds))
-        test = f"lambda op: op.op {'!=' if len(kinds) == 1 else 'not in'} {shown}"
-        ways: list[tuple[str, Callable[[Node], bool]]] = [
-            ("compile_ops=False", lambda node: False), (test, lambda node: node.op.name not in kinds)
-        ]  # fmt: skip
-
-        def marks(node: Node, compiles: Callable[[Node], bool]) -> tuple[int, bool] | None:
-            place = self._statement(node)
-            return (0, compiles(node)) if place is not None and first <= place <= last else None
-
-        for argument, compiles in ways:
-            if self._holds(lambda node, compiles=compiles: marks(node, compiles)):  # type: ignore[misc]
-                yield self._lines(first, last, [(f"with {self.source.name}.jit_scope({argument}):", first, last)])
-                return
-        self.failure = "No scope keeps just this change: it would keep out other operations of the same lines, too."
-
-    def _holds(self, marks: Marks) -> bool:
-        """Do these marks give the plan that is wanted?"""
-        with events.muted():
-            made = self.again(marked(self.graph, marks))
-            made.prepare(self._arguments())
-        return kernels_of(made) == self.wanted
-
-    def _arguments(self) -> list[Any]:
-        import numpy as np
-
-        return [np.broadcast_to(np.zeros((), p.dtype), tuple(int(n) for n in p.shape)) for p in self.graph.parameters]
-
-    def _lines(self, first: int, last: int, parts: Sequence[tuple[str, int, int]]) -> Keep:
-        start = self.statements[first].lineno
-        end = max(s.end_lineno or s.lineno for s in self.statements[first : last + 1])
-        lines: list[str] = []
-        for head, low, high in parts:
-            begin = self.statements[low].lineno
-            stop = self.statements[high].end_lineno or self.statements[high].lineno
-            texts = self.source.line_texts(begin, stop)
-            indent = texts[0][: len(texts[0]) - len(texts[0].lstrip())]
-            lines.append(indent + head)
-            lines += [f"    {text}" if text.strip() else text for text in texts]
-        return Keep(self.source.file, start, end, tuple(lines))
-
-
-def marked(graph: Graph, marks: Marks) -> Graph:
-    """The graph as capture would have made it inside scopes."""
+    for node in graph.nodes if deep else ():
+        if isinstance(node.op, (Loop, Branch)):
+            made[id(node.op)] = renew(node.op)
 
     def rule(node: Node) -> None:
         found = marks(node)
         if found is not None:
-            number, compiles = found
-            scope = f"jit_scope_{number}".encode()
-            node.attrs.update(_XlaCompile=compiles, _XlaScope=scope, _XlaSeparateCompiledGradients=False)
+            node.attrs.update(found)
+        node.op = made.get(id(node.op), node.op)
 
     new = graph.rewrite(rule)
-    new.marked_only = graph.marked_only or all(marks(node) is not None for node in graph.nodes if is_operation(node))
+    new.marked_only = graph.marked_only
     return new
+
+
+def shape_of(executable: Executable) -> list[Any]:
+    """Which operations share a kernel, and inside loops and branches a nest."""
+    found = [
+        (sorted(node.name for node in kernel.nodes), [sorted(o.name for o in nest.origins) for nest in kernel.nests])
+        for kernel in executable.plan.kernels
+    ]  # fmt: skip
+    return sorted(found)
 
 
 def kernels_of(executable: Executable) -> set[frozenset[str]]:
     """Which operations share a kernel."""
     return {frozenset(node.name for node in kernel.nodes) for kernel in executable.plan.kernels}
+
+
+def _pairs_text(pairs: Sequence[Pair]) -> str:
+    told = [f'("{a}", "{b}")' for a, b in pairs]
+    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+
+
+def _unequal(names: Sequence[str]) -> str:
+    return f"!= {names[0]!r}" if len(names) == 1 else f"not in {tuple(names)!r}"
+
+
+__all__ = ["Keep", "keep", "kernels_of", "module_name", "shape_of"]

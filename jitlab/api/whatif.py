@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from jitlab.runtime import Executable
 from jitlab.statistics import Change
 
 from .experiments import ENOUGH_SECONDS, Experiment, Refusal, Side, copied_call, size_text
-from .keeping import Keep, SourceText, keep
+from .keeping import Keep, keep
 from .questions import Place, Question, at, lines_of
 from .replaying import draws
 
@@ -162,13 +163,13 @@ class Sweep:
 
 
 def ask(
-    executable: Executable, arguments: Sequence[Any], question: Question, *, source: SourceText | None = None,
+    executable: Executable, arguments: Sequence[Any], question: Question, *, names: Mapping[str, Any] | None = None,
     seconds: float = ENOUGH_SECONDS, between: Between | None = None, memory: dict[str, Any] | None = None,
     aside: Aside = nullcontext,
 ) -> WhatIf:  # fmt: skip
     """Put a question to a compiled trace with these arguments (copies are made). A refusal is part of the answer.
 
-    `source`: the text that lines which keep the change are made of. `between(done, total)` is called between rounds and may
+    `names`: of the program, for lines that keep the change. `between(done, total)` is called between rounds and may
     raise; with `memory`, what was built and measured until then is taken up again by the next `ask`. Inside `aside()`, plans
     are built, which touches nothing of the user's.
     """
@@ -188,7 +189,7 @@ def ask(
     change = experiment.change()
     before, after = experiment.sides()
     assert experiment.after is not None
-    found, why = keep(executable, experiment.after.executable, question, source)
+    found, why = keep(executable, experiment.after.executable, question, names)
     return WhatIf(
         question, plan.title, plan.function, title, lines, None, change, before, after,
         tuple(_moved(place, experiment.after.place)), _advice(question, change, before, after), found, why,
@@ -337,6 +338,6 @@ def asked_of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, An
             raise OptionError("sweep=True tries all cuts: it takes no cut, fuse, keep_out or target")
         return sweep(executable, inputs, seconds=SWEEP_SECONDS if seconds is None else float(seconds))
     question = Question.of(**options)
-    source = SourceText.of_function(function)
-    answer = ask(executable, inputs, question, source=source, seconds=ENOUGH_SECONDS if seconds is None else float(seconds))
+    names = getattr(inspect.unwrap(getattr(function, "python_function", function)), "__globals__", {})
+    answer = ask(executable, inputs, question, names=names, seconds=ENOUGH_SECONDS if seconds is None else float(seconds))
     return raise_refusal(answer)

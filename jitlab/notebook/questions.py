@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import linecache
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from jitlab.api.keeping import SourceText, module_name
 from jitlab.api.questions import Place, Question, at
 from jitlab.api.replaying import Call, drawing_again
 from jitlab.api.whatif import SWEEP_SECONDS, ask, sweep, swept_so_far, titled
@@ -36,7 +33,7 @@ def whatif(
     call, note = session.inputs.call(cell, plan)
     asked: dict[str, Any] = {"cut": edges or (), "fuse": edges or (), "keep_out": ops or (), "target": target}
     question = Question.of(**{kind: asked[kind]})
-    source = source_of(session, call)
+    names = getattr(session.shell, "user_ns", {})
 
     def run(context: JobContext) -> Json:
         def between(done: int, total: int) -> None:
@@ -45,7 +42,7 @@ def whatif(
 
         with drawing_again(call):
             answer = ask(
-                call.executable, call.arguments, question, source=source, seconds=ROUNDS_SECONDS, between=between,
+                call.executable, call.arguments, question, names=names, seconds=ROUNDS_SECONDS, between=between,
                 memory=context.memory, aside=context.aside,
             )  # fmt: skip
         result = answer.to_json()
@@ -139,16 +136,4 @@ def _name(plan: str, title: str) -> str:
     return title if name.startswith("In [") else name
 
 
-def source_of(session: Session, call: Call) -> SourceText | None:
-    """The text of the cell or function that a call's graph was captured from; of several, the one with most of its lines."""
-    graph = call.executable.captured
-    found = [source for node in graph.nodes for source in node.sources] if graph is not None else []
-    if not found:
-        return None
-    file = Counter(source.file for source in found).most_common(1)[0][0]
-    lines = {source.line for source in found if source.file == file}
-    names = getattr(session.shell, "user_ns", {})
-    return SourceText.around(file, linecache.getlines(file), lines, module_name(names))
-
-
-__all__ = ["measure", "source_of", "try_all", "whatif"]
+__all__ = ["measure", "try_all", "whatif"]

@@ -1,8 +1,6 @@
 """`f.whatif`: another plan beside the one that is built, measured, and the lines that keep it."""
 
 import json
-import linecache
-import textwrap
 
 import numpy as np
 import pytest
@@ -121,7 +119,7 @@ def test_a_cut_inside_a_loop_stores_there():
     expected = steps(X.copy())
     answer = steps.whatif(x, cut=("Exp", "RealDiv"), seconds=QUICK)
     np.testing.assert_array_equal(x, X)
-    assert answer.keep is None and "does not reach into a loop" in answer.keep_text
+    assert answer.keep.lines[0].strip() == 'with jl.jit_scope(cut=("Exp", "RealDiv")):'
     _, after = changed(steps, x, cut=(tuple(answer.question.cut[0]),))
     np.testing.assert_array_equal(after.run([X])[0], expected)
     assert answer.question.cut[0][0].endswith("/exp")
@@ -211,7 +209,7 @@ def test_a_value_that_others_read_is_computed_again_for_a_forced_consumer():
     _, after = changed(gram, X, again=(("exp", "sum"),))
     for mine, theirs in zip(after.run([X]), expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)
-    assert answer.keep is None and answer.keep_text
+    assert answer.keep.lines[0].strip() == 'with jl.jit_scope(fuse=("Exp", "Sum")):'
 
 
 def test_two_scopes_are_one_cluster_when_their_edge_is_forced():
@@ -308,7 +306,6 @@ def test_an_operation_is_kept_out():
 def test_what_has_to_compile_is_not_kept_out():
     f = jl.function(softmax, jit_compile=True)
     assert refusal_of(f, X, keep_out="Exp").code == "must_compile"
-    assert "jit_compile=True" in f.whatif(X, cut=("Exp", "Sum"), seconds=QUICK).keep_text
 
 
 def test_another_target_is_refused_as_long_as_there_is_none():
@@ -425,89 +422,6 @@ def test_the_advice_is_one_thing_to_do(planted):
     fuse_them = apart.whatif(X, fuse=("Exp", "Mul"), seconds=QUICK)
     assert fuse_them.advice.startswith("Fuse them. That saves ") and fuse_them.advice.endswith("192 kB of traffic.")
     assert f.whatif(X, cut=("Max", "ExpandDims"), seconds=QUICK).change.word.startswith("slower by")
-
-
-# ---- the lines that keep it
-
-PROGRAMS = {
-    "softmax": (
-        """
-        def program(x):
-            m = x.max(axis=1, keepdims=True)
-            e = np.exp(x - m)
-            s = e.sum(axis=1, keepdims=True)
-            return e / s
-        """,
-        [{"cut": ("Exp", "Sum")}, {"keep_out": "Exp"}, {"keep_out": "Sub"}, {"cut": ("ExpandDims", "Sub")}],
-    ),
-    "chain": (
-        '''
-        def program(x):
-            """With a docstring."""
-            a = np.exp(x)
-
-            b = a * 2  # a comment
-            c = (b
-                 + 1)
-            return np.sqrt(c)
-        ''',
-        [{"cut": ("Exp", "Mul")}, {"cut": ("Mul", "AddV2")}, {"cut": ("AddV2", "Sqrt")}, {"keep_out": "Mul"},
-         {"keep_out": ["Exp", "Mul"]}, {"keep_out": "AddV2"}],
-    ),
-    "branches": (
-        """
-        def program(x, scale=2.0):
-            y = np.tanh(x) * scale
-            if scale > 1:
-                z = y + 1
-            else:
-                z = y - 1
-            return z / 3
-        """,
-        [{"cut": ("Mul", "AddV2")}, {"cut": ("AddV2", "RealDiv")}, {"keep_out": "AddV2"}, {"keep_out": "Tanh"}],
-    ),
-}  # fmt: skip
-
-
-def made(text, name):
-    """The function of a text, as if it stood in a file; what `jl` and `np` are is known there."""
-    text = textwrap.dedent(text)
-    filename = f"<{name}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    names = {"np": np, "jl": jl}
-    exec(compile(text, filename, "exec"), names)
-    return names["program"]
-
-
-@pytest.mark.parametrize(
-    ("name", "question"), [(name, question) for name, (_, all) in PROGRAMS.items() for question in all],
-    ids=lambda value: value if isinstance(value, str) else str(value),
-)  # fmt: skip
-def test_the_lines_that_keep_a_change_give_the_changed_plan(name, question):
-    text = textwrap.dedent(PROGRAMS[name][0])
-    f = jl.function(made(text, f"{name} as it was"))
-    answer = f.whatif(X, seconds=QUICK, **question)
-    assert answer.keep is not None, answer.keep_text
-    lines = text.splitlines()
-    lines[answer.keep.first - 1 : answer.keep.last] = answer.keep.lines
-    edited = jl.function(made("\n".join(lines) + "\n", f"{name} {question}"))
-    np.testing.assert_allclose(edited(X), f(X), rtol=1e-13)
-    asked = answer.question
-    _, wanted = changed(f, X, cut=asked.cut, keep_out=asked.keep_out)
-    assert kernels_of(executable_of(edited, X)) == kernels_of(wanted)
-
-
-def test_one_statement_is_not_split_by_a_scope():
-    f = jl.function(made("def program(x):\n    return np.exp(x) * 2\n", "one statement"))
-    answer = f.whatif(X, cut=("Exp", "Mul"), seconds=QUICK)
-    assert answer.keep is None and "Split it in two first" in answer.keep_text
-    assert "Split it" in str(answer)
-
-
-def test_a_part_of_a_line_is_kept_out_by_its_kind():
-    f = jl.function(made("def program(x):\n    return np.exp(x) * 2\n", "by its kind"))
-    keep = f.whatif(X, keep_out="Exp", seconds=QUICK).keep
-    assert keep.lines == ("    with jl.jit_scope(lambda op: op.op != 'Exp'):", "        return np.exp(x) * 2")
 
 
 def test_an_error_is_told_in_units_of_what_is_typical_of_the_array():

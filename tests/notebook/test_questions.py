@@ -80,7 +80,7 @@ def test_a_cut_is_measured_and_the_cell_is_told_how_to_keep_it(asked):
     result = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]], ops=[])
     assert (result["before"]["kernels"], result["after"]["kernels"]) == (1, 2)
     assert result["question"]["edges"] == [["exp", "sum"]] and result["note"] is None
-    assert result["keep"]["first"] == 2 and result["keep"]["last"] == 5
+    assert result["keep"]["first"] == 3 and result["keep"]["last"] == 4
     states = [state["state"] for state in asked.states]
     assert states[0] == "queued" and states[-1] == "done" and asked.states[0]["title"] == "Cut Exp from Sum (lines 3 and 4)"
     before = asked.shell.user_ns["p"].copy()
@@ -95,14 +95,24 @@ def test_a_cut_is_measured_and_the_cell_is_told_how_to_keep_it(asked):
     assert {"exp"} <= kernels[0] and {"sum"} <= kernels[1] and len(kernels) == 2
 
 
-def test_a_cut_in_a_cell_that_calls_a_function_says_why_no_lines_keep_it(asked):
-    asked.run("def shifted(x):\n    return np.exp(x - x.max(axis=1, keepdims=True))", "cell-b")
-    asked.run("%%jit\ne = shifted(x)\nr = e * 2 + e * e\ns = r.sum(axis=1, keepdims=True)\np = r / s")
+def test_a_cut_in_a_cell_that_calls_a_function_of_another_cell_is_kept_where_its_ends_are_made(asked):
+    helper = "def shifted(x):\n    y = x - x.max(axis=1, keepdims=True)\n    return np.exp(y)"
+    cell = "%%jit\ne = shifted(x)\nr = e * 2 + e * e\ns = r.sum(axis=1, keepdims=True)\np = r / s"
+    asked.run("import jitlab as jl", "cell-c")
+    asked.run(helper, "cell-b")
+    asked.run(cell)
     ops = [op["name"] for op in asked.session.report_of(asked.session.cells["cell-a"]).data["ops"]]
     edge = ["exp", next(name for name in ops if name.startswith("mul"))]
-    result = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[edge])
-    assert result["keep"] is None
-    assert " is made in another function (In [1], line 2): no scope in one place" in result["keep_text"], result
+    across = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[edge])["keep"]
+    assert (across["file"], across["first"], across["last"]) == ("<cell 3>", 2, 3)
+    keep = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["sub", "exp"]])["keep"]
+    assert (keep["file"], keep["first"], keep["last"]) == ("<cell 2>", 2, 3)
+    lines = helper.splitlines()
+    lines[keep["first"] - 1 : keep["last"]] = keep["lines"]
+    asked.run("\n".join(lines), "cell-b")
+    asked.run(cell)
+    kernels = [set(kernel.ops) for kernel in asked.session.report_of(asked.session.cells["cell-a"]).kernels]
+    assert any("sub" in kernel for kernel in kernels) and not any({"sub", "exp"} <= kernel for kernel in kernels)
 
 
 def test_the_runs_of_a_question_are_not_the_cells(asked):
