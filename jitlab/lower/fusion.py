@@ -259,61 +259,62 @@ def _stage(
         return None
 
     reader = _TracingReader(sizes, resolve)
-    if isinstance(node.op, Reduction):
-        (x,) = node.inputs
-        space, position = _space(x, sizes)
-        expr = reader.read(x, position)
-        gone = tuple(axis in node.op.axes for axis, n in enumerate(x.shape) if int(n) != 1)
-        stage = Stage(node, "reduce", space, gone)
-    elif isinstance(node.op, Product) and not by_library(node, sizes, block.ordered):
-        space, gone, expr = contraction(node, reader, sizes)
-        stage = Stage(node, "reduce", space, gone)
-    elif isinstance(node.op, Product):
-        for source in node.inputs:
-            reader.read(source, _space(source, sizes)[1])
-        expr = Scalar("none", node.dtype)
-        stage = Stage(node, "gemm", _space(node, sizes)[0])
-    elif isinstance(node.op, Update) and node in in_place:
-        stage = Stage(node, "update", space_of(node.op.shape, sizes)[0])
-        value = node.inputs[1]
-        expr = reader.read(value, space_of(value.shape, sizes)[1])
-    elif isinstance(node.op, Library):
-        for source in node.inputs:
-            reader.read(source, _space(source, sizes)[1])
-        expr = Scalar("none", node.dtype)
-        items = tuple(n for n in block.nodes if isinstance(n.op, Item) and n.inputs[0] is node)
-        stage = Stage(node, "call", (), items=items)
-    elif isinstance(node.op, REGION) or is_control(node):
-        items = tuple(n for n in block.nodes if isinstance(n.op, Item) and n.inputs[0] is node)
-        bases = {in_place[n] for n in (node, *items) if n in in_place}
-        for source in node.inputs:
-            if source in bases and source not in _others(node, source):
-                continue
-            reader.read(source, _space(source, sizes)[1])
-        expr = Scalar("none", node.dtype)
-        kind = "loop" if isinstance(node.op, Loop) else "branch" if isinstance(node.op, Branch) else "region"
-        kind = "scatter" if isinstance(node.op, Scatter) else kind
-        stage = Stage(node, kind, _space(node, sizes)[0], items=items)
-    elif isinstance(node.op, Define) or (block.ordered and binds(node)):
-        kind = "define" if isinstance(node.op, Define) else "let"
-        expr = reader.read(node.inputs[0], ()) if kind == "define" else reader.compute(node, ())
-        stage = Stage(node, kind, ())
-    elif isinstance(node.op, Scan) and int(node.shape[node.op.axis]) != 1:
-        space, position = _space(node, sizes)
-        expr = reader.read(node.inputs[0], position)
-        along = sum(int(n) != 1 for n in node.shape[: node.op.axis])
-        stage = Stage(node, "scan", space, tuple(False for _ in space), along=along)
-    else:
-        space, position = _space(node, sizes)
-        expr = reader.compute(node, position)
-        stage = Stage(node, "map", space, tuple(False for _ in space))
+    stage = _traced(node, block, reader, sizes, in_place)
     stage.refs = list(refs)
     stage.picked = reader.picked
     stage.leaves = leaves
     stage.lazy = {n: f for n, f in reader.work.items() if n is not node}
     stage.passed = reader.passed
-    del expr
     return stage
+
+
+def _traced(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_place: dict[Node, Node]) -> Stage:
+    """What computes a node, after `reader` has read all that this needs."""
+    op = node.op
+    if isinstance(op, Reduction):
+        (x,) = node.inputs
+        space, position = _space(x, sizes)
+        reader.read(x, position)
+        return Stage(node, "reduce", space, tuple(axis in op.axes for axis, n in enumerate(x.shape) if int(n) != 1))
+    if isinstance(op, Product) and not by_library(node, sizes, block.ordered):
+        space, gone, _ = contraction(node, reader, sizes)
+        return Stage(node, "reduce", space, gone)
+    if isinstance(op, Update) and node in in_place:
+        value = node.inputs[1]
+        reader.read(value, space_of(value.shape, sizes)[1])
+        return Stage(node, "update", space_of(op.shape, sizes)[0])
+    if isinstance(op, (Product, Library, REGION)) or is_control(node):
+        return _called(node, block, reader, sizes, in_place)
+    if isinstance(op, Define):
+        reader.read(node.inputs[0], ())
+        return Stage(node, "define", ())
+    if block.ordered and binds(node):
+        reader.compute(node, ())
+        return Stage(node, "let", ())
+    space, position = _space(node, sizes)
+    if isinstance(op, Scan) and int(node.shape[op.axis]) != 1:
+        reader.read(node.inputs[0], position)
+        along = sum(int(n) != 1 for n in node.shape[: op.axis])
+        return Stage(node, "scan", space, tuple(False for _ in space), along=along)
+    reader.compute(node, position)
+    return Stage(node, "map", space, tuple(False for _ in space))
+
+
+def _called(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_place: dict[Node, Node]) -> Stage:
+    """A stage that takes its inputs as they lie in memory: a library call, a loop, a branch, a region."""
+    op = node.op
+    items = tuple(n for n in block.nodes if isinstance(n.op, Item) and n.inputs[0] is node)
+    bases = set() if isinstance(op, (Product, Library)) else {in_place[n] for n in (node, *items) if n in in_place}
+    for source in node.inputs:
+        if source not in bases or source in _others(node, source):
+            reader.read(source, _space(source, sizes)[1])
+    if isinstance(op, Product):
+        return Stage(node, "gemm", _space(node, sizes)[0])
+    if isinstance(op, Library):
+        return Stage(node, "call", (), items=items)
+    kinds = {Loop: "loop", Branch: "branch", Scatter: "scatter"}
+    kind = next((word for type, word in kinds.items() if isinstance(op, type)), "region")
+    return Stage(node, kind, _space(node, sizes)[0], items=items)
 
 
 class _TracingReader(Reader):
