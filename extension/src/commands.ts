@@ -14,7 +14,7 @@ export function addKeys({ commands }: JupyterFrontEnd, panel: JitlabView, mains:
     const shown = [panel, mains.currentWidget].find(view => view?.isVisible);
     return key.place === 'panel' ? (shown?.view.element ?? null) : null;
   };
-  for (const key of KEYS) {
+  for (const key of KEYS.filter(({ id }) => !commands.hasCommand(`jitlab:${id}`))) {
     commands.addCommand(`jitlab:${key.id}`, {
       label: key.label,
       describedBy: { args: {} },

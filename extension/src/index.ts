@@ -11,10 +11,12 @@ import { Editors } from './editors';
 import { JitlabView, type Shell } from './lab-panel';
 import { INotebooks, Notebooks } from './notebooks';
 import { Outputs } from './outputs';
+import { addSaving } from './save';
 import { StatusItem } from './status';
 
 const PANEL = 'jitlab:panel';
 const CATEGORY = 'jitlab';
+const SAVES = ['jitlab:save-html', 'jitlab:save-picture'];
 const NO_ARGUMENTS = { args: {} };
 
 /** Follows the open notebooks; the other plugins show what it knows. */
@@ -150,7 +152,7 @@ function activatePanel(
           void commands.execute('jitlab:widen-panel');
         },
     menu: () =>
-      ['jitlab:toggle-badges', 'jitlab:toggle-marks', 'jitlab:open-settings']
+      [...SAVES, 'jitlab:toggle-badges', 'jitlab:toggle-marks', 'jitlab:open-settings']
         .filter(id => commands.hasCommand(id) && commands.isVisible(id))
         .map(id => ({
           label: commands.label(id),
@@ -255,9 +257,11 @@ function activatePanel(
     }
   });
   addToggles(app, notebooks);
+  addSaving(app, notebooks);
   addKeys(app, view, tracker);
   for (const command of [
     ...['jitlab:open-panel', 'jitlab:open-in-main-area', 'jitlab:pin-cell', 'jitlab:show-keys'],
+    ...SAVES,
     ...['jitlab:toggle-badges', 'jitlab:toggle-marks', 'jitlab:open-settings', 'jitlab:widen-panel']
   ]) {
     palette?.addItem({ command, category: CATEGORY });

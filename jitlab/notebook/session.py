@@ -23,6 +23,7 @@ from jitlab.runtime import Executable, watching
 from . import answers as answers  # puts them on the list of requests
 from . import check_answer as check_answer
 from . import code_answer as code_answer
+from . import page_answer as page_answer
 from . import questions as questions
 from . import run_answers as run_answers
 from .history import History

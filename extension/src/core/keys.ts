@@ -42,6 +42,7 @@ export const KEYS: readonly Key[] = [
   { id: 'toggle-table', place: 'panel', key: 't', label: 'Switch the section between picture and table' },
   { id: 'open-section', place: 'panel', key: 'o', label: 'Open the section in the main area' },
   { id: 'search-graph', place: 'panel', key: '/', label: 'Search the clusters' },
+  { id: 'save-html', place: 'panel', key: 's', modifier: 'Shift', label: 'Save the report as an HTML file' },
   { id: 'show-keys', place: 'panel', key: '?', modifier: 'Shift', code: 'Slash', label: 'Show the keys' },
   { id: 'clear-selection', place: 'panel', key: 'Escape', label: 'Clear what is pinned, then go to the notebook' },
   { id: 'select-previous-box', place: 'graph', key: 'ArrowUp', label: 'Previous box' },
