@@ -23,7 +23,7 @@ test('a page is put together of the pieces that the kernel sends', async () => {
   }));
   assert.equal(await fetchPage(kernel, 'c1', 'html'), whole);
   assert.deepEqual(kernel.asked[1], { want: 'page', cell: 'c1', form: 'html', start: 4 });
-  assert.equal(kernel.asked.length, 3);
+  assert.equal(kernel.asked.length, 4);
 });
 
 test('a page that does not come whole is an error, and never asked for without end', async () => {
