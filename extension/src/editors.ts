@@ -3,7 +3,8 @@ import type { Cell } from '@jupyterlab/cells';
 import { Compartment, RangeSet, RangeSetBuilder, StateEffect, StateField, type Transaction } from '@codemirror/state';
 import { Decoration, type DecorationSet, EditorView, gutter, GutterMarker } from '@codemirror/view';
 import { h } from './core/dom';
-import type { LineMark } from './core/lines';
+import { brackets } from './core/code/source';
+import { restText, spanText, type LineMark } from './core/lines';
 import type { FollowedNotebook } from './follow';
 import type { Notebooks } from './notebooks';
 
@@ -61,27 +62,19 @@ class Selvage extends GutterMarker {
   }
 }
 
-/** What a kernel cost, at its first line; on its other lines in which kernel they are. */
+/** What a kernel cost, at its first line, with all its lines; on the others where that stands; a bracket beside them all. */
 class Cost extends GutterMarker {
   constructor(readonly mark: LineMark) {
     super();
   }
 
   override eq(other: Cost): boolean {
-    const { name, cost, rest, share, color, host } = this.mark;
-    const { mark } = other;
-    return (
-      mark.name === name &&
-      mark.cost === cost &&
-      mark.rest === rest &&
-      mark.share === share &&
-      mark.color === color &&
-      mark.host === host
-    );
+    return JSON.stringify(other.mark) === JSON.stringify(this.mark);
   }
 
   override toDOM(): Node {
-    const { name, cost, rest, share, color, host, label } = this.mark;
+    const { name, cost, share, color, host, label } = this.mark;
+    const rest = cost === '' ? restText(this.mark) : spanText(this.mark);
     const bar = h('span', { class: 'jl-cost-bar', 'data-mark': host || color === null ? 'host' : `c${color % 6}` });
     bar.style.width = `${Math.round(share * 100)}%`;
     return h(
@@ -89,7 +82,8 @@ class Cost extends GutterMarker {
       { class: 'jl-cost', title: label },
       cost !== '' && bar,
       cost !== '' && h('span', {}, h('b', {}, name), ` ${cost}`),
-      rest !== '' && h('span', { class: 'jl-cost-rest' }, rest)
+      rest !== '' && h('span', { class: 'jl-cost-rest' }, cost !== '' && ' ', rest),
+      brackets(this.mark)
     );
   }
 }
@@ -103,8 +97,10 @@ function draw(doc: Transaction['state']['doc'], shown: Shown): Drawn {
       break;
     }
     const { from, text } = doc.line(mark.line);
-    selvage.add(from, from, new Selvage(mark));
-    if (shown.costs && (mark.cost || mark.rest)) {
+    if (mark.label !== '' || mark.host || mark.color !== null) {
+      selvage.add(from, from, new Selvage(mark)); // else a bracket alone goes by
+    }
+    if (shown.costs && (mark.cost || mark.rest || mark.brackets.length)) {
       costs.add(from, from, new Cost(mark));
     }
     if (shown.lit.has(keyOf(mark))) {

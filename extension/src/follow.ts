@@ -151,7 +151,10 @@ export class FollowedNotebook {
       for (const mark of now ? (this.linesOf(speaker).get(id) ?? []) : []) {
         const line = now?.get(mark.line);
         if (line !== undefined) {
-          marks.set(line, { ...mark, line }); // the cell's own report has the last word on it
+          // The cell's own report has the last word on it. Lines it speaks of are told where they stand now.
+          const span = mark.span.map(each => now?.get(each) ?? 0).filter(each => each > 0);
+          const head = mark.headFile ? mark.head : (now?.get(mark.head) ?? 0);
+          marks.set(line, { ...mark, line, span: span.length > 1 ? span : [], head });
         }
       }
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { badgeText } from '../src/core/badge';
 import { editsOf } from '../src/core/edits';
-import { cellOfFile, lineMarks } from '../src/core/lines';
+import { cellOfFile, lineMarks, restText, spanText } from '../src/core/lines';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
@@ -12,17 +12,19 @@ test('the badge says what compiled, on what and how long, and leaves out what is
   assert.doesNotMatch(badgeText(report(line)), /host|retrace/);
 });
 
-test('a kernel costs at its first line only, its other lines say in which kernel they are', () => {
+test('a kernel over several lines costs once, for all of them: the others say with which line', () => {
   const marks = new Map(lineMarks(report(softmax)).map(mark => [mark.line, mark]));
+  const told = [3, 4, 5, 6].map(at => marks.get(at)).filter(mark => mark !== undefined);
   assert.deepEqual(
-    [3, 4, 5, 6].map(at => [marks.get(at)?.name, marks.get(at)?.cost, marks.get(at)?.rest]),
+    told.map(mark => [mark.name, mark.cost, spanText(mark), restText(mark)]),
     [
-      ['k0', '31.7 ms', ''],
-      ['', '', 'in k0'],
-      ['', '', 'in k0'],
-      ['', '', 'in k0']
+      ['k0', '31.7 ms', 'lines 3–6', ''],
+      ['', '', '', 'k0 with line 3'],
+      ['', '', '', 'k0 with line 3'],
+      ['', '', '', 'k0 with line 3']
     ]
   );
+  assert.equal(told[0]?.label, 'Kernel k0 of cluster_0, one loop over lines 3–6, 31.7 ms.');
   assert.equal(marks.get(3)?.color, 0);
   assert.equal(marks.get(10)?.color, 1);
   assert.deepEqual(marks.get(10)?.changed, ['lr']);
@@ -68,6 +70,78 @@ test('a line in which several kernels begin costs their sum, and says what each 
   assert.deepEqual([told(2)?.name, told(2)?.cost], ['k0 + k1', '2.0 ms']);
   assert.equal(told(2)?.label, '2.0 ms together. Kernel k0 of cluster_0, 1.0 ms. Kernel k1 of cluster_0, 1.0 ms.');
   assert.deepEqual([told(3)?.name, told(3)?.cost], ['3 kernels', '3.0 ms']);
+});
+
+/** A report of kernels that take 1 ms each, told by the lines of their operations: `4` or `<cell 2>:4`. */
+function kernelsOf(kernels: Record<string, (number | string)[]>, seconds: number | null = 0.001) {
+  const at = (place: number | string) =>
+    typeof place === 'number'
+      ? ['<cell 7>', place, 0, place, 9]
+      : [place.split(':')[0], Number(place.split(':')[1]), 0, 1, 9];
+  const ops = Object.entries(kernels).flatMap(([kernel, places]) =>
+    places.map((place, index) => ({
+      ...{ name: `${kernel}_${index}`, kernel, plan: 'In [7] #1', op: 'Add', cluster: 'cluster_0', reason: null },
+      ...{ lines: [at(place)], shape: [8], dtype: 'float64', inputs: [], scope: null, seconds: null }
+    }))
+  );
+  const names = Object.keys(kernels);
+  return lineMarks(
+    report({
+      ...line,
+      plans: [{ name: 'In [7] #1', function: 'In [7]', trace: 1 }],
+      ops,
+      kernels: names.map(name => ({
+        ...{ name, plan: 'In [7] #1', cluster: 'cluster_0', kind: 'nest', lines: [], calls: 1, seconds },
+        ...{ ops: ops.filter(({ kernel }) => kernel === name).map(op => op.name), bytes_read: 8, bytes_written: 8 },
+        ...{ flops: 8, bound: 'memory', of_peak: null }
+      })),
+      clusters: [
+        {
+          ...{ name: 'cluster_0', plan: 'In [7] #1', color: 1, pattern: 'diagonal', reason: null, calls: 1 },
+          ...{ ops: ops.map(({ name }) => name), kernels: names, seconds, lines: [], flops: 8 },
+          ...{ bytes_read: 8, bytes_written: 8 }
+        }
+      ],
+      ...{ boundaries: [], fallbacks: [], statements: [], retraces: [] }
+    })
+  );
+}
+
+test('a bracket holds the lines of a kernel together, and goes by those between that are not its own', () => {
+  const marks = kernelsOf({ k0: [2, 4, 6], k1: [3, 8], k2: [9, 10], k3: [12] });
+  const drawn = marks.map(mark => [mark.line, ...mark.brackets.map(bracket => bracket?.edge ?? '')]);
+  assert.deepEqual(drawn, [
+    [2, 'first'],
+    [3, 'by', 'first'],
+    [4, 'own', 'by'],
+    [5, 'by', 'by'],
+    [6, 'last', 'by'],
+    [7, '', 'by'],
+    [8, '', 'last'],
+    [9, 'first'],
+    [10, 'last'],
+    [12]
+  ]);
+  const words = new Map(marks.map(mark => [mark.line, mark.cost ? `${mark.cost} ${spanText(mark)}` : restText(mark)]));
+  assert.deepEqual(
+    [2, 3, 4, 5, 8, 12].map(at => words.get(at)),
+    ['1.0 ms lines 2, 4 and 6', '1.0 ms lines 3 and 8', 'k0 with line 2', '', 'k1 with line 3', '1.0 ms ']
+  );
+});
+
+test('a line of several kernels says in which, and a kernel that was not timed is told without a line', () => {
+  const marks = kernelsOf({ k0: [2, 4], k1: [3, 4] });
+  const last = marks.find(({ line: at }) => at === 4);
+  assert.equal(last && restText(last), 'in k0 + k1');
+  assert.deepEqual(kernelsOf({ k0: [2, 4] }, null).map(restText), ['in k0', '', 'in k0']);
+});
+
+test('the lines of a helper in another cell say in which cell the cost stands', () => {
+  const marks = kernelsOf({ k0: [4, '<cell 2>:1', '<cell 2>:2', 5] });
+  const there = marks.filter(({ file }) => file === '<cell 2>');
+  assert.deepEqual(there.map(restText), ['k0 with In [7], line 4', 'k0 with In [7], line 4']);
+  const first = marks.find(({ file, line: at }) => file === '<cell 7>' && at === 4);
+  assert.equal(first && spanText(first), 'lines 4–5');
 });
 
 test('lines of functions of other cells are those cells’ lines', () => {

@@ -64,7 +64,7 @@ test('lines have the mark of their cluster, their cost, and light up with the pa
   await expect(editor).toHaveClass(/jl-marked/);
   await expect(editor.locator('.jl-selvage [data-mark=c0]').first()).toBeVisible();
   await expect(editor.locator('.jl-selvage [data-mark=host]')).toHaveCount(1);
-  await expect(editor.locator('.jl-cost', { hasText: /^k\d+ [\d.]+ [mµ]s$/ }).first()).toBeVisible();
+  await expect(editor.locator('.jl-cost', { hasText: /^k\d+ [\d.]+ [mµ]s/ }).first()).toBeVisible();
   await editor.locator('.cm-line', { hasText: 'np.exp(z)' }).hover();
   await expect(editor.locator('.jl-lit-line', { hasText: 'np.exp(z)' })).toHaveCount(1);
   await lab.section('Clusters').locator('[data-kind=cluster]').first().hover();

@@ -1,7 +1,13 @@
 import { flowOf, type FlowNode } from './clusters/flow';
-import { duration, fileName } from './format';
+import { duration, fileName, lines as lineText } from './format';
 import { lineId } from './links';
 import type { Position, Report } from './report';
+
+/** What holds the lines of one kernel together: its first line, the others, its last, and lines between that are not its own. */
+export interface Bracket {
+  edge: 'first' | 'own' | 'last' | 'by';
+  color: number | null;
+}
 
 /** What a line of the source shows in the editor: the selvage of its cluster, and what its kernel cost. */
 export interface LineMark {
@@ -16,10 +22,16 @@ export interface LineMark {
   name: string;
   /** `5.3 ms` at the first line of a kernel, else empty: a fused kernel has no time per line. Of several kernels the sum. */
   cost: string;
+  /** All lines that the cost is of, where there are several. */
+  span: readonly number[];
   /** Of the time of the whole cell, 0 to 1. */
   share: number;
-  /** `in k0` on the other lines of a kernel. */
+  /** `k0` on the other lines of a kernel, whose cost stands at the line `head` of `headFile` ('' for this file, 0: none). */
   rest: string;
+  head: number;
+  headFile: string;
+  /** Of kernels over several lines, in lanes from the right; null where a lane is free. */
+  brackets: readonly (Bracket | null)[];
   /** Full sentences: where several things cost, each with its part. */
   label: string;
   /** Arguments whose change was the cause of a retrace, where they stand in this line. */
@@ -86,10 +98,17 @@ function markCluster(marks: Marks, node: FlowNode): void {
     const { kernel } = part;
     const positions = part.ops.flatMap(op => op.lines);
     const first = firstOf(positions);
+    const own = positions.filter(({ file }) => file === first?.file).map(({ line }) => line);
+    const span = [...new Set(own)].sort((a, b) => a - b);
     for (const position of positions) {
-      const seconds = first && same(position, first) ? kernel.seconds : null;
-      marks.say(position, part, kernel.name, seconds, `Kernel ${kernel.name} of ${node.name}`);
+      const starts = first !== undefined && same(position, first);
+      const text = `Kernel ${kernel.name} of ${node.name}${span.length > 1 ? `, one loop over ${lineText(span)}` : ''}`;
+      marks.say(position, part, kernel.name, starts ? kernel.seconds : null, text, {
+        span,
+        first: kernel.seconds === null ? undefined : first
+      });
     }
+    marks.hold(positions, color);
   }
 }
 
@@ -125,10 +144,21 @@ interface Said {
   name: string;
   seconds: number | null;
   text: string;
+  /** Of a kernel: its lines in the file where it begins, and where that is. */
+  group: Group;
 }
+
+interface Group {
+  span: readonly number[];
+  first: Position | undefined;
+}
+
+const ALONE: Group = { span: [], first: undefined };
 
 /** So many things are named, more are counted. */
 const MOST_NAMES = 2;
+/** So many kernels have a bracket beside one line. */
+const MOST_LANES = 3;
 
 /** One mark a line, made when it is first spoken of. */
 class Marks {
@@ -138,7 +168,7 @@ class Marks {
     if (!mark) {
       mark = {
         ...{ file, line, id, color: null, host: false, name: '', cost: '', share: 0, rest: '', label: '' },
-        changed: []
+        ...{ span: [], head: 0, headFile: '', brackets: [], changed: [] }
       };
       this.byId.set(id, mark);
     }
@@ -146,20 +176,53 @@ class Marks {
   }
 
   /** Once a line and thing: a line of one kernel is met with each of its operations. */
-  say(position: Position, what: object, name: string, seconds: number | null, text: string): void {
+  say(position: Position, what: object, name: string, seconds: number | null, text: string, group = ALONE): void {
     const mark = this.at(position);
     const told = this.told.get(mark) ?? [];
     this.told.set(mark, told);
     const known = told.find(other => other.what === what);
     if (!known) {
-      told.push({ what, name, seconds, text });
+      told.push({ what, name, seconds, text, group });
     } else {
       known.seconds ??= seconds;
     }
   }
 
+  /** A kernel over several lines of a file has a bracket beside them, in a lane that no other takes there. */
+  hold(positions: readonly Position[], color: number | null): void {
+    for (const file of new Set(positions.map(position => position.file))) {
+      const own = new Set(positions.filter(position => position.file === file).map(({ line }) => line));
+      const [from, to] = [Math.min(...own), Math.max(...own)];
+      if (from > 0 && to > from) {
+        this.held.push({ file, from, to, own, color });
+      }
+    }
+  }
+
+  private bracket(): void {
+    const ends = new Map<string, number[]>(); // of each file, the last line that its lanes are taken to
+    for (const { file, from, to, own, color } of this.held.sort((a, b) => a.from - b.from || b.to - a.to)) {
+      const taken = ends.get(file) ?? [];
+      const free = taken.findIndex(end => end < from);
+      const lane = free < 0 ? taken.length : free;
+      if (lane >= MOST_LANES) {
+        continue;
+      }
+      taken[lane] = to;
+      ends.set(file, taken);
+      for (let line = from; line <= to; line++) {
+        const mark = this.at({ file, line });
+        const edge = line === from ? 'first' : line === to ? 'last' : own.has(line) ? 'own' : 'by';
+        mark.brackets = Array.from({ length: Math.max(lane + 1, mark.brackets.length) }, (_, at) =>
+          at === lane ? { edge, color } : (mark.brackets[at] ?? null)
+        );
+      }
+    }
+  }
+
   /** `whole`: the seconds of the cell, of which a line has its share. */
   all(whole: number): LineMark[] {
+    this.bracket();
     for (const [mark, told] of this.told) {
       finish(mark, told, whole);
     }
@@ -168,6 +231,8 @@ class Marks {
 
   private readonly byId = new Map<string, LineMark>();
   private readonly told = new Map<LineMark, Said[]>();
+  private readonly held: { file: string; from: number; to: number; own: ReadonlySet<number>; color: number | null }[] =
+    [];
 }
 
 function finish(mark: LineMark, told: readonly Said[], whole: number): void {
@@ -176,12 +241,31 @@ function finish(mark: LineMark, told: readonly Said[], whole: number): void {
   const sentences = told.map(one => `${one.text}${one.seconds === null ? '' : `, ${duration(one.seconds)}`}.`);
   mark.label = (timed.length > 1 ? [`${duration(seconds)} together.`, ...sentences] : sentences).join(' ');
   if (timed.length > 0) {
-    Object.assign(mark, { name: namesOf(timed), cost: duration(seconds) });
+    const span = [...new Set(timed.flatMap(({ group }) => group.span))].sort((a, b) => a - b);
+    Object.assign(mark, { name: namesOf(timed), cost: duration(seconds), span: span.length > 1 ? span : [] });
     mark.share = whole > 0 ? Math.min(1, seconds / whole) : 0;
   } else {
     const kernels = told.filter(({ name }) => name !== 'host' && name !== 'Python');
-    mark.rest = kernels.length ? `in ${namesOf(kernels)}` : '';
+    const heads = kernels.map(({ group }) => group.first);
+    const [first] = heads;
+    const one = heads.every(head => head && first && same(head, first)) ? first : undefined;
+    mark.rest = kernels.length ? namesOf(kernels) : '';
+    mark.head = one && !same(one, mark) ? one.line : 0;
+    mark.headFile = one && one.file !== mark.file ? fileName(one.file) : '';
   }
+}
+
+/** `lines 4–9`: what a cost is of, where it is not that of its line alone. */
+export function spanText({ span }: LineMark): string {
+  return lineText(span);
+}
+
+/** `k0 with line 4`: where the cost of a line is shown that has none of its own. */
+export function restText({ rest, head, headFile }: LineMark): string {
+  if (rest === '' || head === 0) {
+    return rest && `in ${rest}`;
+  }
+  return `${rest} with ${headFile && `${headFile}, `}line ${head}`;
 }
 
 /** `k0`, `k0 + k1`, `3 kernels`, `4 parts` */

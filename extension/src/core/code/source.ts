@@ -5,6 +5,7 @@ import type { SectionContext } from '../section';
 import type { Source } from '../sources';
 import { CodeList } from './list';
 import { columnsOf, sourceRows, sourceToRead, sourcesOf, type SourceRow } from './rows';
+import { restText, spanText, type LineMark } from '../lines';
 import { tokens, type Token } from './tokens';
 
 /** The source as it was compiled: whose each line is, what it cost, and what of it changed from call to call. */
@@ -113,7 +114,7 @@ export class SourcePane {
       h('span', { class: 'jl-no' }, String(row.line)),
       selvage(mark ? [...(mark.color === null ? [] : [`c${mark.color % 6}`]), ...(mark.host ? ['host'] : [])] : []),
       h('span', { class: 'jl-tx' }, this.text(row)),
-      mark && (mark.cost || mark.rest) ? cost(row) : ''
+      mark && (mark.cost || mark.rest || mark.brackets.length) ? cost(mark) : ''
     );
   }
 
@@ -186,18 +187,28 @@ function cutAt(text: string, at: number, hit: [number, number] | null): [string,
   ).filter(([piece]) => piece !== '');
 }
 
-function cost({ mark }: SourceRow): HTMLElement {
-  const kind = !mark || mark.host || mark.color === null ? 'host' : `c${mark.color % 6}`;
-  const wide = mark?.cost ? Math.round(84 * mark.share) + 1 : 0;
+function cost(mark: LineMark): HTMLElement {
+  const kind = mark.host || mark.color === null ? 'host' : `c${mark.color % 6}`;
+  const wide = mark.cost ? Math.round(84 * mark.share) + 1 : 0;
+  const muted = (text: string): HTMLElement | false => text !== '' && h('span', { class: 'jl-muted' }, text);
   return h(
     'span',
-    { class: 'jl-cost', 'data-mark': kind, style: `--jl-wide:${wide}px` },
-    mark?.cost ? [h('b', {}, mark.name), ` ${mark.cost}`] : h('span', { class: 'jl-muted' }, mark?.rest)
+    { class: 'jl-cost', 'data-mark': kind, style: `--jl-wide:${wide}px`, title: mark.label || null },
+    mark.cost ? [h('b', {}, mark.name), ` ${mark.cost} `, muted(spanText(mark))] : muted(restText(mark)),
+    brackets(mark)
   );
 }
 
+/** Beside a line what holds it and the other lines of its kernel together, the first lane at the right edge. */
+export function brackets(mark: LineMark): HTMLElement | false {
+  const lanes = mark.brackets.map(bracket =>
+    h('i', { 'data-edge': bracket?.edge ?? null, 'data-mark': bracket?.color == null ? null : `c${bracket.color % 6}` })
+  );
+  return lanes.length > 0 && h('span', { class: 'jl-brackets', 'aria-hidden': 'true' }, lanes.reverse());
+}
+
 function spoken({ line, text, mark }: SourceRow): string {
-  return [`line ${line}`, mark?.cost ? `${mark.name} ${mark.cost}` : (mark?.rest ?? ''), text.trim()]
-    .filter(Boolean)
-    .join(', ');
+  const of = mark && mark.span.length > 0 ? ` for ${spanText(mark)} together` : '';
+  const said = mark?.cost ? `${mark.name} ${mark.cost}${of}` : mark ? restText(mark) : '';
+  return [`line ${line}`, said, text.trim()].filter(Boolean).join(', ');
 }
