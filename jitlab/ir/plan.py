@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .bodies import Nest, body_sources, inner_nodes
 from .called import told_node
-from .extents import plain
+from .extents import Moving, plain
 from .graph import Graph, Node
 from .overrides import NO_OVERRIDES, Overrides
 from .types import Origin, Origins
@@ -299,7 +299,7 @@ class Plan:
             for inner, name, parent in inner_nodes(node):
                 if is_operation(inner):
                     made = self._op(inner, cluster, kernel_info, reason, sources)
-                    ops.append({**made, "name": name, "parent": parent})
+                    ops.append({**made, "name": name, "parent": parent, "side": _side(name, parent)})
         clusters = []
         for c in clustering.clusters:
             mine = [k for k in self.kernels if k.cluster == c.name]
@@ -377,6 +377,10 @@ class Plan:
             made["within"] = node.within
         if node.attrs.get("device"):
             made["device"] = str(node.attrs["device"])
+        if hasattr(node.op, "count") and hasattr(node.op, "test"):
+            count = node.op.count  # one that hangs on the loop around it is another each time
+            made["iterations"] = None if count is None or isinstance(count, Moving) else max(0, int(count))
+            made["ends_early"] = node.op.test is not None
         return made
 
     def _temporaries(self) -> list[dict[str, Any]]:
@@ -449,6 +453,12 @@ def _saved(kernel: KernelInfo) -> int | None:
     if kernel.bytes_op_by_op is None:
         return None
     return kernel.bytes_op_by_op - kernel.bytes_read - kernel.bytes_written
+
+
+def _side(name: str, parent: str) -> str:
+    """Of what is in a branch "then" or "else", in a loop "test" or "body"."""
+    kind, inside, _ = name.removeprefix(f"{parent}/").partition("/")
+    return kind if inside else "body"
 
 
 def _total(counts: Iterable[int | None]) -> int | None:

@@ -115,3 +115,44 @@ def test_a_loop_that_numpy_runs_is_one_fallback_with_its_operations_inside():
     assert not {f.name for f in report.fallbacks} & {op.name for op in inside}
     assert report.verdict["operations"] == report.verdict["host"] == len(report.ops)
     assert "◇ While, host" in str(report)
+
+
+def told(f, *args):
+    return {op["name"]: op for op in jl.explain(jl.jit(f), *args).data["ops"]}
+
+
+def test_a_loop_says_how_often_it_turns_where_that_is_known():
+    assert told(heat, np.random.rand(50), 30)["loop"]["iterations"] == 30
+    loops = told(nested, np.random.rand(20, 20), 20)
+    assert loops["loop"]["iterations"] == loops["loop/loop"]["iterations"] == 20
+    assert not loops["loop"]["ends_early"]
+    unknown = told(newton, np.array([2.0, 9.0]), 1e-9)["loop"]
+    assert unknown["iterations"] is None and unknown["ends_early"]
+
+
+def test_of_a_loop_that_changes_its_length_or_breaks_no_number_is_guessed():
+    def triangle(a):
+        for i in range(a.shape[0]):
+            for j in range(i, a.shape[1]):
+                a[i, j] = a[i, j] * 2 + a[j, i]
+        return a
+
+    assert told(triangle, np.random.rand(20, 20))["loop/loop"]["iterations"] is None
+
+    def halved(x):
+        for _ in range(40):
+            x = x / 2
+            if x.max() < 1:
+                break
+        return x
+
+    loop = told(halved, np.random.rand(9) * 50)["loop"]
+    assert (loop["iterations"], loop["ends_early"]) == (40, True)
+
+
+def test_each_operation_of_a_body_says_on_which_side_it_is():
+    sides = {op["name"]: op["side"] for op in told(side, np.random.rand(9)).values() if "parent" in op}
+    assert set(sides.values()) == {"then", "else"}
+    assert all(f"/{of}/" in name for name, of in sides.items())
+    loop = [op["side"] for op in told(newton, np.array([2.0]), 1e-9).values() if "parent" in op]
+    assert set(loop) == {"test", "body"}
