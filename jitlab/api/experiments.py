@@ -14,14 +14,12 @@ from jitlab import events
 from jitlab.config import config
 from jitlab.costs import duration
 from jitlab.errors import OptionError
-from jitlab.ir import NO_OVERRIDES, Apart, Node, NotFused, Overrides, Reason, Stays
-from jitlab.ops.base import Elementwise, Generated
-from jitlab.ops.indexing import Gather, Take
-from jitlab.ops.views import Reshape, View
+from jitlab.ir import NO_OVERRIDES, Node, Overrides
 from jitlab.runtime import Executable
 from jitlab.statistics import Change, difference, interval
 
-from .questions import Pair, Place, Question, at, lines_of
+from .questions import Place, Question, at
+from .refusals import Refusal, missed, refused_at_once, repeated
 from .replaying import Call, Copies, TooMuch, draws, first_effect, keeping_random_state, largest_error_ulp, op_by_op
 
 #: A comparison has at least and at most so many rounds, and takes about this long in all.
@@ -29,18 +27,6 @@ LEAST_ROUNDS, MOST_ROUNDS, ENOUGH_SECONDS = 12, 60, 1.0
 
 #: Short programs run several times for one sample, so that a sample takes about this long.
 SAMPLE_SECONDS, MOST_REPEATS = 3e-4, 200
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Why a plan cannot be as it was asked for. `path`: the operations that show it, as `Place.step` tells them."""
-
-    code: str
-    text: str
-    path: tuple[dict[str, Any], ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return {"code": self.code, "text": self.text, "path": [dict(step) for step in self.path]}
 
 
 @dataclass(frozen=True)
@@ -140,13 +126,15 @@ class Experiment:
         """The changed plan. An edge that still goes through memory is fused by computing its producer a second time."""
         trial = Trial(self.executable.changed(overrides), self.arguments)
         trial.executable.prepare(trial.arguments, bool(trial.written))
-        apart = tuple(pair for pair in overrides.fuse if not trial.place.together(*pair) and may_repeat(trial.place, pair))
+        apart = repeated(trial.place, overrides.fuse)
         if not apart:
             return trial
         again = Overrides(overrides.cut, overrides.fuse, apart, overrides.keep_out)
         second = Trial(self.executable.changed(again), self.arguments)
         second.executable.prepare(second.arguments, bool(second.written))
-        return second if all(second.place.together(f"{a}_again", b) for a, b in apart) else trial
+        producers = {producer for producer, _ in apart}
+        ends = [(a, b) for a, b in overrides.fuse if a in producers and not trial.place.together(a, b)]
+        return second if all(second.place.together(f"{a}_again", b) for a, b in ends) else trial
 
     def _choose_repeats(self) -> None:
         assert self.after is not None
@@ -226,159 +214,6 @@ def copied_call(executable: Executable, arguments: Sequence[Any]) -> Call:
         ) from None
 
 
-# ---- what cannot be
-
-#: Kinds of reasons for the two catalogues of design D8.
-CODES = {
-    NotFused.LIBRARY_CALL: "library", NotFused.WHOLE_REDUCTION: "space", NotFused.REDUCED_OUTER_AXIS: "space",
-    NotFused.DIFFERENT_SPACE: "space", NotFused.RESHAPED: "space", NotFused.READ_AGAIN: "memory", NotFused.GATHERED: "memory",
-    NotFused.OVERLAP: "memory", NotFused.UPDATED: "memory", NotFused.RECOMPUTE_IS_DEAR: "memory", NotFused.LEVEL: "level",
-    NotFused.TOO_LONG: "size",
-    Apart.CYCLE: "cycle", Apart.DEVICES: "device", Apart.CROSS_DEVICE: "device", Apart.RESOURCES: "variable",
-    Apart.SCOPES: "scope", Apart.SIZE: "size", Stays.DTYPE: "type", Stays.FOREIGN_TYPE: "type",
-}  # fmt: skip
-
-
-def refused_at_once(place: Place, question: Question) -> Refusal | None:
-    """What the plan as it is rules out."""
-    if question.target is not None:
-        if question.target in ("cpu", "CPU"):
-            return Refusal("target", "The plan runs on the CPU as it is.")
-        return Refusal("target", f"There is no target {question.target!r}. jitlab compiles for the CPU.")
-    for pair in (*question.cut, *question.fuse):
-        a, b = (place.named[name] for name in pair)
-        if place._way(a, b) is None:
-            steps = tuple(place.step(name) for name in pair)
-            text = f"{place.text(pair[1])} does not read what {place.text(pair[0])} makes."
-            turned = place._way(b, a) is not None
-            return Refusal("not_adjacent", f"{text} It is the other way round." if turned else text, steps)
-    for name in (*(name for pair in question.fuse for name in pair), *question.keep_out):
-        if name in place.loop:
-            loop = place.named[place.loop[name]]
-            text = f"{place.text(name)} is inside {loop.op.name}{at(lines_of([loop]))}, which is compiled, or not, as a whole."
-            return Refusal("loop", text, (place.step(name), place.step(place.loop[name])))
-    for pair in question.cut:
-        if pair[0] not in place.loop and not place.together(*pair):
-            steps = tuple(place.step(name) for name in pair)
-            text = f"{place.text(pair[0])} and {place.text(pair[1])} are in different kernels as it is."
-            return Refusal("apart", text, steps)
-    for pair in question.fuse:
-        if place.together(*pair):
-            name = place.kernel[pair[1]].name
-            text = f"{place.text(pair[0])} and {place.text(pair[1])} share {name} as it is."
-            return Refusal("fused", text, tuple(place.step(n) for n in pair))
-    for name in question.keep_out:
-        if place.home(name) is None:
-            return Refusal("host", f"NumPy runs {place.text(name)} as it is.", (place.step(name),))
-    return None
-
-
-def missed(before: Place, after: Place, question: Question) -> Refusal | None:
-    """Why the changed plan is not what was asked for: the one blocker, with the operations that show it."""
-    for pair in question.cut:
-        if after.together(*pair) or (pair[0] in before.loop and programs(before) == programs(after)):
-            text = f"{before.text(pair[0])} is a number that stays in a register; there is nothing to store."
-            if before.named[pair[0]].ndim:
-                text = f"{before.text(pair[0])} and {before.text(pair[1])} are in different nests as it is."
-            code = "apart" if before.named[pair[0]].ndim else "register"
-            return Refusal(code, text, tuple(before.step(name) for name in pair))
-    for pair in question.fuse:
-        again = (f"{pair[0]}_again", pair[1])
-        joint = next((p for p in (pair, again) if after.together(*p)), None)
-        if joint is None or after.kernel[joint[1]].kind == "library":
-            return _blocker(before, after, pair)
-    for name in question.keep_out:
-        if after.home(name) is not None:
-            text = "Everything has to compile here: the function was made with jit_compile=True."
-            return Refusal("must_compile", text, (before.step(name),))
-    return None
-
-
-def _blocker(before: Place, after: Place, pair: Pair) -> Refusal:
-    """What keeps two operations apart although they were to be fused."""
-    ends = tuple(before.step(name) for name in pair)
-    names = f"{before.text(pair[0])} and {before.text(pair[1])}"
-    for name in pair:
-        if after.home(name) is None:
-            reason = after.clustering.stays[after.named[name]]
-            code = CODES.get(reason.code, "library" if reason.code is Stays.NO_LOOP_BODY else "kind")
-            return Refusal(code, f"{names} can't share a nest: {before.text(name)} does not compile: {reason.text}.", ends)
-    libraries = [name for name in pair if name in before.kernel and before.kernel[name].kind == "library"]
-    if libraries:
-        text = f"{before.text(libraries[-1])} is a library call, which reads and writes whole arrays"
-        return Refusal("library", f"{names} can't share a nest: {text}.", ends)
-    found, way = _edge_reason(after, pair)
-    through = _around(after, pair)
-    if through and (found is None or isinstance(found.code, NotFused) or found.code is Apart.CYCLE):
-        path = (ends[0], *(before.step(name) if name in before.named else after.step(name) for name in through), ends[1])
-        text = f"{names} can't share a nest: joining them would make a cycle through {_via(after, through)}."
-        if found is None or found.code is Apart.CYCLE or not _is_kernel_matter(found):
-            return Refusal("cycle", text, path)
-    assert found is not None, f"{pair} are apart without a reason"
-    text = found.text.removeprefix("Not fused: ")
-    if isinstance(found.code, Apart):
-        text = text.split(": ", 1)[-1]
-    path = tuple(before.step(name) for name in way if name in before.named)
-    return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a nest: {text}.", path or ends)
-
-
-def programs(place: Place) -> list[str]:
-    """The Programs of a plan's clusters, as text."""
-    return [text for (_, stage), text in sorted(place.plan.texts.items()) if stage == "program"]
-
-
-def _is_kernel_matter(reason: Reason) -> bool:
-    """Would the two be apart even if nothing stood between them?"""
-    return reason.code in (NotFused.LIBRARY_CALL, NotFused.WHOLE_REDUCTION, NotFused.REDUCED_OUTER_AXIS, NotFused.LEVEL)
-
-
-def _via(place: Place, through: Sequence[str]) -> str:
-    return " and ".join(place.text(name) for name in through[:3])
-
-
-def _edge_reason(place: Place, pair: Pair) -> tuple[Reason | None, tuple[str, ...]]:
-    """The reason of the edge that keeps a pair apart, and the pair or the steps between."""
-    way = place._way(place.named[pair[0]], place.named[pair[1]])
-    names = [pair[0], *(node.name for node in way or ())]
-    edges = {(e.producer.name, e.consumer.name): e.reason for e in (*place.plan.boundaries, *place.clustering.apart)}
-    for step in zip(names, names[1:], strict=False):
-        if step in edges:
-            return edges[step], step
-    return None, ()
-
-
-def _around(place: Place, pair: Pair) -> list[str]:
-    """Operations on a way from one to the other that run in neither's kernel: fused, the two would wait for themselves."""
-    start, end = (place.named[name] for name in pair)
-    homes = [{k.name for k in place.plan.kernels if node in k.nodes} for node in (start, end)]
-    ways: list[list[Any]] = [[end]]
-    seen = {end}
-    while ways:
-        way = ways.pop(0)
-        for source in way[0].inputs:
-            if source is start:
-                between = [node for node in way[:-1] if not {k.name for k in place.plan.kernels if node in k.nodes} & homes[0]]
-                outside = [n for n in between if not {k.name for k in place.plan.kernels if n in k.nodes} & homes[1]]
-                if outside:
-                    return [node.name for node in outside]
-            elif source not in seen and source.name in place.named:
-                seen.add(source)
-                ways.append([source, *way])
-    return []
-
-
-def may_repeat(place: Place, pair: Pair) -> bool:
-    """Can the producer be computed a second time for this consumer? Element by element, in one cluster, if others read it."""
-    producer, consumer = (place.named[name] for name in pair)
-    home = place.home(pair[0])
-    if home is None or home is not place.home(pair[1]) or producer not in consumer.inputs:
-        return False
-    others = [node for node in place.clustering.graph.nodes if producer in node.inputs and node is not consumer]
-    if not others and producer not in place.clustering.graph.outputs:
-        return False
-    return isinstance(producer.op, (Elementwise, Generated, View, Reshape, Take, Gather))
-
-
 # ---- what is counted
 
 def plan_bytes(trial: Trial) -> int:
@@ -409,4 +244,4 @@ def size_text(count: float) -> str:
     return f"{int(count)} B"
 
 
-__all__ = ["Experiment", "Refusal", "Side", "copied_call", "duration", "size_text"]
+__all__ = ["Experiment", "Refusal", "Side", "copied_call", "duration", "repeated", "size_text"]

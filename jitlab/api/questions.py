@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitlab.errors import OptionError
-from jitlab.ir import Cluster, Clustering, KernelInfo, Node, Overrides, Plan, inner_nodes, is_operation
+from jitlab.ir import Cluster, Clustering, KernelInfo, Node, Overrides, Plan, inner_nodes, is_operation, told_kind
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.views import Reshape, View
 
@@ -82,17 +82,25 @@ class Place:
         return any({a, b} <= {node.name for node in kernel.nodes} for kernel in self.plan.kernels)
 
     def text(self, name: str) -> str:
-        """ "Exp (line 6)"."""
-        node = self.named[name]
-        return f"{node.op.name}{at(lines_of([node]))}"
+        """ "`e` (Exp, line 6)"."""
+        return told_kind(self.named[name], lines=True)
+
+    def parent(self, name: str) -> str:
+        """The loop or branch (and the side of it) that an operation is directly inside of; "" for none."""
+        return name.rpartition("/")[0] if name in self.loop else ""
+
+    def share_nest(self, a: str, b: str) -> bool:
+        """Do two operations in the body of one loop or branch share a nest of it?"""
+        origins = self.named[a].origins | self.named[b].origins
+        return any(origins <= nest.origins for kernel in self.plan.kernels for nest in kernel.nests)
 
     def step(self, name: str) -> dict[str, Any]:
         """An operation of a path, for a person and for the panel."""
         node = self.named[name]
         cluster, kernel = (where.get(self.loop.get(name, name)) for where in (self.cluster, self.kernel))
         return {
-            "name": name, "op": node.op.name, "lines": lines_of([node]), "cluster": cluster.name if cluster else None,
-            "kernel": kernel.name if kernel else None,
+            "name": name, "op": node.op.name, "called": node.called, "lines": lines_of([node]),
+            "cluster": cluster.name if cluster else None, "kernel": kernel.name if kernel else None,
         }  # fmt: skip
 
     def home(self, name: str) -> Cluster | None:
@@ -143,9 +151,10 @@ class Place:
         ways: list[list[Node]] = [[y]]
         while ways:
             way = ways.pop(0)
-            if x in way[0].inputs:
+            read = [call_of(n) for n in way[0].inputs]
+            if x in read:
                 return way
-            ways += [[n, *way] for n in way[0].inputs if isinstance(n.op, (View, Reshape, Cast)) and n in self.name]
+            ways += [[n, *way] for n in read if is_move(n) and n in self.name]
         return None
 
     def _found(self, name: str) -> list[Node]:
@@ -159,6 +168,16 @@ class Place:
 
     def _shown(self, node: Node) -> str:
         return f"{self.name[node]!r}{at(lines_of([node]))}"
+
+
+def call_of(node: Node) -> Node:
+    """What makes a value: of one of several results the call, the loop or the branch."""
+    return node.inputs[0] if node.op.name == "Item" else node
+
+
+def is_move(node: Node) -> bool:
+    """It only moves or casts a value."""
+    return isinstance(node.op, (View, Reshape, Cast))
 
 
 def lines_of(nodes: Iterable[Node]) -> list[int]:

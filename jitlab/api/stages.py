@@ -19,8 +19,8 @@ from jitlab.runtime import Executable
 from jitlab.runtime.clustering_dumps import dump_clustering
 from jitlab.runtime.dumps import dump_cluster
 
-from .experiments import may_repeat
 from .questions import Place
+from .refusals import repeated
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def compile_trace(
         if not options.scopes:
             graph = without_scopes(graph)
         made = cluster(graph, wanted, jit_compile=options.jit_compile, function=function, names=names)
-        again = repeated(made, options.level) if made.overrides.fuse else ()
+        again = repeated_in(made, options.level) if made.overrides.fuse else ()
         if not again:
             return made
         known = {node.name: c.name for c in made.clusters for node in c.members} if names is None else names
@@ -97,13 +97,12 @@ def _all_or_nothing(executable: Executable) -> Callable[[Sequence[Any]], list[An
     return lambda inputs: executable.run(inputs) if executable.may_fail(inputs) else executable.run_in_place(inputs)
 
 
-def repeated(clustering: Clustering, level: str) -> tuple[tuple[str, str], ...]:
-    """The producers that fusions of scopes compute a second time: they are apart from their readers otherwise."""
+def repeated_in(clustering: Clustering, level: str) -> tuple[tuple[str, str], ...]:
+    """What fusions of scopes compute a second time: producers that are apart from their readers otherwise."""
     trial = Executable(clustering, level=level, is_trial=True)
     with events.muted():
         trial.prepare([np.empty(tuple(int(n) for n in p.shape), p.dtype) for p in clustering.graph.parameters])
-    place = Place(trial.plan)
-    return tuple(pair for pair in clustering.overrides.fuse if not place.together(*pair) and may_repeat(place, pair))
+    return repeated(Place(trial.plan), clustering.overrides.fuse)
 
 
 def without_scopes(graph: Graph) -> Graph:

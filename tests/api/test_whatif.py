@@ -61,7 +61,7 @@ def test_a_cut_stores_the_producer_and_measures_both_plans():
     assert answer.rounds >= LEAST_ROUNDS and answer.before.seconds > 0
     assert answer.title == "Cut Exp from Sum" and len(answer.lines) == 2
     assert answer.after.largest_error_ulp < 30
-    assert [line.split(" (")[0] for line in answer.moved] == ["Sum", "ExpandDims", "RealDiv"]
+    assert [line.rpartition(" (")[2].split(",")[0] for line in answer.moved] == ["Sum", "ExpandDims", "RealDiv"]
     assert "now runs in k1" in answer.moved[0]
 
 
@@ -205,7 +205,7 @@ def test_a_value_that_others_read_is_computed_again_for_a_forced_consumer():
 
     expected = gram(X)
     answer = gram.whatif(X, fuse=("Exp", "Sum"), seconds=QUICK)
-    assert any(line.startswith("Exp") and "is computed a second time" in line for line in answer.moved)
+    assert any(line.startswith("`e` (Exp, line") and "is computed a second time" in line for line in answer.moved)
     _, after = changed(gram, X, again=(("exp", "sum"),))
     for mine, theirs in zip(after.run([X]), expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -234,7 +234,7 @@ def test_an_operation_that_a_scope_keeps_out_compiles_when_it_is_forced():
 
     answer = kept.whatif(X, fuse=("Exp", "Mul"), seconds=QUICK)
     assert (answer.before.kernels, answer.after.kernels) == (1, 1)
-    assert any(line.startswith("Exp") and "now runs in k0" in line for line in answer.moved)
+    assert any(line.startswith("`e` (Exp, line") and "now runs in k0" in line for line in answer.moved)
 
 
 def test_a_forced_pair_that_would_make_a_cycle_answers_with_its_path():
@@ -249,7 +249,7 @@ def test_a_forced_pair_that_would_make_a_cycle_answers_with_its_path():
     assert error.code == "cycle"
     assert [step["op"] for step in error.path] == ["Exp", "Tanh", "Mul"]
     assert all(len(step["lines"]) == 1 for step in error.path)
-    assert "would make a cycle through Tanh (line" in str(error)
+    assert "would make a cycle through `t` (Tanh, line" in str(error)
     assert [step["cluster"] is None for step in error.path] == [False, True, False]
 
 
@@ -286,7 +286,7 @@ def test_a_dtype_without_a_loop_forbids_a_fusion():
     with pytest.raises(jl.errors.OptionError):
         words.whatif(names, keep_out="Upper")
     error = refusal_of(wide, X[:8, :8], fuse=("Eigvals", "Real")) if "eigvals" in plan_names(wide, X[:8, :8]) else None
-    assert error is None or error.code in ("library", "type", "kind")
+    assert error is None or error.code == "shape"
 
 
 def plan_names(function, *args):
@@ -300,7 +300,7 @@ def test_an_operation_is_kept_out():
     f = jl.function(softmax)
     answer = f.whatif(X, keep_out="Exp", seconds=QUICK)
     assert (answer.before.clusters, answer.after.clusters) == (1, 2)
-    assert any(line.startswith("Exp") and "now runs on NumPy" in line for line in answer.moved)
+    assert any(line.startswith("`e` (Exp, line") and "now runs on NumPy" in line for line in answer.moved)
 
 
 def test_what_has_to_compile_is_not_kept_out():
