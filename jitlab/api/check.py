@@ -19,6 +19,7 @@ from jitlab.ops.linear import Product
 from jitlab.ops.reductions import Mean, Prod, Sum
 from jitlab.runtime import Executable
 
+from .against import Against, against_python
 from .reference import Value, distance, is_inexact, reference
 from .replaying import first_effect, keeping_random_state
 
@@ -113,22 +114,26 @@ class OutputCheck:
 
 @dataclass(frozen=True)
 class Check:
-    """What `f.check` found. `ok`: every output is within its bound. `refusal`: why nothing could be checked."""
+    """What `f.check` found. `ok`: every output is within its bound, and the captured graph gives what Python gives. `refusal`:
+    why nothing could be checked."""
 
     function: str
     outputs: tuple[OutputCheck, ...] = ()
     refusal: str = ""
     seconds: float = 0.0
+    python: Against | None = None  # beside the function's own Python; None: of a cell, which runs once
 
     @property
     def ok(self) -> bool:
-        return not self.refusal and all(output.ok for output in self.outputs)
+        beside = self.python is None or self.python.ok
+        return not self.refusal and beside and all(output.ok for output in self.outputs)
 
     def to_json(self) -> dict[str, Any]:
         """The whole answer; `numerics` is the report's list of that name."""
         return {
             "function": self.function, "ok": self.ok, "refusal": self.refusal or None, "seconds": self.seconds,
             "numerics": [output.to_json() for output in self.outputs],
+            "python": None if self.python is None else self.python.to_json(),
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -446,7 +451,13 @@ def checked_function(function: Any, args: tuple[Any, ...], kwargs: Mapping[str, 
     trace, inputs = found
     if trace.executable is None:
         raise OptionError(f"{function.name} has no compiled trace", hint="call it once, then check it")
-    return check_calls(function.name, [(trace.executable, inputs)])
+    checked = check_calls(function.name, [(trace.executable, inputs)])
+    if checked.refusal:
+        return checked
+    started = time.perf_counter()
+    names = [input.path or f"input {n}" for n, input in enumerate(trace.inputs)]
+    python = against_python(trace.executable, inputs, names, function._both_ways(args, dict(kwargs), trace))
+    return replace(checked, python=python, seconds=checked.seconds + time.perf_counter() - started)
 
 
 __all__ = ["Check", "Guilty", "OutputCheck", "check_calls", "check_executable", "checked_function"]

@@ -17,11 +17,13 @@ def check_text(check: Check) -> str:
     """The verdict, then each output with its error and what is allowed."""
     if check.refusal:
         return _wrapped(f"{check.function}: nothing was checked. {check.refusal}", "")
+    beside = [] if check.python is None else [_wrapped(f"{'■' if check.python.ok else '✗'} {check.python}", "      ")]
     if not check.outputs:
-        return f"{clean(check.function)}: nothing is compiled, so NumPy itself made every value."
+        return "\n".join([f"{clean(check.function)}: nothing is compiled, so NumPy itself made every value.", *beside])
     wrong = sum(not output.ok for output in check.outputs)
     head = verdict(len(check.outputs), wrong)
     parts = [_wrapped(f"{check.function}: {head}, beside NumPy on these arguments", "")]
+    parts += beside
     parts += [output_text(output) for output in check.outputs]
     return "\n".join(parts)
 

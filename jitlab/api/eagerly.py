@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from jitlab import events
+from jitlab.ir import outside
 
 _eagerly = False
 
@@ -17,6 +21,17 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
         events.busy.__enter__()  # warm calls ask, too
     else:
         events.busy.__exit__()
+
+
+@contextmanager
+def as_python() -> Iterator[None]:
+    """Inside, in this thread, each `function` and `jit` runs as the Python it is."""
+    before, outside.is_python = outside.is_python, True
+    try:
+        with events.busy:  # warm calls ask, too
+            yield
+    finally:
+        outside.is_python = before
 
 
 def functions_run_eagerly() -> bool:

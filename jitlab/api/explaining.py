@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,18 @@ class Explanation:
         printer.text(str(self))
 
 
+@dataclass(frozen=True)
+class Ways:
+    """`python()` runs a call as Python; `formed(outputs, inputs)` makes its result of graph outputs and writes into the inputs.
+    `roots`: what such a call begins with, by name. Inside `as_traced()` names have the values that the trace keeps; it gives
+    those that have others by now."""
+
+    python: Callable[[], Any]
+    formed: Callable[[list[Any], list[Any]], Any]
+    roots: dict[str, Any]
+    as_traced: Callable[[], AbstractContextManager[Sequence[str]]] = lambda: nullcontext(())
+
+
 class Explained:
     """A function with a ledger that says beforehand what a call would meet."""
 
@@ -97,6 +110,10 @@ class Explained:
         """The trace of a call and what it reads, without the call; captured where it was not. Or why there is none."""
         raise NotImplementedError
 
+    def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any) -> Ways:
+        """A call as the Python it is, and what makes its result of a trace's graph outputs."""
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         count = len(self.ledger) + self.ledger.dropped
         return f"<jl.{self.ledger.kind} {clean(self.name)}: {count} {'trace' if count == 1 else 'traces'}>"
@@ -108,8 +125,9 @@ class Explained:
             f.check(x).ok       True where all do
 
         Every operation runs on NumPy, and every cluster compiled beside it, on copies. A bound that is broken is traced to the
-        fusion, operation or pass that broke it. Nothing is written, and no effect of the function happens (but those of its
-        first capture). docs/numerics.md says which operation has which bound."""
+        fusion, operation or pass that broke it. Then the function runs once as Python, to see whether what was captured is
+        what it says; all that it changes is put back. No effect of the function happens (but those of its first capture).
+        docs/numerics.md says which operation has which bound."""
         from .check import checked_function
 
         return checked_function(self, args, kwargs)

@@ -52,11 +52,11 @@ from jitlab.capture import (
 )
 from jitlab.config import config
 from jitlab.costs import Costs
-from jitlab.ir import Source
+from jitlab.ir import Source, outside
 from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
 
 from .definitions import calling_line
-from .explaining import Explained, Found
+from .explaining import Explained, Found, Ways
 from .jit_options import JitOptions, check_backend, checked
 from .ledger import Ledger
 from .methods import look_like
@@ -98,6 +98,8 @@ class Jit(Explained):
         capture = current_capture()
         if capture is not None:
             return capture.perform(_inlined, self, args, kwargs)
+        if outside.is_python:
+            return self.python_function(*args, **kwargs)
         try:
             trace = self._last
             if trace is not None and not kwargs and len(args) == self._signature.count and self._signature.is_simple:
@@ -160,6 +162,17 @@ class Jit(Explained):
             return f"This call runs in pieces, with Python between: {refusal.refusal.text}."
         gathered = trace.gather(values)
         return (trace, gathered[0]) if gathered is not None else "What this call reads changes while it is read."
+
+    def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any) -> Ways:
+        values = self._bind(args, kwargs)
+        plain_args, plain_kwargs = self._signature.call_form(values)
+        roots = {self.name: self.python_function, **dict(zip(self._signature.names, values, strict=True))}
+        formed = trace.formed
+        if isinstance(trace, CallTrace):
+            gathered = trace.gather(values)
+            numbers = gathered[1] if gathered is not None else ()
+            formed = lambda outputs, inputs: trace.answered(outputs, values, inputs, numbers)  # noqa: E731
+        return Ways(lambda: self.python_function(*plain_args, **plain_kwargs), formed, roots)
 
     # ---- running
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

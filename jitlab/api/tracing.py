@@ -33,7 +33,7 @@ from jitlab.capture.state import Creation
 from jitlab.capture.tracetypes import FunctionType, VariableType, function_type, generalised, most_specific
 from jitlab.config import config
 from jitlab.costs import Costs
-from jitlab.ir import Source
+from jitlab.ir import Source, outside
 from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
 
 from . import recorder
@@ -42,7 +42,7 @@ from .compiler_ir import CompilerIR
 from .concrete import ConcreteFunction, Recording
 from .definitions import calling_line
 from .eagerly import functions_run_eagerly
-from .explaining import Explained, Found
+from .explaining import Explained, Found, Ways
 from .frequency import frequency_of, told
 from .ledger import Ledger
 from .methods import WeakMethod, look_like
@@ -126,7 +126,7 @@ class Function(Explained):
         capture = current_capture()
         if capture is not None:
             return capture.perform(_inlined, self, args, kwargs)
-        if functions_run_eagerly():
+        if functions_run_eagerly() or outside.is_python:
             return self._function()(*args, **kwargs)
         started = time.perf_counter_ns() if events.active() else 0
         try:
@@ -337,6 +337,14 @@ class Function(Explained):
             what = refusal.what if isinstance(refusal, Foreign) else str(refusal)
             return f"This call runs as Python: {what}."
         return trace, trace.collect(leaves)
+
+    def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Trace) -> Ways:
+        values = self._signature.bind(args, kwargs)
+        plain_args, plain_kwargs = self._signature.call_form(values)
+        recording = self._recent.get(id(trace))
+        frozen = recording.concrete._frozen if recording is not None else Frozen()
+        roots = {self.name: self._function(), **dict(zip(self._signature.names, values, strict=True))}
+        return Ways(lambda: self._function()(*plain_args, **plain_kwargs), trace.formed, roots, frozen.as_traced)
 
     def _function(self) -> Any:
         function = self.python_function

@@ -46,7 +46,10 @@ class CallTrace(PieceTrace):
         assert self.run is not None
         if self.writes:
             self.check_piece(inputs)
-        outputs = self.run(inputs)
+        return self.answered(self.run(inputs), args, inputs, numbers)
+
+    def answered(self, outputs: list[Any], args: Sequence[Any], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
+        """What a call gives, of the graph's outputs; the inputs that it changes are written."""
         if self.shared or self.orders:
             self.separate(outputs, inputs)
         for number, output in self.writes:

@@ -91,6 +91,29 @@ class Frozen:
             self.callees.append(Callee(self._owners[id(owner)], name, value, code, here()))
         self.values.setdefault((id(owner), name), value)
 
+    @contextmanager
+    def as_traced(self) -> Iterator[list[str]]:
+        """Inside, the names have the values again that were read; gives the names that have others by now."""
+        changed: list[str] = []
+        back: list[tuple[Any, str, Any]] = []
+        for (key, name), value in self.values.items():
+            owner = self._owners[key]
+            owner = owner() if isinstance(owner, weakref.ref) else owner
+            is_cell = isinstance(owner, types.CellType)
+            namespace = owner if is_cell or type(owner) is dict else getattr(owner, "__dict__", {})
+            known = "cell_contents" if is_cell else name
+            held = vars_of(namespace)
+            if known not in held or held[known] is value or (type(value) in _PLAIN and _equal(held[known], value)):
+                continue
+            changed.append(name)
+            back.append((namespace, known, held[known]))
+            put(namespace, known, value)
+        try:
+            yield changed
+        finally:
+            for namespace, known, value in back:
+                put(namespace, known, value)
+
     def trim(self) -> None:
         """Forget objects that lived no longer than the recording."""
         gone = {key for key, owner in self._owners.items() if isinstance(owner, weakref.ref) and owner() is None}
@@ -237,6 +260,27 @@ class Quiet(Memory):
         self._outside[id(value)] = value
         if isinstance(value, (list, dict, set, deque, bytearray)):
             self._undo.append(_restored(value))
+
+
+def vars_of(owner: Any) -> dict[str, Any]:
+    """What stands in a namespace, or in a cell of a closure."""
+    if not isinstance(owner, types.CellType):
+        return owner  # type: ignore[no-any-return]
+    try:
+        return {"cell_contents": owner.cell_contents}
+    except ValueError:
+        return {}
+
+
+def put(owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, types.CellType):
+        owner.cell_contents = value
+    else:
+        owner[name] = value
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or a != a)
 
 
 def _is_callee(value: Any) -> bool:

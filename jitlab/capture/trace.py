@@ -52,7 +52,10 @@ class Trace:
         assert self.run is not None
         if self.writes:
             self.check_writable(inputs)
-        outputs = self.run(inputs)
+        return self.formed(self.run(inputs), inputs)
+
+    def formed(self, outputs: list[Any], inputs: Sequence[Any]) -> Any:
+        """What a call gives, of the graph's outputs; the inputs that it changes are written."""
         if self.shared or self.orders:
             self.separate(outputs, inputs)
         for number, output in self.writes:

@@ -28,6 +28,9 @@ def jit_scope(
     a kernel, where that can be.
     """
     graph = current_graph() or outside.graph
+    if graph is None and outside.is_python:
+        yield
+        return
     if graph is None:
         raise EagerScopeError(
             "xla.experimental.jit_scope is not supported when eager execution is enabled. Try use it inside tf.function.",

@@ -375,9 +375,11 @@ def building_nothing() -> Iterator[None]:
 
 
 class _Outside(threading.local):
-    """`graph`: what a thread puts together outside of every block, if it does; None: NumPy runs each operation at once."""
+    """`graph`: what a thread puts together outside of every block, if it does; None: NumPy runs each operation at once.
+    `is_python`: compiled functions run as the Python they are, and scopes mark nothing, for a comparison with it."""
 
     graph: Any = None
+    is_python: bool = False
 
 
 outside = _Outside()

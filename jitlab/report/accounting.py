@@ -15,6 +15,9 @@ Json = dict[str, Any]
 #: Values below this size stay in the caches and are not told of in the text; so many of the others are.
 SMALL_BYTES, MOST_TOLD = 64_000, 3
 
+#: Below what a check of a cell found.
+NOT_PYTHON = "A cell runs once, so its own Python was not run beside it; f.check(*args) does that for a function."
+
 
 def add_traffic(data: Json, recording: Recording) -> None:
     """`allocated_bytes` of clusters, `bytes_moved` and `bytes_saved` of the verdict. What nobody measured or knows is None."""
@@ -90,7 +93,7 @@ def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
     for row in wrong:
         said = row["guilty"]["text"] if row["guilty"] else row.get("note", "")
         lines.append(wording.clean(f"✗ {row['output']} ({wording.line_text(row['lines'])}): {said}"))
-    return lines
+    return [*lines, NOT_PYTHON]
 
 
 def in_a_line(temporary: Mapping[str, Any]) -> str:

@@ -3,6 +3,9 @@ import { checkedHead, checkedTexts, worstRows } from '../numerics';
 import type { Report } from '../report';
 
 const MOST_ROWS = 30;
+/** As in jitlab/report/accounting.py. */
+const NOT_PYTHON =
+  'A cell runs once, so its own Python was not run beside it; f.check(*args) does that for a function.';
 
 /** What a check beside NumPy found: one line, opened where something is out of bounds; "" where none was made. */
 export function checkedElement(report: Report, open: boolean, toggled: (open: boolean) => void): HTMLElement | '' {
@@ -29,7 +32,8 @@ export function checkedElement(report: Report, open: boolean, toggled: (open: bo
         );
       }),
       rows.length > MOST_ROWS && h('li', { class: 'jl-muted' }, `and ${rows.length - MOST_ROWS} that are nearer`)
-    )
+    ),
+    h('p', { class: 'jl-muted' }, NOT_PYTHON)
   );
   details.addEventListener('toggle', () => {
     toggled(details.open);
