@@ -9,7 +9,7 @@ import { Links } from '../src/core/links';
 import { ledgerOf } from '../src/core/retraces/layout';
 import { askable, requestOf } from '../src/core/whatif/ask';
 import { factsOf } from '../src/core/whatif/card';
-import { about, apart, layoutAnswer, movedRows, sweepRows } from '../src/core/whatif/layout';
+import { about, apart, keepTitle, layoutAnswer, movedRows, stepText, sweepRows } from '../src/core/whatif/layout';
 import { readAnswer, readSweep } from '../src/core/whatif/read';
 import explained from './fixtures/explained.json';
 import { measure, misplaced, report } from './helpers';
@@ -154,6 +154,17 @@ test('a refusal has its path, and no figures', () => {
   assert.ok(answer?.refusal);
   assert.ok(answer.refusal.path.length >= 2);
   assert.deepEqual([answer.before, answer.change, movedRows(answer)], [null, null, []]);
+});
+
+test('the lines that keep a change say where they go, and a step what the program calls it', () => {
+  const keep = { file: '<cell 3>', first: 2, last: 4, lines: ['with jl.jit_scope(cut=("Exp", "Sum")):'] };
+  const answer = readAnswer({ question: { kind: 'cut' }, keep });
+  assert.equal(answer && keepTitle(answer), 'Lines that keep the cut, for lines 2–4 of In [3]');
+  const one = readAnswer({ question: { kind: 'fuse' }, keep: { ...keep, last: 2, file: '/a/b.py' } });
+  assert.equal(one && keepTitle(one), 'Lines that keep it fused, for line 2 of b.py');
+  const path = [{ name: 'sin', op: 'Sin', called: 't', lines: [7], cluster: '' }];
+  const refused = readAnswer({ refusal: { code: 'cycle', text: '', path } });
+  assert.deepEqual(refused?.refusal?.path.map(stepText), ['t · Sin · line 7, host']);
 });
 
 test('of a sweep the cuts that can be measured are ranked, the others counted', () => {

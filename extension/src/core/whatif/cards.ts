@@ -3,7 +3,7 @@ import { changeElement } from '../change';
 import { copyLine, h, icon, on } from '../dom';
 import { duration, lines, sentence, some } from '../format';
 import type { Job } from '../kernel';
-import { about, byPercent, lost, movedRows, roundsNote, sweepRows } from './layout';
+import { about, byPercent, keepTitle, lost, movedRows, roundsNote, stepText, sweepRows } from './layout';
 import { readAnswer, readSweep, type Answer, type PathStep, type Sweep } from './read';
 
 const MOST_MOVED = 2;
@@ -148,11 +148,6 @@ function movedElement(moved: readonly string[]): HTMLElement {
     : h('details', {}, h('summary', { class: 'jl-note jl-muted' }, `${moved.length} operations run elsewhere`), items);
 }
 
-function keepTitle({ kind, keep }: Answer): string {
-  const place = keep?.file ? `, ${keep.file} from line ${keep.first}` : '';
-  return `Lines that keep ${{ cut: 'the cut', fuse: 'it fused', keep_out: 'it out', target: 'it there' }[kind]}${place}`;
-}
-
 /** The way that forbids it, as boxes. */
 function pathElement(path: readonly PathStep[], code: string): HTMLElement {
   return h(
@@ -160,12 +155,11 @@ function pathElement(path: readonly PathStep[], code: string): HTMLElement {
     { class: 'jl-path', role: 'list', 'aria-label': 'What forbids it' },
     path.map((step, index) => {
       const host = step.cluster === null;
-      const text = [step.op || step.name, [lines(step.lines), host ? 'host' : ''].filter(Boolean).join(', ')];
       return h(
         'span',
         { role: 'listitem' },
         index > 0 && h('span', { class: 'jl-muted', 'aria-hidden': 'true' }, '→ '),
-        h('span', { class: `jl-step ${host ? 'jl-is-host' : ''}` }, host ? '◇ ' : '', text.filter(Boolean).join(' · '))
+        h('span', { class: `jl-step ${host ? 'jl-is-host' : ''}` }, host ? '◇ ' : '', stepText(step))
       );
     }),
     code === 'cycle' && h('span', { class: 'jl-muted', role: 'listitem' }, '→ back to the same kernel')

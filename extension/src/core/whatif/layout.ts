@@ -1,6 +1,6 @@
-import { bytes, duration, some } from '../format';
+import { bytes, duration, fileName, lines, some } from '../format';
 import type { Ink, Measure, Picture, Shape } from '../shapes';
-import type { Answer, Side, Sweep } from './read';
+import type { Answer, PathStep, Side, Sweep } from './read';
 
 const LABEL = 64;
 const ROW = 21;
@@ -120,4 +120,20 @@ function count(value: number | null): string | null {
 
 function ulp(value: number | null): string | null {
   return value === null ? null : `${value >= 100 ? value.toFixed(0) : Number(value.toPrecision(2))} ULP`;
+}
+
+/** Above the lines that keep a change: what they keep, and which lines they stand for. */
+export function keepTitle({ kind, keep }: Answer): string {
+  if (!keep) {
+    return '';
+  }
+  const what = { cut: 'the cut', fuse: 'it fused', keep_out: 'it out', target: 'it there' }[kind];
+  const where = keep.first === keep.last ? `line ${keep.first}` : `lines ${keep.first}–${keep.last}`;
+  return `Lines that keep ${what}, for ${where} of ${fileName(keep.file)}`;
+}
+
+/** `scores · Exp · line 6`; of an operation that NumPy runs `t · Sin · line 7, host`. */
+export function stepText(step: PathStep): string {
+  const where = [lines(step.lines), step.cluster === null ? 'host' : ''].filter(Boolean).join(', ');
+  return [step.called, step.op || step.name, where].filter(Boolean).join(' · ');
 }

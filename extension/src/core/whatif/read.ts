@@ -19,6 +19,8 @@ export interface Side {
 export interface PathStep {
   name: string;
   op: string;
+  /** What the program calls it; '' where that is not known. */
+  called: string;
   lines: number[];
   cluster: string | null;
   kernel: string | null;
@@ -35,7 +37,8 @@ export interface Answer {
   after: Side | null;
   moved: string[];
   advice: string;
-  keep: { file: string; first: number; lines: string[] } | null;
+  /** Lines that stand for those from `first` to `last` of a file. */
+  keep: { file: string; first: number; last: number; lines: string[] } | null;
   rounds: number | null;
   /** Why no lines keep it, where none do. */
   keepText: string;
@@ -83,6 +86,7 @@ export function readAnswer(value: unknown): Answer | null {
       path: records(refusal.path).map(step => ({
         name: text(step.name),
         op: text(step.op),
+        called: text(step.called),
         lines: numbers(step.lines),
         cluster: text(step.cluster) || null,
         kernel: text(step.kernel) || null
@@ -93,7 +97,12 @@ export function readAnswer(value: unknown): Answer | null {
     after: readSide(value.after),
     moved: list(value.moved).map(text).filter(Boolean),
     advice: text(value.advice),
-    keep: keep && { file: text(keep.file), first: number(keep.first) ?? 1, lines: list(keep.lines).map(text) },
+    keep: keep && {
+      file: text(keep.file),
+      first: number(keep.first) ?? 1,
+      last: number(keep.last) ?? number(keep.first) ?? 1,
+      lines: list(keep.lines).map(text)
+    },
     rounds: number(value.rounds),
     keepText: text(value.keep_text),
     note: text(value.note)
