@@ -19,11 +19,13 @@ from .advice import place_of, spent, things_to_do
 from .fingerprints import cluster_fingerprint, plan_fingerprint
 from .first_run import first_run
 from .lanes import lanes
+from .lines import slowest
 from .origin import origin
 from .recording import Recording, Sampled, Tally, known_plan
-from .samples import quantiles
 from .repeated import repeated
+from .samples import quantiles
 from .sources import report_sources
+from .titles import Titles
 
 Json = dict[str, Any]
 
@@ -53,27 +55,28 @@ def measured_peaks() -> Peaks | None:
 
 def report_json(recording: Recording) -> Json:
     """The whole report. Called with the recording's lock held; shares nothing that changes later."""
-    plans = _plans(recording)
+    titles = Titles(recording)
+    plans = _plans(recording, titles)
     peaks = measured_peaks()
     alike = alike_plans(plans)
     data: Json = {
         "version": 1,
         "cell": dict(recording.cell or NO_CELL),
         "verdict": {},
-        "plans": [_plan(plan, alike, recording) for plan in plans],
+        "plans": [_plan(plan, alike, recording, titles) for plan in plans],
         "ops": [op for plan in plans for op in _ops(plan, recording)],
         "clusters": [cluster for plan in plans for cluster in _clusters(plan, recording)],
         "kernels": [kernel for plan in plans for kernel in _kernels(plan, recording, peaks)],
         "boundaries": [_boundary(edge, plan) for plan in plans for edge in plan.json["boundaries"]],
-        "retraces": [_retrace(event, recording) for event in recording.traces if _cause(event) != VariantCause.LAYOUT],
+        "retraces": [_retrace(event, recording, titles) for event in recording.traces if _cause(event) != VariantCause.LAYOUT],
         "fallbacks": [],
-        "variants": _variants(recording),
+        "variants": _variants(recording, titles),
         "statements": _statements(recording),
         "frozen": [
-            {"function": function, "what": what, "lines": _spans(lines), "times": times}
+            {"function": titles.function(function), "what": what, "lines": _spans(lines), "times": times}
             for (function, what, lines), times in recording.frozen.items()
         ],
-        "loops": _loops(recording),
+        "loops": _loops(recording, titles),
         "temporaries": [{**entry, "plan": plan.title} for plan in plans for entry in plan.json.get("temporaries", ())],
         "copies": [copy for plan in plans for copy in _copies(plan)],
         "activity": [_activity(plan, recording) for plan in plans if "activity" in plan.json],
@@ -83,13 +86,15 @@ def report_json(recording: Recording) -> Json:
     _add_savings(data["retraces"])
     _color(data, alike)
     data["fallbacks"] = _fallbacks(data, recording, plans)
-    data["timeline"]["lanes"] = lanes(recording, data["kernels"])
+    data["timeline"]["lanes"] = lanes(recording, data["kernels"], titles)
     shown = {plan.title for plan in alike.values()}
     data["verdict"] = verdict(data, recording, shown)
     add_traffic(data, recording)
     data["sources"] = report_sources(data, [plan.json for plan in plans], recording.file_name, recording.cell_of)
     if recording.file_name is not None:
         _rename_files(data, recording.file_name)
+    if (found := slowest(data)) is not None:
+        data["verdict"]["slowest"] = found
     return _plain_text(data)  # type: ignore[no-any-return]
 
 
@@ -101,7 +106,7 @@ class _Plan:
     json: Json
 
 
-def _plans(recording: Recording) -> list[_Plan]:
+def _plans(recording: Recording, titles: Titles) -> list[_Plan]:
     """Plans made while recording, and those made before whose clusters or host operations ran."""
     found: dict[tuple[str, int, tuple[str, ...]], Json] = {}
     for event in recording.plans:
@@ -118,12 +123,15 @@ def _plans(recording: Recording) -> list[_Plan]:
             found.setdefault(_key(function, trace, plan), plan)
             have_traces.add((function, trace))
     plans: list[_Plan] = []
-    titles: dict[str, int] = {}
+    count: dict[str, int] = {}
     for (function, trace, _), plan in found.items():
         title = plan["plans"][0]["name"] if plan.get("plans") else f"{function} #{trace}"
-        titles[title] = titles.get(title, 0) + 1
-        if titles[title] > 1:  # another function of that name
-            title = f"{title} ({titles[title]})"
+        if titles.function(function) != function:  # another function of that name
+            title = titles.trace(function, trace)
+        count[title] = count.get(title, 0) + 1
+        if count[title] > 1:  # made again in the same place
+            title = f"{title} ({count[title]})"
+        titles.has_plan(function, trace, [cluster["name"] for cluster in plan["clusters"]], title)
         plans.append(_Plan(title, function, trace, without_items(plan)))
     return plans
 
@@ -159,14 +167,14 @@ def _key(function: str, trace: int, plan: Json) -> tuple[str, int, tuple[str, ..
     return function, trace, tuple(cluster["name"] for cluster in plan["clusters"])
 
 
-def _plan(plan: _Plan, alike: dict[Any, _Plan], recording: Recording) -> Json:
+def _plan(plan: _Plan, alike: dict[Any, _Plan], recording: Recording, titles: Titles) -> Json:
     """`like` names the plan that stands for this one in the verdict, the picture and the text. Of a trace: its calls, when the
     last one was (seconds from the start of the recording), and quantiles of the calls that had nothing to wait for."""
     like = alike[fingerprint(plan.function, plan.json)].title
     tally = recording.functions.get((plan.function, plan.trace), Sampled())
     last = (tally.last_ns - recording.start_ns) / 1e9 if tally.calls else None
     return {
-        "name": plan.title, "function": plan.function, "trace": plan.trace, "like": like,
+        "name": plan.title, "function": titles.function(plan.function), "trace": plan.trace, "like": like,
         "fingerprint": recording.fingerprint(plan_fingerprint, plan.json), "calls": tally.calls,
         "seconds": tally.ns / 1e9 if tally.calls else None, "last_used": last, "quantiles": quantiles(tally.samples.seconds),
     }  # fmt: skip
@@ -187,7 +195,7 @@ def fingerprint(function: str, plan: Json) -> Any:
         (op["op"], clusters.get(op["cluster"], -1), op["kernel"], op["reason"] and op["reason"]["code"], tuple(op["inputs"]))
         for op in plan["ops"]
     )
-    return function, ops
+    return str(function), function.place if isinstance(function, events.FunctionName) else None, ops
 
 
 def _ops(plan: _Plan, recording: Recording) -> list[Json]:
@@ -275,7 +283,7 @@ def _cause(event: Any) -> str:
     return event.causes[0] if event.causes else Cause.FIRST_CALL
 
 
-def _retrace(event: Any, recording: Recording) -> Json:
+def _retrace(event: Any, recording: Recording, titles: Titles) -> Json:
     cause = _cause(event)
     key = event.function, event.trace
     calls = recording.functions[key].calls if key in recording.functions else 0
@@ -283,7 +291,7 @@ def _retrace(event: Any, recording: Recording) -> Json:
     compiled = _compiled_anew(key, recording)
     harmless = cause == Cause.SHAPE and not compiled and not (event.proof and _often(event, recording))
     return {
-        "function": event.function, "trace": event.trace, "cause": cause, "causes": list(event.causes) or ["first_call"],
+        "function": titles.function(event.function), "trace": event.trace, "cause": cause, "causes": list(event.causes) or ["first_call"],
         "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
         "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
         "text": wording.retrace_text(cause, event.argument, event.before, event.after),
@@ -296,8 +304,8 @@ def _retrace(event: Any, recording: Recording) -> Json:
 
 def _often(event: Any, recording: Recording) -> bool:
     """New shapes are normal until there are so many of one argument: then a warning names what ends that, and so does this."""
-    name = event.function, event.argument
-    return sum((e.function, e.argument) == name and _cause(e) == Cause.SHAPE for e in recording.traces) >= OFTEN
+    name = str(event.function), event.argument
+    return sum((str(e.function), e.argument) == name and _cause(e) == Cause.SHAPE for e in recording.traces) >= OFTEN
 
 
 def _add_savings(retraces: list[Json]) -> None:
@@ -313,13 +321,13 @@ def _add_savings(retraces: list[Json]) -> None:
             retrace["proof"] += f", saves {wording.duration(saved)}"
 
 
-def _variants(recording: Recording) -> list[Json]:
+def _variants(recording: Recording, titles: Titles) -> list[Json]:
     """Other forms of kernels of known traces; a trace that was captured again for its layout alone is one, too."""
     captured: list[tuple[Any, str]] = [(event, "") for event in recording.traces if _cause(event) == VariantCause.LAYOUT]
     made: list[tuple[Any, str]] = [(event, event.cluster) for event in recording.variants]
     return [
         {
-            "function": event.function, "trace": event.trace, "cluster": cluster,
+            "function": titles.function(event.function), "trace": event.trace, "cluster": cluster,
             "cause": event.causes[0] if not cluster else event.cause, "argument": event.argument, "before": event.before,
             "after": event.after, "lines": _spans(event.lines),
             "seconds": _seconds_lost(event, recording) if not cluster else event.duration_ns / 1e9,
@@ -392,11 +400,11 @@ def _statements(recording: Recording) -> list[Json]:
     ]  # fmt: skip
 
 
-def _loops(recording: Recording) -> list[Json]:
+def _loops(recording: Recording, titles: Titles) -> list[Json]:
     """Loops whose iterations were recorded one by one, or run by Python, each with the reason why it was not rolled."""
     return [
         {
-            "function": function, "text": _loop_head(lines) or "loop", "lines": _spans(lines), "iterations": tally.iterations,
+            "function": titles.function(function), "text": _loop_head(lines) or "loop", "lines": _spans(lines), "iterations": tally.iterations,
             "times": tally.times, "reason": {"code": code, "text": wording.loop_reason(code, why)},
         }
         for (function, code, why, lines), tally in recording.loops.items()
@@ -462,10 +470,10 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         result["loops"] = len(data["loops"])
     if (first := first_run(recording, data["retraces"], seconds)) is not None:
         result["first_run"] = first
-    if recording.compared is not None:
-        result["largest_error"] = recording.compared.largest_error
     if recording.repeated is not None:
         result["repeated"] = repeated(recording.repeated)
+    if recording.compared is not None:
+        result["largest_error"] = recording.compared.largest_error
     return result
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from . import wording
+from .lines import Line, line_costs
 from .origin import run_text
 from .svg import report_svg
 from .text import report_text
@@ -31,6 +32,8 @@ pre{background:var(--sunk);padding:10px;overflow-x:auto;font:12px/1.5 ui-monospa
 .wide{overflow-x:auto}.jl-scripted .jl-still{display:none}#jl-live{margin-bottom:16px}
 #jl-live .jl-output{max-width:none}#jl-live .jl-what-if,#jl-live .jl-compare{display:none}
 """
+#: Costs stand in a column behind the source, lines that are longer push their own away.
+WIDEST = 100
 #: A text that is longer is folded at first.
 LONG = 5000
 STATIC = Path(__file__).parent.parent / "static"
@@ -46,10 +49,7 @@ def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -
         f"<title>{title}: {_e(data['verdict']['lead'])}</title><style>{STYLE}{_style()}</style></head><body>",
         f"<h1>{title}</h1>", '<div id="jl-live"></div>', f'<div class="wide jl-still">{report_svg(data)}</div>',
     ]  # fmt: skip
-    source = data["cell"].get("source")
-    if source:
-        numbered = "\n".join(f"{i:>4}  {wording.clean(line)}" for i, line in enumerate(source, 1))
-        parts.append(_section("Source", f"<pre>{escape(numbered)}</pre>"))
+    parts += _sources(data)
     tables = (
         _clusters(data), _kernels(data), _retraces(data), _fallbacks(data), _loops(data), _boundaries(data), _copies(data),
         _temporaries(data), _numerics(data), _ops(data),
@@ -100,6 +100,24 @@ def embedded(data: Mapping[str, Any]) -> str:
     """JSON that can't end the element it stands in, nor open a comment."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _sources(data: Mapping[str, Any]) -> list[str]:
+    """The program with what its lines cost, a section for each file; of a report without it the cell as it was written."""
+    files: dict[str, list[Line]] = {}
+    for line in line_costs(data):
+        files.setdefault(line.file, []).append(line)
+    if not files:
+        written = (wording.clean(line.expandtabs(4)) for line in data["cell"].get("source") or ())
+        files[""] = [Line("", i, text, "") for i, text in enumerate(written, 1)]
+    sections = []
+    for file, lines in files.items():
+        rows = [(f"{line.line:>4}  {line.text}", line.cost) for line in lines]
+        wide = min(max((len(text) for text, _ in rows), default=0), WIDEST)
+        shown = "\n".join(f"{text:<{wide}}   {cost}".rstrip() for text, cost in rows)
+        heading = "Source" if len(files) == 1 else f"Source: {wording.short_file(file)}"
+        sections += [_section(heading, f"<pre>{escape(shown)}</pre>")] if rows else []
+    return sections
 
 
 def _section(heading: str, body: str, is_open: bool = True) -> str:

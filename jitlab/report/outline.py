@@ -41,6 +41,7 @@ class KernelRow:
     note: str
     cuts: tuple[Cut, ...] = ()  # between this kernel and those before it
     inside: tuple[Nest, ...] = ()  # of a loop or branch
+    lines: str = ""  # where they are not those of its box
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Box:
     moved: str = ""
     why: str = ""
     kernels: tuple[KernelRow, ...] = ()
+    more_kernels: int = 0  # left out, each faster than these
     copies: tuple[str, ...] = ()  # that NumPy's program, which changes in place, does not make
     count: int = 1  # of equal host operations in a row
     edge: str = ""  # what goes to the next box
@@ -106,10 +108,10 @@ class Outline:
         return wording.ratio(self.numpy_seconds, self.seconds)
 
 
-def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6) -> Outline:
-    """The outline of a report; of more boxes than `most_boxes`, the slowest ones stay, in order."""
+def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kernels: int = 24) -> Outline:
+    """The outline of a report; of more boxes than `most_boxes` the slowest ones stay, in order, and so of a box's kernels."""
     verdict = data["verdict"]
-    parts = [_plan_boxes(data, plan) for plan in data["plans"] if plan["like"] == plan["name"]]
+    parts = [_plan_boxes(data, plan, most_kernels) for plan in data["plans"] if plan["like"] == plan["name"]]
     boxes = [box if len(parts) > 1 else replace(box, heading="") for part in parts for box in part]
     boxes = _with_statements(boxes, data.get("statements", ()))
     kept = set(heapq.nlargest(most_boxes, range(len(boxes)), key=lambda i: (boxes[i].seconds or 0.0, -i)))
@@ -141,7 +143,7 @@ def _counts(verdict: Json) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _plan_boxes(data: Json, plan: Json) -> list[Box]:
+def _plan_boxes(data: Json, plan: Json, most_kernels: int) -> list[Box]:
     """The clusters and host operations of a plan, sorted so that each comes after what it reads, else in program order."""
     title = plan["name"]
     alike = [p["name"] for p in data["plans"] if p["like"] == title]
@@ -164,9 +166,10 @@ def _plan_boxes(data: Json, plan: Json) -> list[Box]:
     boxes: list[tuple[str, Box]] = []
     for key in order:
         if key in clusters:
-            same = [by_plan[name][clusters[key]] for name in alike]
-            boxes.append((key, _cluster(data, title, same, ops)))
-        else:
+            whole = [of for name in alike if len(of := by_plan[name]) == len(clusters)]  # the others were cut
+            same = [of[clusters[key]] for of in whole]
+            boxes.append((key, _cluster(data, title, same, ops, most_kernels)))
+        elif key in ops:  # of a report that was cut the cluster may be gone
             boxes.append((key, _host(ops[key], host_seconds.get(key))))
     result: list[Box] = []
     for i, (key, box) in enumerate(boxes):
@@ -204,35 +207,41 @@ def _heading(data: Json, plan: Json, alike: Sequence[str]) -> str:
     return f"{wording.clean(plan['function'])}, {which}, which differ in sizes or values only"
 
 
-def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Json]) -> Box:
+def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Json], most_kernels: int) -> Box:
     """One box for a cluster and for those of alike plans; the first stands for all, times and calls are added up."""
     cluster = next(c for c in same if c["plan"] == title)
     kernels = [k for k in data["kernels"] if k["plan"] == title and k["cluster"] == cluster["name"]]
     rows, before = [], set[str]()
-    others = {c["plan"]: c["name"] for c in same}
-    for i, kernel in enumerate(kernels):
-        seconds = _total(
-            ks[i]["seconds"]
-            for plan, name in others.items()
-            if i < len(ks := [k for k in data["kernels"] if k["plan"] == plan and k["cluster"] == name])
-        )
+    others = [
+        [k["seconds"] for k in data["kernels"] if (k["plan"], k["cluster"]) == (c["plan"], c["name"])]
+        for c in {c["plan"]: c for c in same}.values()
+    ]
+    times = [_total(seconds[i] for seconds in others if i < len(seconds)) for i in range(len(kernels))]
+    kept = set(heapq.nlargest(most_kernels, range(len(kernels)), key=lambda i: (times[i] or 0.0, -i)))
+    edges = [edge for edge in data["boundaries"] if edge["plan"] == title] if kept else []
+    for i, (kernel, seconds) in enumerate(zip(kernels, times, strict=True)):
         mine = set(kernel["ops"])
+        if i not in kept:
+            before |= mine
+            continue
         cuts: dict[str, Cut] = {}
-        for edge in data["boundaries"]:
-            crosses = edge["plan"] == title and edge["consumer"] in mine and edge["producer"] in before - mine
-            if crosses or (edge["plan"] == title and edge["producer"] in mine - before and edge["consumer"] in before):
+        first, known = mine - before, before - mine
+        for edge in edges:
+            made, read = edge["producer"], edge["consumer"]
+            if (read in mine and made in known) or (made in first and read in before):
                 cut = _cut(edge)
                 cuts.setdefault(cut.head, cut)
         before |= mine
         kinds = tuple(_kind(ops[name]) for name in kernel["ops"] if name in ops and not _is_inside(ops[name], ops))
         note = ", ".join(filter(None, (wording.bound_text(kernel), "library call" if kernel["kind"] == "library" else "")))
         nests = _nests(data, kernel, ops)
-        rows.append(KernelRow(wording.clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values()), nests))
+        where = wording.line_text(kernel["lines"]) if kernel["lines"] != cluster["lines"] else ""
+        rows.append(KernelRow(wording.clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values()), nests, where))
     scopes = dict.fromkeys(ops[name]["scope"] for name in cluster["ops"] if name in ops and ops[name]["scope"])
     return Box(
         kind="cluster", name=wording.clean(cluster["name"]), lines=wording.line_text(cluster["lines"]),
         seconds=_total(c["seconds"] for c in same), calls=sum(c["calls"] for c in same), color=cluster["color"],
-        scope=", ".join(map(wording.clean, scopes)), kernels=tuple(rows),
+        scope=", ".join(map(wording.clean, scopes)), kernels=tuple(rows), more_kernels=len(kernels) - len(rows),
         copies=tuple(
             dict.fromkeys(
                 wording.clean(copy["reason"]["text"])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .chrome import Timeline
     from .code import Code
     from .comparing import RunComparison
+    from .lines import Line
     from .samples import Samples
 
 T = TypeVar("T")
@@ -381,6 +382,13 @@ class Report:
         """Loops that were not rolled, each with its reason."""
         return Listing(_made(Loop, entry) for entry in self.data.get("loops", ()))
 
+    @cached_property
+    def lines(self) -> list[Line]:
+        """The program line by line with its costs. The time of a kernel over several lines stands once, for all of them."""
+        from .lines import line_costs
+
+        return Listing(line_costs(self.data))
+
     @property
     def verdict(self) -> dict[str, Any]:
         """The lead sentence, the counts, the times, what to do next. Plans that differ in sizes and values only count once."""
@@ -422,8 +430,8 @@ class Report:
         answer = self._why_not(first, second)
         if answer.fused:  # one of them is computed again in the other's kernel
             return answer
-        cluster = next(c for c in self.clusters if c.name == first.cluster)
-        text = f"{names} are both in {cluster.name}: {cluster.reason.text}. {answer.text}"
+        joined = "".join(f": {c.reason.text}" for c in self.clusters if (c.plan, c.name) == (first.plan, first.cluster))
+        text = f"{names} are both in {first.cluster}{joined}. {answer.text}"
         return Answer(text, answer.code, False, answer.would_fuse_if)
 
     def why_not(self, a: str, b: str, *, check: bool = False) -> Answer:
@@ -467,7 +475,7 @@ class Report:
         if stage not in STAGES:
             raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
         cluster = self._cluster(name)
-        plan = next(p for p in self.data["plans"] if p["name"] == cluster.plan)
+        plan = self._plan(cluster)
         text = self._text(plan, name, stage)
         if text is None and stage in ("llvm", "asm") and self._code_of(plan, name) is not None:
             text = "\n".join(line.text for line in self.code(name, stage).lines)
@@ -491,7 +499,7 @@ class Report:
         if stage not in STAGES:
             raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
         entry = self._cluster(cluster, plan)
-        told = next(p for p in self.data["plans"] if p["name"] == entry.plan)
+        told = self._plan(entry)
         code = self._code_of(told, cluster)
         if code is None:
             raise OptionError(
@@ -506,6 +514,10 @@ class Report:
         own, kept = self._codes.get(cluster), known_code(plan["function"], plan["trace"], cluster)
         several = sum(known.name == cluster for known in self.clusters) > 1
         return kept if several else own or kept  # `_codes` knows names alone
+
+    def _plan(self, cluster: Cluster) -> Mapping[str, Any]:
+        """The plan of a cluster; of a report that was cut it may be gone."""
+        return next((p for p in self.data["plans"] if p["name"] == cluster.plan), {"function": "", "trace": 0})
 
     def _cluster(self, name: str, plan: str | None = None) -> Cluster:
         cluster = next((c for c in self.clusters if c.name == name and plan in (None, c.plan)), None)
@@ -585,8 +597,8 @@ class Report:
 
     def _share_nest(self, first: Op, second: Op) -> bool:
         """Of one kernel: are they in one nest, where the kernel is a loop or branch with nests inside?"""
-        kernel = next(k for k in self.data["kernels"] if (k["plan"], k["name"]) == (first.plan, first.kernel))
-        nests = [nest["ops"] for nest in kernel.get("nests", ())]
+        kernels = (k for k in self.data["kernels"] if (k["plan"], k["name"]) == (first.plan, first.kernel))
+        nests = [nest["ops"] for nest in next(kernels, {}).get("nests", ())]  # of a report that was cut it may be gone
         apart = [op for op in (first, second) if any(op.name in nest for nest in nests)]
         return len(apart) < 2 or any(first.name in nest and second.name in nest for nest in nests)
 

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from . import wording
+from .lines import in_words
 from .outline import PARTS, Box, Outline, RetraceRow, outline
 
 WIDTH = 760
@@ -44,9 +45,9 @@ _WIDTHS = [
 
 
 def report_svg(data: Mapping[str, Any], most_bytes: int = MOST_BYTES) -> str:
-    """The picture of a report, at most 40 kB: of very large ones the slowest boxes and the longest spans."""
-    for boxes, retraces, bars in ((12, 6, 110), (12, 4, 50), (8, 3, 30), (4, 2, 10), (1, 1, 1)):
-        svg = _picture(outline(data, boxes, retraces), data, bars)
+    """The picture of a report, at most 40 kB: of very large ones the slowest boxes and kernels, the longest spans."""
+    for boxes, retraces, bars, kernels in ((12, 6, 110, 24), (12, 4, 50, 12), (8, 3, 30, 8), (4, 2, 10, 4), (1, 1, 1, 1)):
+        svg = _picture(outline(data, boxes, retraces, kernels), data, bars)
         if len(svg.encode()) <= most_bytes:
             break
     return svg
@@ -60,7 +61,9 @@ def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     draw.text(MARGIN, 24, o.lead, size=15, bold=True, room=WIDTH - 2 * MARGIN - width(measured, 12, bold=True) - 12)
     draw.text(WIDTH - MARGIN, 24, measured, bold=True, anchor="end")
     error = data["cell"].get("error")
-    facts = [*o.counts, _moved(data), f"stopped by {wording.clean(error)}" if error else ""]
+    slow = data["verdict"].get("slowest")
+    facts = [*o.counts, _moved(data), f"slowest: {wording.clean(in_words(slow))}" if slow else ""]
+    facts.append(f"stopped by {wording.clean(error)}" if error else "")
     draw.text(MARGIN, 42, " · ".join(filter(None, facts)), fill=MUTED, room=WIDTH - 2 * MARGIN)
     top = 58
     if repeated := data["verdict"].get("repeated"):
@@ -111,6 +114,8 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
             rows.append(("nest", nest))
         if len(kernel.inside) > MOST_NESTS:
             rows.append(("more", f"and {wording.counted(len(kernel.inside) - MOST_NESTS, 'more nest')} inside"))
+    if box.more_kernels:
+        rows.append(("more", f"… and {wording.counted(box.more_kernels, 'more kernel')}, each faster than these"))
     height = 26 + sum(17 if kind == "kernel" else 15 for kind, _ in rows) + (3 if rows else 0)
     draw.rect(16.5, y + 0.5, MIDDLE - 32, height, stroke=color)
     draw.selvage(17, y + 1, 6, height - 1, box.color if box.kind == "cluster" else -1, color)
@@ -143,7 +148,10 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
             label = cut(row.name, 11, 110, bold=True)
             draw.text(32, yy, label, size=11, bold=True)
             start = max(52, 32 + width(label, 11, bold=True) * 1.06 + 8)
-            draw.text(start, yy, chain(row.ops, right - start - width(time, 11) - 12), size=11)
+            end = right - width(time, 11) - 12
+            where = cut(row.lines, 11, 120)
+            draw.text(end, yy, where, size=11, fill=MUTED, anchor="end")
+            draw.text(start, yy, chain(row.ops, end - start - (width(where, 11) * 1.06 + 10 if where else 0)), size=11)
         yy += 17 if kind == "kernel" else 15
     return y + height
 

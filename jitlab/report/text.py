@@ -10,6 +10,7 @@ from typing import Any
 
 from . import wording
 from .accounting import in_words, numerics_in_words
+from .lines import in_words as lines_in_words
 from .outline import PARTS, Box, KernelRow, Outline, outline
 from .uses import uses_in_words
 
@@ -17,15 +18,26 @@ WIDTH = 100
 MOST_COPIES = 6  # told of a cluster
 MOST_OPS = 40  # named of a kernel
 MOST_NESTS = 12  # told of a loop
+MOST_CUTS = 6  # told of a kernel
+MOST_BYTES = 24_000  # some 300 lines: a saved cell has them twice
 TIME_AT = 55  # the column where times end
 
 
 def report_text(data: Mapping[str, Any]) -> str:
-    """Verdict, next step, boxes in program order with their kernels and copies, loops that were not rolled, retraces."""
-    o = outline(data, most_boxes=40)
+    """Verdict, next step, boxes in program order with their kernels and copies, loops that were not rolled, retraces. Of very
+    large reports the slowest boxes and kernels."""
+    text = ""
+    for boxes, kernels in ((40, 40), (20, 12), (8, 6), (3, 3), (1, 1)):
+        text = _text(data, outline(data, boxes, most_kernels=kernels))
+        if len(text.encode("utf-8", "replace")) <= MOST_BYTES:
+            break
+    return text
+
+
+def _text(data: Mapping[str, Any], o: Outline) -> str:
     first_run = data["verdict"].get("first_run")
     repeated = data["verdict"].get("repeated")
-    lines = [*_head(o), *(_folded("", wording.clean(repeated["text"])) if repeated else ())]
+    lines = [*_head(o), *_slowest(data), *(_folded("", wording.clean(repeated["text"])) if repeated else ())]
     lines += [*(_folded("", wording.clean(first_run["text"])) if first_run else ()), *_next(o)]
     shown = data.get("show", PARTS)
     if "graph" not in shown:
@@ -74,6 +86,11 @@ def _head(o: Outline) -> list[str]:
     return _folded("", " · ".join(filter(None, (o.lead, *o.counts, measured))), indent="  ")
 
 
+def _slowest(data: Mapping[str, Any]) -> list[str]:
+    found = data["verdict"].get("slowest")
+    return _folded("slowest: ", wording.clean(lines_in_words(found)), indent="  ") if found else []
+
+
 def _next(o: Outline) -> list[str]:
     if not o.next:
         return []
@@ -89,15 +106,20 @@ def _box(box: Box) -> list[str]:
         note = ", ".join(filter(None, (box.moved, wording.calls_text(box.calls, box.seconds), box.scope and f"in {box.scope}")))
         lines = _timed(f"■ {box.name}" + (f", {box.lines}" if box.lines else ""), box.seconds, note)
         for kernel in box.kernels:
-            for cut in kernel.cuts:
+            for cut in kernel.cuts[:MOST_CUTS]:
                 lines += _folded("  // ", cut.head, indent="     ")
                 lines += _folded("     ", cut.why)
                 if cut.flip:
                     lines += _folded("     ", cut.flip)
+            if len(kernel.cuts) > MOST_CUTS:
+                lines.append(f"  // and {wording.counted(len(kernel.cuts) - MOST_CUTS, 'more edge')} not fused")
             more = [f"+{len(kernel.ops) - MOST_OPS}"] if len(kernel.ops) > MOST_OPS else []
-            shown = " ".join([kernel.name, *kernel.ops[:MOST_OPS], *more])
+            named = [kernel.name, f"({kernel.lines})"] if kernel.lines else [kernel.name]
+            shown = " ".join([*named, *kernel.ops[:MOST_OPS], *more])
             lines += _timed(f"  {shown}", kernel.seconds, kernel.note)
             lines += _inside(kernel)
+        if box.more_kernels:
+            lines.append(f"  … and {wording.counted(box.more_kernels, 'more kernel')}, each faster than these")
         for copy in box.copies[:MOST_COPIES]:
             lines += _folded("  // ", copy, indent="     ")
         if len(box.copies) > MOST_COPIES:

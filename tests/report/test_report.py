@@ -257,7 +257,8 @@ def test_why_and_why_not(report):
     assert report.why_not("matmul", "log").code == "read_again"  # on the way from one to the other
     assert report.why_not("div", "sub_1").code == "cycle"
     assert report.why_not("exp", "argpartition").code == "no_loop_body"
-    assert report.why("max", "neg").text.startswith("max (line 4) and neg (line 7) are both in cluster_0: joined by auto-clustering.")
+    both = "max (line 4) and neg (line 7) are both in cluster_0: joined by auto-clustering."
+    assert report.why("max", "neg").text.startswith(both)
     with pytest.raises(OptionError, match="no operation 'expp'(.|\n)*exp"):
         report.why("expp", "sum")
 
