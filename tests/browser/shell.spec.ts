@@ -45,7 +45,9 @@ test('a closed panel gets no messages, and the badge comes from the cell’s own
   await expect(badge(lab, 'compiled')).toHaveText(/compiled/);
   await expect(badge(lab, 'compiled')).not.toHaveText(/older version/);
   expect(await lab.debugState()).toMatchObject({ events: before.events, last: before.last });
-  // It runs again alike: the file keeps its bytes, and what stands below the cell is of the newest run, as the badge is.
+  // It runs again alike: the file keeps its bytes, and what stands below the cell is of the newest run, as the badge is. The
+  // output of a first run that was slow, or ran the quick tier's code, has given way by then, as it should.
+  await lab.run('compiled', 'compiled');
   const kept = await lab.htmlOutput('compiled');
   await lab.run('compiled');
   expect(await lab.htmlOutput('compiled')).toBe(kept);
