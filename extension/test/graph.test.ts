@@ -3,13 +3,17 @@ import { test } from 'node:test';
 import { flowOf } from '../src/core/clusters/flow';
 import { layered, type LayeredGraph } from '../src/core/clusters/layered';
 import { layOutGroup, Layouter, type GroupJob, type WorkerLike } from '../src/core/clusters/layouter';
+import { factsOf, fitting, shorten } from '../src/core/clusters/labels';
 import { minimapPlace } from '../src/core/clusters/minimap';
 import { Scene } from '../src/core/clusters/scene';
 import { SearchIndex } from '../src/core/clusters/search';
 import { GraphTree, MOST_CHILDREN, neighbourhood, type TreeNode } from '../src/core/clusters/tree';
 import { layoutClusters } from '../src/core/clusters/layout';
+import { duration } from '../src/core/format';
+import type { Picture } from '../src/core/shapes';
+import branch from './fixtures/branch.json';
 import softmax from './fixtures/softmax.json';
-import { measure, misplaced, report } from './helpers';
+import { measure, misplaced, report, texts } from './helpers';
 import { hugeReport } from './huge';
 
 function graph(count: number, edges: [number, number][]): LayeredGraph {
@@ -226,6 +230,86 @@ test('the body of a loop is in its loop: closed in the spine, then in a frame of
   const boxes = new GraphTree(flow);
   const inLoop = all(boxes.roots, boxes).find(({ kind }) => kind === 'loop');
   assert.deepEqual(inLoop && boxes.childrenOf(inLoop).map(({ id }) => id), ['sum', 'div']);
+});
+
+test('the sides of a branch stand beside one another where there is room, and say which they are', () => {
+  const flow = flowOf(report(branch));
+  const layout = (width: number) =>
+    layoutClusters(flow, { width, measure, open: new Set(['cluster_0', 'op:branch']), linked: null });
+  const place = (picture: Picture, id: string): [number, number] => {
+    const item = picture.items.find(other => other.id === `op:${id}`);
+    assert.ok(item, id);
+    return [item.x, item.y];
+  };
+  const wide = layout(548);
+  const [[thenX, thenY], [elseX, elseY]] = [place(wide, 'branch/then/exp'), place(wide, 'branch/else/sub')];
+  assert.ok(elseX > thenX + 150 && elseY === thenY);
+  const narrow = layout(300);
+  assert.ok(place(narrow, 'branch/else/sub')[1] > place(narrow, 'branch/then/add')[1]);
+  for (const picture of [wide, narrow]) {
+    assert.deepEqual(misplaced(picture), []);
+    assert.deepEqual(
+      texts(picture)
+        .map(({ text }) => text)
+        .filter(text => text === 'then' || text === 'else'),
+      ['then', 'else']
+    );
+  }
+});
+
+test('a loop is a frame with its head as it is written and how often it turns', () => {
+  const flow = flowOf(report(branch));
+  const open = new Set(['cluster_0', 'op:loop', 'op:loop_1']);
+  const words = texts(layoutClusters(flow, { width: 548, measure, open, linked: null })).map(({ text }) => text);
+  assert.ok(words.includes('for i in range(1, x.shape[0]) · 99,999 iterations'), words.join('\n'));
+  assert.ok(words.includes('while np.abs(z).max() > 1 · until its test says no'));
+});
+
+test('in the map a branch opens both of its sides beside one another', async () => {
+  const tree = new GraphTree(flowOf(report(branch)));
+  const scene = new Scene(tree, measure);
+  const named = (id: string) => all(tree.roots, tree).find(box => box.id === id);
+  const [cluster] = tree.roots;
+  const kernel = all(tree.roots, tree).find(box => box.kind === 'kernel' && box.ops.some(op => op.name === 'branch'));
+  const box = named('branch');
+  assert.ok(cluster && kernel && box);
+  for (const each of [cluster, kernel, box]) {
+    scene.toggle(each);
+  }
+  const { groups, jobs } = scene.jobs();
+  const made = await new Layouter(() => null).run(jobs);
+  assert.ok(made);
+  scene.take(groups, made);
+  const sides = tree.childrenOf(box);
+  assert.deepEqual(
+    sides.map(side => [side.name, scene.isOpen(side), side.count]),
+    [
+      ['then', true, 3],
+      ['else', true, 2]
+    ]
+  );
+  const [left, right] = sides.map(side => scene.rectOf(side));
+  assert.ok(left && right && right.x >= left.x + left.width);
+  assert.ok(left.y < right.y + right.height && right.y < left.y + left.height); // at one height
+  assert.equal(named('loop')?.name, 'for i in range(1, x.shape[0])');
+});
+
+test('a closed box is as wide as its words, and what is too long for any keeps its ends', () => {
+  const tree = new GraphTree(flowOf(report(softmax)));
+  const scene = new Scene(tree, measure);
+  for (const box of all(tree.roots, tree)) {
+    const [width] = scene.sizeOf(box);
+    const time = box.seconds === null ? '' : duration(box.seconds);
+    const name = measure(box.name, 'name') + (time && box.kind !== 'op' ? measure(time, 'name') + 8 : 0);
+    assert.ok(name + (box.kind === 'op' ? 10 : 20) <= width, box.name);
+    if (box.kind === 'cluster' || box.kind === 'kernel') {
+      assert.equal(fitting(factsOf(box), width - 20, 'note', measure), factsOf(box).join(' · '));
+    }
+  }
+  const short = shorten('standard_deviation_of_columns_1', 110, 'name', measure);
+  assert.ok(/^standa.*….*_1$/.test(short) && measure(short, 'name') <= 110, short);
+  const facts = ['10 operations', '2 kernels', 'lines 3–7', '194 MB'];
+  assert.equal(fitting(facts, 160, 'note', measure), '10 operations · 2 kernels');
 });
 
 test('the small picture of the map frames what the screen shows, and is gone where that is all', () => {

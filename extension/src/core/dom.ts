@@ -1,5 +1,7 @@
 /** Elements by hand. Text is always text: a report may hold anything a user wrote. */
 
+import type { PANEL_ICONS } from './icons';
+
 type Attribute = string | number | boolean | null | undefined;
 type Child = Node | string | null | false | undefined | Child[];
 type Handlers = { [K in keyof HTMLElementEventMap]?: (event: HTMLElementEventMap[K]) => void };
@@ -24,7 +26,6 @@ export function on<E extends HTMLElement>(element: E, handlers: Handlers): E {
 const ICONS = {
   fold: 'M4 6l4 4 4-4',
   unfold: 'M6 4l4 4-4 4',
-  pin: 'M5 3h6M6 3v4L4 9h8l-2-2V3M8 9v5',
   table: 'M2.5 3.5h11v9h-11zM2.5 6.5h11M6.5 6.5v6',
   copy: 'M5.5 5.5h7v8h-7zM3.5 10.5v-8h7',
   retrace: 'M12.5 8a4.5 4.5 0 1 1-1.5-3.4M11.4 1.8v3h-3',
@@ -33,26 +34,25 @@ const ICONS = {
   kernel: 'M3.5 5.5h9v5h-9z',
   clock: 'M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 0 0 0-11M8 5v3.2L10 10',
   ok: 'M3 8.5 6.5 12 13 4.5',
-  cut: 'M5 4.2a1.6 1.6 0 1 0-.01 0M5 14a1.6 1.6 0 1 0-.01 0M6.2 5.2 13 11.5M6.2 10.8 13 4.5',
-  link: 'M6.5 9.5 9.5 6.5M7 5l1.6-1.6a2.5 2.5 0 0 1 3.6 3.6L10.5 8.6M9 11l-1.6 1.6a2.5 2.5 0 0 1-3.6-3.6L5.5 7.4',
   up: 'M8 12.5V4M4.5 7 8 3.5 11.5 7',
   down: 'M8 3.5V12M4.5 9 8 12.5 11.5 9',
   same: 'M3 6.5h10M3 9.5h10',
-  wait: 'M4 2.5h8M4 13.5h8M5 2.5c0 3.5 6 4.5 6 8v3M11 2.5c0 3.5-6 4.5-6 8v3',
-  search: 'M7 2.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9M10.3 10.3 13.5 13.5',
-  map: 'M6 2.5h4v3H6zM2.5 10.5h4v3h-4zM9.5 10.5h4v3h-4zM8 5.5v2.5M4.5 10.5V8h7v2.5',
-  save: 'M8 2.5v7M5 7l3 3 3-3M3 13.5h10',
-  main: 'M9.5 2.5h4v4M13.5 2.5 8 8M11.5 8.500v5h-9v-9h5',
-  more: 'M3 7.500h1v1H3zM7.500 7.500h1v1h-1zM12 7.500h1v1h-1z',
   no: 'M4 4l8 8M12 4l-8 8'
 } as const;
 
-export type IconName = keyof typeof ICONS;
+export type IconName = keyof typeof ICONS | keyof typeof PANEL_ICONS;
+
+/** Those that only the panel has: what a host with little room for scripts does not show, it does not carry. */
+const added: Partial<Record<IconName, string>> = {};
+
+export function addIcons(icons: Partial<Record<IconName, string>>): void {
+  Object.assign(added, icons);
+}
 
 export function icon(name: IconName): SVGSVGElement {
   const svg = document.createElementNS(SVG, 'svg');
   const path = document.createElementNS(SVG, 'path');
-  fill(path, { d: ICONS[name] }, []);
+  fill(path, { d: { ...ICONS, ...added }[name] }, []);
   return fill(svg, { class: 'jl-icon', viewBox: '0 0 16 16', 'aria-hidden': 'true' }, [path]);
 }
 

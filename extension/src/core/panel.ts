@@ -1,7 +1,8 @@
 import { MainLayout } from './arrange';
-import { h, on } from './dom';
+import { addIcons, h, on } from './dom';
 import { Head } from './head';
 import { KeyHelp } from './help';
+import { PANEL_ICONS } from './icons';
 import { isMade, keyOf, type Key } from './keys';
 import type { KernelAccess } from './kernel';
 import type { Busy, CellState } from './model';
@@ -16,6 +17,8 @@ import { watchTheme } from './theme';
 import { moreOfVerdict } from './verdict/more';
 import { VerdictView } from './verdict/view';
 import { Card } from './whatif/card';
+
+addIcons(PANEL_ICONS);
 
 /** All that the panel is told. */
 export interface PanelState {

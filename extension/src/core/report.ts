@@ -1,4 +1,5 @@
 /** The report of docs/report-format.md, and the one place that turns unknown JSON into it. */
+import { some } from './format';
 import { readNumerics, type Checked } from './numerics';
 import { isRecord, list, number, numbers, record, records, text, texts } from './read';
 import { readHistory, readSources, type History, type Source } from './sources';
@@ -144,6 +145,11 @@ export interface Operation {
   seconds: number | null;
   /** The loop or branch whose body it is in; "" at the top. */
   parent: string;
+  /** There: "then" or "else" of a branch, "test" or "body" of a loop. */
+  side: string;
+  /** Of a loop or branch its head as it is written, and how often a loop turns, in words; "" where that is not known. */
+  loop: string;
+  turns: string;
 }
 
 interface Traffic {
@@ -490,8 +496,18 @@ function readOperation(op: Record<string, unknown>, positions: Positions): Opera
     inputs: texts(op.inputs),
     scope: text(op.scope),
     seconds: number(op.seconds),
-    parent: text(op.parent)
+    parent: text(op.parent),
+    side: text(op.side),
+    loop: text(op.loop) || (op.op === 'If' ? text(op.called) : ''),
+    turns: 'iterations' in op ? turnsOf(number(op.iterations), op.ends_early === true) : ''
   };
+}
+
+function turnsOf(iterations: number | null, endsEarly: boolean): string {
+  if (iterations === null) {
+    return endsEarly ? 'until its test says no' : '';
+  }
+  return (endsEarly ? 'at most ' : '') + some(iterations, 'iteration');
 }
 
 function readCluster(cluster: Record<string, unknown>): Cluster {

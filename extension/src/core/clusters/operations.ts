@@ -40,6 +40,9 @@ const FEW = 16;
 /** Room for an arrow between two operations. */
 const GAP = 26;
 const NUMBERS = 20;
+export const SIDES = ['then', 'else'];
+/** A side of a branch is no narrower than this beside the other. */
+const LEAST_SIDE = 170;
 
 /** Pure: one row a source line, its number at the left; arrows are data flow. */
 export function layoutOperations(
@@ -99,7 +102,9 @@ export function layoutOperations(
     items.push({
       id: `op:${id}`,
       kind: 'op',
-      label: body ? `${describe(op)} A loop of ${some(body.length, 'operation')}.` : describe(op),
+      label: body
+        ? `${describe(op)} ${[op.turns, some(body.length, 'operation')].filter(Boolean).join(', ')} inside.`
+        : describe(op),
       level: area.level,
       ...(body && { expanded: area.open.has(`op:${id}`) }),
       x: chip.x,
@@ -120,29 +125,57 @@ export function layoutOperations(
     if (!body || !area.open.has(`op:${idOf(op.name, op.plan)}`)) {
       continue;
     }
-    // Its body stands below in a frame of its own: what is in there runs in each iteration.
-    const frame: Shape = {
-      shape: 'box',
-      x: x + 12.5,
-      y: end + 4.5,
-      width: area.width - 12,
-      height: 0,
-      radius: 3,
-      stroke: 'line2',
-      dash: [4, 2]
-    };
-    const title = clip(`in each iteration of ${op.op}`, area.width - 30, 'note', measure);
-    shapes.push(frame, { shape: 'words', x: x + 20, y: end + 18, text: title, type: 'note', ink: 'muted' });
-    const inner = layoutOperations(
-      body.map(inside => (inside.parent === op.name ? { ...inside, parent: '' } : inside)),
-      { ...area, x: x + 18, y: end + 26, width: area.width - 26, level: area.level + 1 }
-    );
-    shapes.push(...inner.shapes);
-    items.push(...inner.items);
-    frame.height = inner.bottom - end - 4;
-    end = inner.bottom + 6;
+    // Its body stands below in a frame of its own; of a branch both sides, beside one another where there is room.
+    const sides = sidesOf(op.name, body);
+    const head = [op.loop || `in each iteration of ${op.op}`, op.turns].filter(Boolean).join(' · ');
+    const frames = sides.length ? sides : [[head, body] as const];
+    const room = area.width - 12;
+    const wide = frames.length * LEAST_SIDE <= room ? (room + 6) / frames.length : room + 6;
+    let top = end;
+    let bottom = end;
+    frames.forEach(([title, inside], index) => {
+      const left = x + 12 + (wide < room ? index * wide : 0);
+      top = wide < room ? end : bottom;
+      const frame: Shape = {
+        shape: 'box',
+        x: left + 0.5,
+        y: top + 4.5,
+        width: wide - 6,
+        height: 0,
+        radius: 3,
+        stroke: 'line2',
+        dash: sides.length ? [4, 2] : []
+      };
+      const words = clip(title, wide - 20, 'note', measure);
+      shapes.push(frame, { shape: 'words', x: left + 8, y: top + 18, text: words, type: 'note', ink: 'muted' });
+      const inner = layoutOperations(
+        inside.map(one => (one.parent === op.name ? { ...one, parent: '' } : one)),
+        { ...area, x: left + 4, y: top + 26, width: wide - 16, level: area.level + 1 }
+      );
+      shapes.push(...inner.shapes);
+      items.push(...inner.items);
+      frame.height = inner.bottom - top - 4;
+      bottom = Math.max(bottom, inner.bottom + 6);
+    });
+    end = bottom;
   }
   return { shapes, items, bottom: end };
+}
+
+/** What a branch has on each side, by where its own operations are; none for a loop. */
+export function sidesOf(own: string, body: readonly Operation[]): [string, Operation[]][] {
+  const byName = new Map(body.map(op => [op.name, op]));
+  const sideOf = (op: Operation): string => {
+    let at = op;
+    for (let outer = byName.get(at.parent), steps = 0; at.parent !== own && outer && steps < 99; steps++) {
+      at = outer;
+      outer = byName.get(at.parent);
+    }
+    return at.side;
+  };
+  return SIDES.map((side): [string, Operation[]] => [side, body.filter(op => sideOf(op) === side)]).filter(
+    ([, ops]) => ops.length > 0
+  );
 }
 
 /** Operations of a loop's body are shown in their loop, where it is here. */

@@ -1,9 +1,10 @@
 import { pattern } from '../draw';
-import { bytes, duration, some } from '../format';
-import { clusterMark, type Ink, type Mark, type Measure, type Type } from '../shapes';
+import { bytes, duration } from '../format';
+import { clusterMark, type Ink, type Mark, type Measure } from '../shapes';
 import type { Theme } from '../theme';
+import { bodyOf, fitting, knownFacts, shorten } from './labels';
 import { HEAD, type Scene } from './scene';
-import { placeOf, type TreeEdge, type TreeNode } from './tree';
+import type { TreeEdge, TreeNode } from './tree';
 import { boundaryTexts } from './words';
 
 /** Scene coordinates of the upper left corner, and pixels a unit. */
@@ -240,7 +241,14 @@ class Painter {
       context.strokeStyle = inks.muted;
       context.lineWidth = 1.25;
       context.stroke(new Path2D(`M${x + 13} ${middle - 6}l4 4 4 -4`));
-      this.title(box, x + 28, middle, width - 36, 'text');
+      const timed = this.title(box, x + 28, middle, width - 36, 'text');
+      const turns = box.op?.turns ?? '';
+      const used = look.measure(box.name, 'name') + 8;
+      if (turns && !timed && used + look.measure(turns, 'note') < width - 36) {
+        context.font = look.theme.fonts.note;
+        context.fillStyle = inks.muted;
+        context.fillText(turns, x + 28 + used, middle);
+      }
     } else if (width > 30) {
       this.wait(box, x + 4, y + 11, width);
     }
@@ -309,7 +317,7 @@ class Painter {
       context.font = look.theme.fonts[type];
       context.fillStyle = inks.text;
       context.textAlign = 'left';
-      const more = box.kind === 'loop' ? ` · ${box.count - 1}` : '';
+      const more = box.kind === 'loop' ? bodyOf(box) : '';
       context.fillText(shorten(box.name + more, room, type, look.measure), left, y + height / 2 + 4);
       return;
     }
@@ -318,7 +326,7 @@ class Painter {
     if (two) {
       context.font = look.theme.fonts.note;
       context.fillStyle = inks.muted;
-      context.fillText(shorten(knownFacts(box, timed), room, 'note', look.measure), left, y + height / 2 + 12);
+      context.fillText(fitting(knownFacts(box, timed), room, 'note', look.measure), left, y + height / 2 + 12);
     }
   }
 
@@ -367,33 +375,6 @@ class Painter {
   private readonly waiting: Label[] = [];
 }
 
-/** Said of a box once: a picture that moves says it in every frame. */
-function knownFacts(box: TreeNode, timed: boolean): string {
-  let known = FACTS.get(box);
-  if (!known) {
-    const facts = factsOf(box);
-    known = [facts, box.seconds === null ? facts : `${duration(box.seconds)} · ${facts}`];
-    FACTS.set(box, known);
-  }
-  return known[timed ? 0 : 1];
-}
-
-/** Of a box whose time stands beside its name, and of one where it comes first. */
-const FACTS = new WeakMap<TreeNode, [string, string]>();
-
-/** What stands below the name of a closed box. */
-export function factsOf(box: TreeNode): string {
-  const where = placeOf(box);
-  if (box.kind === 'host') {
-    return ['host', where && `line ${where}`, box.reason ? 'not compiled' : ''].filter(Boolean).join(' · ');
-  }
-  const kernels = box.flow?.kernelCount ?? 0;
-  const facts = [some(box.count, 'operation'), box.kind === 'cluster' && kernels ? some(kernels, 'kernel') : ''];
-  facts.push(where && `${/[–,]/.test(where) ? 'lines' : 'line'} ${where}`);
-  facts.push(box.bytes ? bytes(box.bytes) : '');
-  return facts.filter(Boolean).join(' · ');
-}
-
 function boundsOf(routes: readonly number[][]): Float32Array {
   let bounds = BOUNDS.get(routes);
   if (!bounds) {
@@ -410,16 +391,6 @@ function boundsOf(routes: readonly number[][]): Float32Array {
     BOUNDS.set(routes, bounds);
   }
   return bounds;
-}
-
-/** Cut to a room by its share of the letters: while the picture moves nothing is measured twice. */
-function shorten(text: string, room: number, type: Type, measure: Measure): string {
-  const width = measure(text, type);
-  if (width <= room) {
-    return text;
-  }
-  const letters = Math.floor((text.length * (room - 8)) / width);
-  return letters < 1 ? '' : `${text.slice(0, letters)}…`;
 }
 
 export function inkOf(box: TreeNode): Mark & Ink {

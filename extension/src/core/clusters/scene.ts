@@ -1,7 +1,8 @@
 import type { Measure } from '../shapes';
+import { closedWidth } from './labels';
 import type { Layered } from './layered';
 import type { GroupJob } from './layouter';
-import type { TreeEdge, TreeNode } from './tree';
+import { isSide, type TreeEdge, type TreeNode } from './tree';
 
 /** What a scene shows: the tree of a report, or the neighbours of one operation. */
 export interface SceneSource {
@@ -55,6 +56,10 @@ export class Scene {
     }
     if (!this.open.delete(node.key)) {
       this.open.add(node.key);
+      for (const side of this.source.childrenOf(node).filter(isSide)) {
+        this.open.add(side.key); // who opens a branch sees both of its sides
+        this.stale.add(side.key);
+      }
     }
     this.touch(node);
   }
@@ -123,7 +128,7 @@ export class Scene {
     return this.layouts.get(group?.key ?? WHOLE);
   }
 
-  sizeOf(node: TreeNode, open: ReadonlySet<string> = this.applied): [number, number] {
+  sizeOf(node: TreeNode, open: ReadonlySet<string> = this.applied): readonly [number, number] {
     const closed = this.closedSize(node);
     const layout = open.has(node.key) ? this.layouts.get(node.key) : undefined;
     return layout ? [Math.max(closed[0], layout.width + 2 * PAD), layout.height + HEAD + PAD] : closed;
@@ -198,20 +203,14 @@ export class Scene {
     }
   }
 
-  private closedSize(node: TreeNode): [number, number] {
-    switch (node.kind) {
-      case 'cluster':
-      case 'host':
-      case 'plan':
-        return [208, 44];
-      case 'kernel':
-      case 'part':
-        return [188, 40];
-      case 'loop':
-        return [Math.min(220, this.measure(node.name, 'name') + 60), 24];
-      case 'op':
-        return [Math.min(180, this.measure(node.name, 'body') + 18), 20];
+  private closedSize(node: TreeNode): readonly [number, number] {
+    let size = this.sizes.get(node);
+    if (!size) {
+      const height = { cluster: 44, host: 44, plan: 44, kernel: 40, part: 40, loop: 24, op: 20 }[node.kind];
+      size = [closedWidth(node, this.measure), height];
+      this.sizes.set(node, size);
     }
+    return size;
   }
 
   private touch(node: TreeNode): void {
@@ -223,6 +222,7 @@ export class Scene {
   }
 
   private applied: ReadonlySet<string> = new Set();
+  private readonly sizes = new WeakMap<TreeNode, readonly [number, number]>();
   private readonly layouts = new Map<string, Layered>();
   private readonly stale = new Set<string>();
 }

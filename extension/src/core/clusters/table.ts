@@ -3,7 +3,7 @@ import { arrayType, bytes, duration, lineRanges, lines, sentence } from '../form
 import { swatch } from '../marks';
 import type { Statement } from '../report';
 import { VirtualRows } from '../virtual';
-import { factsOf } from './scene-draw';
+import { factsOf } from './labels';
 import type { GraphTree, TreeNode } from './tree';
 import { clusterFacts, distinctTexts, firstLine, hostFacts, kernelFacts, wrongText } from './words';
 
@@ -199,7 +199,7 @@ export function aboutOf(box: TreeNode): string {
       return [...(box.flow ? hostFacts(box.flow) : []), ...apart(box.flow?.boundaries ?? [], 'boxes')].join(' ');
     case 'cluster':
       return [
-        box.flow?.cluster ? clusterFacts(box.flow) : factsOf(box),
+        box.flow?.cluster ? clusterFacts(box.flow) : factsOf(box).join(' · '),
         box.flow ? wrongText(box.flow) : '',
         box.reason?.text ?? '',
         ...apart(box.flow?.boundaries ?? [], 'boxes')

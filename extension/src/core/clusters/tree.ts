@@ -1,6 +1,7 @@
 import { arrayBytes, lineRanges } from '../format';
 import type { Boundary, Operation, Reason } from '../report';
 import type { Flow, FlowKernel, FlowNode } from './flow';
+import { SIDES, sidesOf } from './operations';
 import type { SceneSource } from './scene';
 
 export type TreeKind = 'plan' | 'part' | 'cluster' | 'host' | 'kernel' | 'loop' | 'op';
@@ -39,6 +40,11 @@ export interface TreeEdge {
   bytes: number | null;
   more: number;
   boundary: Boundary | null;
+}
+
+/** One of the two sides of a branch. */
+export function isSide(box: TreeNode): boolean {
+  return box.kind === 'part' && box.parent?.kind === 'loop' && SIDES.includes(box.name);
 }
 
 /** No group has more boxes than this: others are put into parts, in program order. */
@@ -136,6 +142,10 @@ export class GraphTree {
       return this.inParts([...boxes, ...loose], node);
     }
     if (node.kind === 'loop') {
+      const sides = this.sidesOf(node);
+      if (sides.length) {
+        return sides;
+      }
       return this.inParts(
         this.opsOf(node.ops.slice(1), node, node.op?.name ?? ''), // the first is the loop itself
         node
@@ -202,7 +212,7 @@ export class GraphTree {
     }
     return top.map(op => {
       const body = inside.get(op.name) ?? [];
-      return this.node(body.length ? 'loop' : 'op', `${parent.key}/${op.name}`, op.op, parent, {
+      return this.node(body.length ? 'loop' : 'op', `${parent.key}/${op.name}`, op.loop || op.op, parent, {
         id: op.name,
         ops: [op, ...body],
         seconds: op.seconds,
@@ -214,6 +224,18 @@ export class GraphTree {
         group: body.length > 0
       });
     });
+  }
+
+  /** The two sides of a branch, which no value joins: they stand beside one another. */
+  private sidesOf(node: TreeNode): TreeNode[] {
+    const inside = node.ops.slice(1);
+    return sidesOf(node.op?.name ?? '', inside).map(([side, ops]) =>
+      this.node('part', `${node.key}/${side}`, side, node, {
+        ops,
+        lines: ops.flatMap(op => op.lines.map(({ line }) => line)),
+        group: true
+      })
+    );
   }
 
   private inParts(boxes: TreeNode[], parent: TreeNode): TreeNode[] {
