@@ -7,6 +7,7 @@ what is compiled (design D12). Events carry plain data only, so that they can be
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import threading
 import time
@@ -23,6 +24,40 @@ from jitlab import noting
 from jitlab.noting import About, Calls, Row
 
 Span = tuple[str, int, int, int, int]  # file or cell, line, column, end line, end column
+
+
+class FunctionName(str):
+    """The name of a function that tells it from others of that name: `owner` counts the functions that were made, `place` is
+    where it is defined. It is equal to the plain text, and not to the name of another owner."""
+
+    __slots__ = ("owner", "place")
+    owner: int
+    place: Any
+
+    @classmethod
+    def of(cls, name: str, place: Any) -> FunctionName:
+        made = cls(name)
+        made.owner, made.place = next(_owners), place
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, FunctionName) and other.owner != self.owner:
+            return False
+        return str.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = str.__hash__
+
+    def __deepcopy__(self, memo: Any) -> FunctionName:
+        return self
+
+    def __reduce__(self) -> Any:
+        return str, (str(self),)
+
+
+_owners = itertools.count(1)
 
 
 class Cause(StrEnum):

@@ -90,6 +90,7 @@ class Jit(Explained):
         self._is_checked = False
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self.ledger = Ledger(self._code_function(), self.name, str(options), kind="jit")
+        self.name = self.ledger.name
         look_like(self, python_function)
         if options.capture_mode == "bytecode":
             read_bytecode(self._code_function())

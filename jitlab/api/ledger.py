@@ -49,7 +49,7 @@ class Miss:
     def __init__(
         self, ledger: Ledger, number: int, leaves: tuple[Leaf, ...], misfit: Change | None = None, costs: Costs | None = None
     ) -> None:
-        self.function, self.owner, self.definition = ledger.name, ledger.number, ledger.definition
+        self.function, self.owner, self.definition = str(ledger.name), ledger.number, ledger.definition
         self.is_method = ledger.is_method
         self.number = number  # of the trace
         self.leaves = leaves
@@ -142,6 +142,7 @@ class Ledger:
 
     def __init__(self, function: Any, name: str, options: str = "", *, is_method: bool = False, kind: str = "function") -> None:
         self.definition = Definition(function, name)
+        name = events.FunctionName.of(name, self.definition.place)
         self.name, self.options, self.kind = name, options, kind
         self.misses: list[Miss] = []
         self.dropped, self.dropped_seconds = 0, 0.0  # of the oldest misses, of which only this is known
@@ -252,13 +253,13 @@ class Ledger:
             return
         mine, before = self.definition, last.definition
         if mine.code != before.code:
-            miss.found = [Change(Cause.REDEFINED_FUNCTION, self.name, "", "defined again with other code")], last
+            miss.found = [Change(Cause.REDEFINED_FUNCTION, str(self.name), "", "defined again with other code")], last
         elif last.options != miss.options:
-            miss.found = [Change(Cause.OPTIONS, self.name, last.options, miss.options)], last
+            miss.found = [Change(Cause.OPTIONS, str(self.name), last.options, miss.options)], last
         else:
             outside = [replace(change, fix="") for change in changes(last.closure, miss.closure)]
             outside = [change for change in outside if change.cause in (Cause.CLOSURE, Cause.GLOBAL)]
-            made = Change(Cause.REDEFINED_FUNCTION, self.name, "", "made again of the same code")
+            made = Change(Cause.REDEFINED_FUNCTION, str(self.name), "", "made again of the same code")
             miss.found = (outside or [made]), last
 
     def closure(self) -> tuple[Leaf, ...]:

@@ -120,6 +120,7 @@ class Function(Explained):
         plain = python_function.function if isinstance(python_function, WeakMethod) else python_function
         self._frequency = frequency_of(plain)
         self.ledger = Ledger(plain, self.name, str(self.options), is_method=is_method)
+        self.name = self.ledger.name
         look_like(self, python_function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -291,7 +291,8 @@ def _retrace(event: Any, recording: Recording, titles: Titles) -> Json:
     compiled = _compiled_anew(key, recording)
     harmless = cause == Cause.SHAPE and not compiled and not (event.proof and _often(event, recording))
     return {
-        "function": titles.function(event.function), "trace": event.trace, "cause": cause, "causes": list(event.causes) or ["first_call"],
+        "function": titles.function(event.function), "trace": event.trace,
+        "cause": cause, "causes": list(event.causes) or ["first_call"],
         "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
         "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
         "text": wording.retrace_text(cause, event.argument, event.before, event.after),
@@ -404,8 +405,9 @@ def _loops(recording: Recording, titles: Titles) -> list[Json]:
     """Loops whose iterations were recorded one by one, or run by Python, each with the reason why it was not rolled."""
     return [
         {
-            "function": titles.function(function), "text": _loop_head(lines) or "loop", "lines": _spans(lines), "iterations": tally.iterations,
-            "times": tally.times, "reason": {"code": code, "text": wording.loop_reason(code, why)},
+            "function": titles.function(function), "text": _loop_head(lines) or "loop", "lines": _spans(lines),
+            "iterations": tally.iterations, "times": tally.times,
+            "reason": {"code": code, "text": wording.loop_reason(code, why)},
         }
         for (function, code, why, lines), tally in recording.loops.items()
     ]  # fmt: skip

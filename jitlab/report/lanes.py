@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .recording import Recording
     from .spans import Lane, Span
+    from .titles import Titles
 
 Json = dict[str, Any]
 
@@ -21,7 +22,7 @@ LANES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
 }
 
 
-def lanes(recording: Recording, kernels: Sequence[Mapping[str, Any]]) -> list[Json]:
+def lanes(recording: Recording, kernels: Sequence[Mapping[str, Any]], titles: Titles) -> list[Json]:
     """The lanes that have spans. A group starts at its own first span, kept or not; `offset`: where in the recording.
 
     `kernels` are the report's. A launch that was timed kernel by kernel gives the lane `kernels` a span for each: the durations
@@ -41,7 +42,7 @@ def lanes(recording: Recording, kernels: Sequence[Mapping[str, Any]]) -> list[Js
         sorted_out: dict[str, list[Json]] = {}
         lane_of = {kind: name for name, kinds in parts for kind in kinds}
         for span in spans:
-            json = _span(span, start)
+            json = _span(span, start, titles)
             name = lane_of[span.kind]
             if name == "codegen" and span.tier:
                 name = f"codegen {span.tier}"
@@ -85,11 +86,11 @@ def _kernels(launch: Json, names: Sequence[str], times: Sequence[int]) -> list[J
     return made
 
 
-def _span(span: Span, start_ns: int) -> Json:
+def _span(span: Span, start_ns: int, titles: Titles) -> Json:
     json: Json = {
-        "name": span.name, "label": span.label, "kind": span.kind, "start": round((span.start_ns - start_ns) / 1e3, 3),
-        "duration": round(span.duration_ns / 1e3, 3), "cluster": span.cluster,
-        "plan": f"{span.function} #{span.trace}" if span.function else None,
+        "name": span.name or titles.trace(span.function, span.trace), "label": span.label, "kind": span.kind,
+        "start": round((span.start_ns - start_ns) / 1e3, 3), "duration": round(span.duration_ns / 1e3, 3),
+        "cluster": span.cluster, "plan": titles.plan(span.function, span.trace, span.cluster) if span.function else None,
     }  # fmt: skip
     if span.bytes:
         json["bytes"] = span.bytes

@@ -223,7 +223,7 @@ class Recording:
             if event.renews:
                 self.renewed[event.function, event.trace] = event.definition in self._definitions
             self._definitions.add(event.definition)
-        self._span("first call", event, f"{event.function} #{event.trace}", "capture", "capture")
+        self._span("first call", event, "", "capture", "capture")
 
     def _pass_ran(self, event: events.PassRan) -> None:
         passes = self.passes[event.function, event.trace]

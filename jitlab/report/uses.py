@@ -25,8 +25,8 @@ def uses_in_words(data: Mapping[str, Any]) -> list[str]:
 
 def _line(name: str, plans: Sequence[Mapping[str, Any]]) -> str:
     numbers = Counter(plan["trace"] for plan in plans)
-    if len(numbers) < len(plans):  # functions of one name: calls of traces of one number are counted together
-        calls = sum({plan["trace"]: plan["calls"] for plan in plans}.values())
+    if len(numbers) < len(plans):  # one definition that several functions were made of
+        calls = sum(plan["calls"] for plan in plans)
         functions = max(numbers.values())
         return f"{wording.clean(name)}: {wording.counted(calls, 'call')} of {len(plans)} traces of {functions} functions."
     calls = sum(plan["calls"] for plan in plans)
