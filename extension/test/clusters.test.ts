@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clusterCount, flowOf, slowest } from '../src/core/clusters/flow';
 import { layoutClusters } from '../src/core/clusters/layout';
-import { boundaryTexts, kernelFacts } from '../src/core/clusters/words';
+import { memoryRows } from '../src/core/clusters/memory';
+import { boundaryTexts, describe, kernelFacts } from '../src/core/clusters/words';
 import type { Report } from '../src/core/report';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
@@ -232,4 +233,23 @@ test('a kernel faster than memory is told without a rate that memory cannot have
   assert.match(kernelFacts(kernel, true)[0], / of peak · .+\/s$/);
   const cached = { ...kernel, kernel: { ...kernel.kernel, ofPeak: null } };
   assert.equal(kernelFacts(cached, true)[0], 'memory-bound');
+});
+
+test('an operation, the value on an arrow and one in memory are called as the program calls them', () => {
+  const called = (name: string): string => ({ div: 'p', neg: 'loss' })[name] ?? '';
+  const json = report({ ...softmax, ops: softmax.ops.map(op => ({ ...op, called: called(op.name) })) });
+  const op = json.ops.find(({ name }) => name === 'div');
+  assert.match(op ? describe(op) : '', /^p \(RealDiv\), line 6, k0/);
+  const names = flowOf(json).parts.flatMap(({ edges }) => edges.map(({ name }) => name));
+  assert.ok(names.includes('loss') && !names.includes('neg'));
+  const memory = memoryRows({
+    ...json,
+    temporaries: [
+      { ...{ plan: op?.plan ?? '', name: 'div', cluster: null, consumers: ['take', 'neg'], bytes: 8, lines: [] } }
+    ].map(value => ({ ...value, producer: 'div', consumerLines: [], place: 'scratch', reason: null }))
+  });
+  assert.deepEqual(
+    memory.rows.map(({ name }) => name),
+    ['p → take, loss']
+  );
 });

@@ -117,7 +117,7 @@ test('nothing is left to do only where nothing raised, ran as Python or was far 
     kernels: kernels.map(kernel => ({ ...kernel, ofPeak: 0.9 }))
   };
   const statement = { text: 'print(x)', lines: [], calls: 1, seconds: 1, reason: null };
-  assert.match(whatBounds(fine), /^Nothing left to do: k/);
+  assert.match(whatBounds(fine), /^Nothing left to do: k0 of cluster_0 \(lines 3–6\) takes/);
   assert.match(whatBounds({ ...fine, cell: { ...fine.cell, error: 'ValueError' } }), /^k/);
   assert.match(whatBounds({ ...fine, statements: [statement] }), /^k.* of the time of what is compiled/);
   assert.match(whatBounds({ ...fine, kernels: fine.kernels.map(kernel => ({ ...kernel, ofPeak: 0.01 })) }), /^k/);

@@ -108,7 +108,11 @@ export class PanelView {
         this.jump(title);
       },
       () => actions?.kernel ?? null,
-      moreOfVerdict
+      moreOfVerdict,
+      id => {
+        this.selection.togglePin(id);
+        this.jump('Code');
+      }
     );
     const has = (title: string): boolean => kinds.some(kind => kind.title === title);
     this.notice = new Notice(

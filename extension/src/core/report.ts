@@ -98,6 +98,8 @@ export interface Verdict {
   firstRun: number | null;
   /** What `%%jit -n` measured, and what a first run waited for, as sentences; "" where there was none. */
   notes: string[];
+  /** Which lines took longest, as it came: `more.ts` reads it. */
+  slowest: unknown;
   /** Of the launches' time in code that better code has replaced since, 0 to 1. */
   quickShare: number;
 }
@@ -132,6 +134,8 @@ export interface Position {
 
 export interface Operation {
   name: string;
+  /** What the program calls its value: `inv6`, else its expression; "" where nobody knows. */
+  called: string;
   plan: string;
   op: string;
   cluster: string | null;
@@ -445,6 +449,7 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
     next: readNext(verdict.next),
     then: readNext(verdict.then),
     firstRun: number(record(first).seconds),
+    slowest: verdict.slowest,
     notes: [verdict.repeated, first].map(note => text(record(note).text)),
     quickShare: number(record(first).quick_share) ?? 0
   };
@@ -485,6 +490,7 @@ function readNext(value: unknown): Next | null {
 function readOperation(op: Record<string, unknown>, positions: Positions): Operation {
   return {
     name: text(op.name),
+    called: text(op.called),
     plan: text(op.plan),
     op: text(op.op),
     cluster: text(op.cluster) || null,

@@ -461,18 +461,23 @@ function edgesOf(nodes: readonly FlowNode[], { ops, box, first, sources }: Numbe
       }
       const size = arrayBytes(producer.dtype, producer.shape);
       if (!edge) {
-        edges.set(key, { from, to, name: producer.name, bytes: size, more: 0, seen: new Set([source]) });
+        edges.set(key, { from, to, name: valueName(producer), bytes: size, more: 0, seen: new Set([source]) });
       } else {
         edge.seen.add(source);
         edge.more++;
         if ((size ?? 0) > (edge.bytes ?? 0)) {
-          edge.name = producer.name;
+          edge.name = valueName(producer);
           edge.bytes = size;
         }
       }
     }
   }
   return [...edges.values()].sort((a, b) => a.to - b.to);
+}
+
+/** A value by the program's name for it; an expression would be too long beside an arrow. */
+function valueName({ called, name }: Operation): string {
+  return called.length < 16 && called ? called : name;
 }
 
 /** Each boundary to its plan; one that names none goes to a plan that has both of its operations. */

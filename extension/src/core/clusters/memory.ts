@@ -22,6 +22,8 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
   const whole = counted.length ? counted.reduce((sum, row) => sum + row.bytes, 0) : sent;
   const sorted = [...values].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0));
   const left = sorted.slice(MOST_ROWS);
+  const called = new Map(report.ops.map(op => [`${op.plan}\n${op.name}`, op.called]));
+  const saidOf = ({ plan }: Temporary, name: string): string => called.get(`${plan}\n${name}`) || name;
   const rest = left.reduce((sum, value) => sum + (value.bytes ?? 0), whole - sent);
   const smaller = all - values.length + left.length;
   return {
@@ -30,7 +32,9 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
       : '',
     rows: sorted.slice(0, MOST_ROWS).map(value => ({
       value,
-      name: value.consumers.length ? `${value.name} → ${readersText(value.consumers)}` : value.name,
+      name: [saidOf(value, value.name), readersText(value.consumers.map(name => saidOf(value, name)))]
+        .filter(Boolean)
+        .join(' → '),
       where: [lines(value.lines.map(({ line }) => line)), value.cluster].filter(Boolean).join(' · '),
       size: value.bytes === null ? '' : bytes(value.bytes),
       why: sentence(firstSentence(value.reason?.text ?? '')[0]).replace(

@@ -1,7 +1,7 @@
 import { arrayType, lines, sentence } from '../format';
 import type { Boundary, Operation } from '../report';
 import type { Flow } from './flow';
-import { boundaryTexts } from './words';
+import { boundaryTexts, said } from './words';
 
 /** Something that a search finds. */
 export interface Found {
@@ -109,7 +109,7 @@ function entryOfOperation(op: Operation): Entry {
       kind: 'op',
       name: op.name,
       plan: op.plan,
-      title: op.op,
+      title: said(op),
       about: [lines(op.lines.map(({ line }) => line)), arrayType(op.dtype, op.shape), op.kernel, where]
         .filter(Boolean)
         .join(', '),
@@ -118,6 +118,7 @@ function entryOfOperation(op: Operation): Entry {
     }),
     text: textOf([
       op.name,
+      op.called,
       op.op,
       op.dtype,
       arrayType(op.dtype, op.shape),

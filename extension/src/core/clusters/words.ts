@@ -7,7 +7,12 @@ import type { FlowEdge, FlowKernel, FlowNode } from './flow';
 export function describe(op: Operation): string {
   const where = [lines(op.lines.map(position => position.line)), op.kernel, op.cluster ?? 'on the host'];
   const reason = op.reason ? ` ${sentence(op.reason.text)}` : '';
-  return `${op.op}, ${where.filter(Boolean).join(', ')}: ${arrayType(op.dtype, op.shape)}.${reason}`;
+  return `${said(op)}, ${where.filter(Boolean).join(', ')}: ${arrayType(op.dtype, op.shape)}.${reason}`;
+}
+
+/** `inv6 (RealDiv)`: the program's word before ours. */
+export function said({ called, op }: Operation): string {
+  return called ? `${called} (${op})` : op;
 }
 
 export interface BoundaryTexts {

@@ -1,12 +1,16 @@
-import { h, icon } from '../dom';
-import { some } from '../format';
+import { h, icon, on } from '../dom';
+import { duration, percent, some } from '../format';
+import { lineId } from '../links';
+import { number, numbers, record, text, texts } from '../read';
 import type { Report } from '../report';
 import { checkedElement } from './checked';
 
-/** What the panel's verdict has besides: what a check found, of how many calls the time is, how long a loop took, that the run was the first. */
+/** What the panel's verdict has besides: what a check found, of how many calls the time is, which lines are slowest, how long a loop took, that the run was the first. */
 export interface MoreOfVerdict {
   checked: typeof checkedElement;
   calls(report: Report): HTMLElement | null;
+  /** `pin` lights lines wherever they are shown. */
+  slowest(report: Report, pin: (id: string) => void): HTMLElement | null;
   /** One below the other. */
   notes(report: Report): HTMLElement[];
 }
@@ -17,6 +21,32 @@ export const moreOfVerdict: MoreOfVerdict = {
     const calls = clusters.reduce((most, cluster) => Math.max(most, cluster.calls), 0);
     const title = 'The time above is of all of them; Compare and What-if tell of one call';
     return calls > 1 ? h('span', { class: 'jl-muted', title }, `this run: ${some(calls, 'call')}`) : null;
+  },
+  slowest: ({ verdict }, pin) => {
+    const slowest = record(verdict.slowest);
+    const [seconds, lines] = [number(slowest.seconds), numbers(slowest.lines)];
+    const share = number(slowest.share) ?? 1;
+    if (seconds === null) {
+      return null;
+    }
+    const said = `slowest: ${text(slowest.text)}, ${duration(seconds)}`;
+    const title =
+      texts(slowest.kernels).length && lines.length > 1
+        ? 'A kernel is one loop over all its lines: none of them has a time of its own'
+        : 'What took longest of all that was timed';
+    return on(
+      h(
+        'button',
+        { type: 'button', class: 'jl-fact', title },
+        icon('clock'),
+        share < 0.995 ? `${said}, ${percent(share)} of the time` : said
+      ),
+      {
+        click: () => {
+          pin(lineId(text(slowest.file), lines[0] ?? 0));
+        }
+      }
+    );
   },
   notes: ({ verdict, cell }) =>
     verdict.notes

@@ -1,7 +1,7 @@
 import { CanvasView } from '../canvas';
 import { flowOf } from '../clusters/flow';
 import { copyLine, h, icon, on, refill, type IconName } from '../dom';
-import { bytes, duration, percent, ratio, sentence, some } from '../format';
+import { bytes, duration, lines, percent, ratio, sentence, some } from '../format';
 import type { KernelAccess } from '../kernel';
 import type { Plan, Report } from '../report';
 import type { MoreOfVerdict } from './more';
@@ -19,7 +19,8 @@ export class VerdictView {
     private readonly jump: (section: string) => void,
     private readonly kernel: () => KernelAccess | null = () => null,
     /** Null where there is too little room for a script that has it. */
-    private readonly more: MoreOfVerdict | null = null
+    private readonly more: MoreOfVerdict | null = null,
+    private readonly pin: (id: string) => void = () => undefined
   ) {}
 
   show(report: Report, width: number): void {
@@ -170,6 +171,7 @@ export class VerdictView {
           `${some(verdict.loops, 'loop')} not rolled`
         ),
       this.more?.calls(report),
+      this.more?.slowest(report, this.pin),
       movedText(report) &&
         h('span', { class: 'jl-muted', title: 'By the cost model: each distinct element once' }, movedText(report))
     );
@@ -273,7 +275,8 @@ export function whatBounds(report: Report): string {
   const share = percent((top.seconds ?? 0) / whole);
   const verb = top.bound === 'compute' ? 'computes at' : 'uses memory at';
   const peak = top.ofPeak === null ? '' : ` and ${verb} ${percent(top.ofPeak)} of its peak`;
-  const name = report.clusters.length > 1 ? `${top.name} of ${top.cluster}` : top.name;
+  const kernel = report.clusters.length > 1 ? `${top.name} of ${top.cluster}` : top.name;
+  const name = top.lines.length ? `${kernel} (${lines(top.lines)})` : kernel;
   const done = report.cell.error === null && report.statements.length === 0 && (top.ofPeak ?? 1) >= LOW;
   const said = `${name} takes ${share} of the time${report.statements.length ? ' of what is compiled' : ''}${peak}.`;
   return done ? `Nothing left to do: ${said}` : said;

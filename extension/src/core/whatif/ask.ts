@@ -113,7 +113,7 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
   }
   return {
     title: op.op,
-    facts: [lineOf(op), op.kernel ?? '', op.cluster ?? 'on the host'].filter(Boolean).join(' · '),
+    facts: [op.called, lineOf(op), op.kernel ?? '', op.cluster ?? 'on the host'].filter(Boolean).join(' · '),
     asks,
     hint: asks.length ? '' : 'NumPy runs it on the host, so there is nothing to cut.'
   };
