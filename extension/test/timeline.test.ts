@@ -108,6 +108,19 @@ test('a selection has totals: what ended, how long it was busy, what it moved', 
   assert.equal(compiled.names, 'cluster_0');
 });
 
+test('the rate of a stretch is that of what lies in it: of half a span half of its bytes', () => {
+  const span = { name: 'k0', label: 'k0', kind: 'copy', cluster: null, plan: '', lines: [] };
+  const spans = [
+    { ...span, start: 0, duration: 1000, bytes: 4_000_000 },
+    { ...span, start: 1000, duration: 1000, bytes: 1_000_000 }
+  ];
+  const copies = prepareLanes([{ name: 'copies', group: 'compiled', dropped: 0, total: 2, spans }], []);
+  const told = (start: number, end: number) => totals(copies, { start, end })[0]?.text;
+  assert.equal(told(0, 1000), '1 of 2 spans ended · 1.0 ms busy · 4.0 MB · 4.0 GB/s');
+  assert.equal(told(500, 900), '0 of 2 spans ended · 0.40 ms busy · 4.0 GB/s');
+  assert.equal(told(500, 2000), '2 of 2 spans ended · 1.5 ms busy · 5.0 MB · 2.0 GB/s');
+});
+
 test('a lane in which nothing ran has no row in the totals', () => {
   assert.deepEqual(totals(lanes, { start: 1e9, end: 2e9 }), []);
 });

@@ -112,7 +112,18 @@ export class MapView {
     return this.scene !== null && this.scene.source === source;
   }
 
-  resize(width: number, height: number): void {
+  /** It is as high as its graph, between these two; a graph that is wider than it shrinks first. */
+  resize(width: number, most: number, least = most): void {
+    this.room = { width, most, least };
+    this.settle();
+  }
+
+  private settle(): void {
+    const { scene } = this;
+    const { width, most, least } = this.room;
+    const shrunk = scene?.ready ? Math.min(1, (width - 16) / Math.max(1, scene.width)) : 1;
+    const wanted = scene?.ready ? Math.ceil(scene.height * shrunk) + 24 : least;
+    const height = Math.max(least, Math.min(most, wanted));
     if (width !== this.width || height !== this.height) {
       [this.width, this.height] = [width, height];
       this.element.style.height = `${height}px`;
@@ -314,6 +325,7 @@ export class MapView {
     this.listed = null;
     this.busy = false;
     this.say('');
+    this.settle();
     Object.assign(this.element.dataset, { busy: 'false', boxes: String(this.state.boxes) });
     if (place) {
       place();
@@ -594,6 +606,7 @@ export class MapView {
   /** Of what the screen shows. */
   width = 0;
   height = 0;
+  private room = { width: 0, most: 0, least: 0 };
   private fitted = true;
   private busy = false;
   private focused = '';

@@ -232,7 +232,8 @@ export class ClustersView {
     this.put(this.map.element);
     const source = this.around?.source ?? this.tree();
     const room = this.section.body.closest('.jl-panel')?.clientHeight ?? 640;
-    this.map.resize(this.width - 12, Math.round(Math.max(280, Math.min(720, room * 0.62))));
+    const most = Math.round(Math.max(280, Math.min(720, room * 0.62)));
+    this.map.resize(this.width - 12, most, this.around ? 120 : most); // a few neighbours need no more room than they take
     this.showAround();
     if (this.map.shows(source)) {
       this.map.render();

@@ -67,6 +67,7 @@ export function totals(
     let ended = 0;
     let busy = 0;
     let sum = 0;
+    let within = 0; // of what moved, by the share of each span that lies in the stretch: what the rate is of
     lane.rows.forEach((row, depth) => {
       let reached = -Infinity;
       for (let place = firstEndingAfter(lane, row, window.start); place < row.length; place++) {
@@ -81,6 +82,7 @@ export function totals(
         if (to <= from) {
           continue;
         }
+        within += ((bytesOf[at] ?? 0) * (to - from)) / (end - start);
         if (end <= window.end) {
           ended++;
           sum += bytesOf[at] ?? 0;
@@ -100,7 +102,7 @@ export function totals(
       `${grouped(ended)} of ${some(lane.spans.length, 'span')} ended`,
       `${duration(busy / 1e6)} busy`,
       sum ? bytes(sum) : '',
-      sum ? `${bytes((sum / busy) * 1e6)}/s` : ''
+      within ? `${bytes((within / busy) * 1e6)}/s` : ''
     ];
     const longest = longestOf(times).map(place => names[place] ?? '');
     const rest = times.reduce((count, time) => count + (time > 0 ? 1 : 0), 0) - longest.length;
