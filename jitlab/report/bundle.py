@@ -13,7 +13,7 @@ from jitlab.config import config
 
 from .origin import run_text
 from .report import MIME
-from .summary import heavier, slowest, summarised
+from .summary import heavier, shortened, slowest, summarised
 from .svg import MOST_BYTES, report_svg
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ LISTS = (
 
 SUMMARY_OPS = 2000  # from so many operations on there is a summary
 MOST_EDGES = 200
+MOST_KERNELS = 100  # of a report that is cut
 DEPTH = 10  # of a report's items in a notebook file
 
 
@@ -52,8 +53,8 @@ def saved_html(svg: str, text: str, run: str = "") -> str:
 
 
 def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
-    """The report with as much detail as `room` bytes of JSON hold. What takes most is halved first, the slowest and heaviest
-    stay; `omitted` counts what was left out, `summary` how much there is of everything."""
+    """The report with as much detail as `room` bytes of JSON hold. Long lists of names become short, then what takes most is
+    halved, the slowest and heaviest stay; `omitted` counts what was left out, `summary` how much there is of everything."""
     lists = {key: list(data[key]) for key in LISTS if key in data}
     lanes = [dict(lane) for lane in data["timeline"]["lanes"]]
     kept = dict(data)
@@ -64,8 +65,13 @@ def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
     if counts is not None:
         kept["summary"] = counts | {key: counts[key][:MOST_EDGES] for key in ("edges", "temporaries")}
         weights["summary"] = _weight(kept["summary"])
+    lists["kernels"] = [shortened(entry) for entry in slowest(lists["kernels"], MOST_KERNELS)]
+    lists["clusters"] = _with_kernels(lists["clusters"], lists["kernels"])
+    for key in ("kernels", "clusters"):
+        kept[key], weights[key] = lists[key], _weight(lists[key])
     while sum(weights.values()) > room:
-        heaviest = max([key for key in lists if lists[key]], key=lambda key: weights[key], default="")
+        several = [key for key in lists if len(lists[key]) > 1]  # the last of a list goes when nothing else is left
+        heaviest = max(several or [key for key in lists if lists[key]], key=lambda key: weights[key], default="")
         spans = max((len(lane["spans"]) for lane in lanes), default=0)
         if spans and (not heaviest or weights["timeline"] >= weights[heaviest]):
             lanes = [_longest_spans(lane, spans // 2) for lane in lanes]
@@ -78,6 +84,9 @@ def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
             )
             kept[heaviest] = lists[heaviest] = chosen
             weights[heaviest] = _weight(chosen)
+            if heaviest == "kernels":  # their clusters name them
+                kept["clusters"] = lists["clusters"] = _with_kernels(lists["clusters"], chosen)
+                weights["clusters"] = _weight(lists["clusters"])
         else:
             break
     for key, least in (("sources", []), ("plans", data["plans"][-30:]), ("cell", {**data["cell"], "source": []})):
@@ -85,6 +94,12 @@ def fitted(data: Mapping[str, Any], room: int) -> dict[str, Any]:
             kept[key], weights[key] = least, _weight(least)
     omitted = {key: len(data[key]) - len(lists[key]) for key in lists if len(lists[key]) < len(data[key])}
     return {**kept, "omitted": omitted} if omitted else kept
+
+
+def _with_kernels(clusters: list[Any], kernels: list[Any]) -> list[Any]:
+    """The clusters with the first of their operations' names and with the names of the kernels that are there."""
+    sent = {(kernel.get("plan"), kernel["cluster"], kernel["name"]) for kernel in kernels}
+    return [shortened(entry, sent) for entry in clusters]
 
 
 def _weight(value: Any) -> int:

@@ -222,7 +222,9 @@ def _memory(made: list[tuple[Json, Any]], values: _Values, first_id: int) -> lis
             if (plan, name) in newest:
                 newest[plan, name]["freed"] = max(end, newest[plan, name]["freed"])
         for name in values.results.get((plan, span["name"]), ()):
-            op = values.ops[plan, name]
+            op = values.ops.get((plan, name))
+            if op is None:  # of a report that was cut
+                continue
             tensors.append({"op": op, "pid": event["pid"] + 1, "made": event["ts"], "whole": end, "freed": end})
             newest[plan, name] = tensors[-1]
     events: list[Json] = []

@@ -10,19 +10,10 @@ from typing import Any
 from jitlab.errors import OptionError
 
 from .report import MIME, Report
+from .shape import misfit
 
 VERSION = 1
 MOST_BYTES = 100_000_000
-#: The lists a report has at least, with the keys of their entries that every view reads, and the types of these.
-NEEDED: dict[str, dict[str, Any]] = {
-    "plans": {"name": str, "function": str, "trace": int, "like": str},
-    "ops": {"name": str, "op": str, "plan": str, "lines": list, "shape": list, "dtype": str, "inputs": list},
-    "clusters": {"name": str, "plan": str, "ops": list, "kernels": list, "reason": dict, "calls": int, "lines": list},
-    "kernels": {"name": str, "cluster": str, "ops": list, "kind": str, "lines": list, "calls": int},
-    "boundaries": {"producer": str, "consumer": str, "reason": dict, "bytes": int},
-    "retraces": {"function": str, "trace": int, "cause": str, "lines": list, "seconds": (int, float), "text": str},
-    "fallbacks": {"op": str, "name": str, "lines": list},
-}
 
 
 def read_report(source: str | Path | dict[str, Any]) -> Report:
@@ -38,18 +29,9 @@ def read_report(source: str | Path | dict[str, Any]) -> Report:
         raise _refused(name, "its version is no number from 1 on")
     if version > VERSION:
         raise _refused(name, f"it is of version {version}, and this jitlab reads up to {VERSION}", "a newer jitlab")
-    for key in ("cell", "verdict", "timeline"):
-        if not isinstance(data.get(key), dict):
-            raise _refused(name, f"its {key} is missing or no object")
-    if not isinstance(data["verdict"].get("lead"), str) or not isinstance(data["cell"].get("source"), list):
-        raise _refused(name, "its verdict has no lead, or its cell no source")
-    for key, fields in NEEDED.items():
-        _check(name, key, data.get(key), fields)
-    lanes = data["timeline"].get("lanes")
-    _check(name, "timeline.lanes", lanes, {"name": str, "spans": list})
-    for lane in lanes:
-        fields = {"name": str, "label": str, "kind": str, "start": (int, float), "duration": (int, float)}
-        _check(name, f"lane {lane['name'][:40]!r}", lane["spans"], fields)
+    wrong = misfit(data)
+    if wrong:
+        raise _refused(name, f"its {wrong}")
     return Report(data)
 
 
@@ -67,17 +49,6 @@ def _loaded(source: str | Path | dict[str, Any]) -> tuple[Any, str]:
         raise _refused(name, error.strerror or str(error)) from None
     except (ValueError, RecursionError) as error:
         raise _refused(name, f"it is no JSON: {str(error)[:200]}") from None
-
-
-def _check(name: str, key: str, entries: Any, fields: dict[str, Any]) -> None:
-    if not isinstance(entries, list):
-        raise _refused(name, f"its {key} are missing or no list")
-    for n, entry in enumerate(entries):
-        if not isinstance(entry, dict):
-            raise _refused(name, f"entry {n} of its {key} is no object")
-        for field, kind in fields.items():
-            if not isinstance(entry.get(field), kind) or isinstance(entry.get(field), bool):
-                raise _refused(name, f"entry {n} of its {key} has no {field} of its type")
 
 
 def _refused(name: str, why: str, hint: str = "") -> OptionError:

@@ -42,8 +42,8 @@ def summarised(data: Mapping[str, Any], room: int) -> Json:
     kernels = _slowest_kernels(data["kernels"], share["kernels"])
     result = dict(data)
     sent = {(kernel.get("plan"), kernel["cluster"], kernel["name"]) for kernel in kernels}
-    result["clusters"] = [_short(entry, sent) for entry in slowest(data["clusters"], MOST_WHOLE)]
-    result["kernels"] = [_short(entry) for entry in kernels]
+    result["clusters"] = [shortened(entry, sent) for entry in slowest(data["clusters"], MOST_WHOLE)]
+    result["kernels"] = [shortened(entry) for entry in kernels]
     for key in LISTS:
         if key in data:
             result[key] = slowest(data[key], MOST_WHOLE)
@@ -136,7 +136,7 @@ def estimated_size(value: Any, sample: int = 24) -> int:
     return len(str(value)) + 1
 
 
-def _short(entry: Mapping[str, Any], sent: AbstractSet[Any] | None = None) -> Json:
+def shortened(entry: Mapping[str, Any], sent: AbstractSet[Any] | None = None) -> Json:
     """A cluster or kernel with the first of its operations, and of its kernels those that are `sent`; `op_count` and
     `kernel_count` say how many there are."""
     result = dict(entry)
@@ -145,7 +145,7 @@ def _short(entry: Mapping[str, Any], sent: AbstractSet[Any] | None = None) -> Js
     if sent is not None and "kernels" in entry:
         names = [name for name in entry["kernels"] if (entry.get("plan"), entry["name"], name) in sent]
         if len(names) < len(entry["kernels"]):
-            result |= {"kernels": names, "kernel_count": len(entry["kernels"])}
+            result |= {"kernels": names, "kernel_count": entry.get("kernel_count", len(entry["kernels"]))}
     return result
 
 

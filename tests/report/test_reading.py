@@ -5,12 +5,12 @@ import json
 
 import pytest
 import report_samples as samples
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitlab.errors import OptionError
-from jitlab.report import MIME
-from jitlab.report.reading import NEEDED, read_report
+from jitlab.report import MIME, read_report
+from jitlab.report.shape import REPORT, May, Null, Some
 
 DATA = samples.softmax_report().to_json()
 JSON = st.recursive(
@@ -39,15 +39,21 @@ def test_the_output_of_a_cell_is_read_after_it_was_cut_to_size():
         (lambda d: d.update(version=9), "version 9, and this jitlab reads up to 1"),
         (lambda d: d.update(version=True), "no number"),
         (lambda d: d.pop("version"), "no version"),
-        (lambda d: d.update(ops={}), "ops are missing"),
-        (lambda d: d["ops"].append(3), "of its ops is no object"),
-        (lambda d: d["ops"][0].update(shape="3"), "entry 0 of its ops has no shape"),
-        (lambda d: d["timeline"].update(lanes=None), "timeline.lanes"),
-        (lambda d: d["timeline"]["lanes"][0]["spans"][0].update(start="0"), "has no start"),
-        (lambda d: d.update(cell=[]), "its cell"),
-        (lambda d: d["verdict"].update(lead=None), "no lead"),
+        (lambda d: d.update(ops={}), "its ops is no list"),
+        (lambda d: d.pop("kernels"), "its kernels is missing"),
+        (lambda d: d["ops"].append(3), f"its ops[{len(DATA['ops'])}] is no object"),
+        (lambda d: d["ops"][0].update(shape="3"), "its ops[0].shape is no list"),
+        (lambda d: d["ops"][2]["lines"][0].pop(), "its ops[2].lines[0] is no list of 5"),
+        (lambda d: d["timeline"].update(lanes=None), "its timeline.lanes is no list"),
+        (lambda d: d["timeline"]["lanes"][0]["spans"][0].update(start="0"), "spans[0].start is no number"),
+        (lambda d: d["timeline"]["lanes"][0]["spans"][0].update(duration=float("inf")), "duration is not"),
+        (lambda d: d["clusters"][0].update(bytes_read=10**400), "bytes_read is not finite, or too large"),
+        (lambda d: d["clusters"][0].update(calls=True), "its clusters[0].calls is no whole number"),
+        (lambda d: d["boundaries"][0].update(reason={"text": ""}), "its boundaries[0].reason.code is missing"),
+        (lambda d: d.update(cell=[]), "its cell is no object"),
+        (lambda d: d["verdict"].update(lead=None), "its verdict.lead is no text"),
     ],
-    ids=range(10),
+    ids=range(16),
 )
 def test_what_is_damaged_or_newer_is_refused_with_its_reason(change, says):
     data = copy.deepcopy(DATA)
@@ -72,19 +78,46 @@ def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path, monkeypatch)
         read_report(tmp_path / "large.json")
 
 
-@given(st.sampled_from(["version", "cell", "verdict", "timeline", *NEEDED]), JSON)
-def test_any_value_in_any_place_is_read_or_refused(key, value):
-    try:
-        read_report({**DATA, key: value})
-    except OptionError:
-        pass
+def shown(report):
+    """Everything that is made of a report."""
+    for part in ("ops", "clusters", "kernels", "retraces", "fallbacks", "boundaries", "temporaries", "variants", "loops"):
+        getattr(report, part)
+    return str(report), report.to_html(), report.graph().source, report._repr_mimebundle_(), report.timeline.to_chrome()
 
 
-@given(st.sampled_from(sorted(NEEDED)), st.data())
-def test_any_value_in_any_entry_is_read_or_refused(key, draw):
-    field = draw.draw(st.sampled_from(sorted(NEEDED[key])))
-    data = {**DATA, key: [{**DATA[key][0], field: draw.draw(JSON)}, *DATA[key][1:]]}
+def places(shape, value, path=()):
+    """The way to every part of a report that has a shape, in the first entry of each list."""
+    yield path
+    shape = shape.be if isinstance(shape, (May, Null, Some)) else shape
+    if isinstance(shape, dict) and isinstance(value, dict):
+        for key in shape.keys() & value.keys():
+            yield from places(shape[key], value[key], (*path, key))
+    elif isinstance(shape, list) and value:
+        yield from places(shape[0], value[0], (*path, 0))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(sorted(filter(None, places(REPORT, DATA)), key=str)), JSON | st.just(...))
+def test_any_value_in_any_place_is_shown_or_refused(path, value):
+    data = copy.deepcopy(DATA)
+    holder = data
+    for key in path[:-1]:
+        holder = holder[key]
+    if value is ...:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = value
     try:
-        read_report(data)
+        report = read_report(data)
     except OptionError:
-        pass
+        return
+    shown(report)
+
+
+@pytest.mark.parametrize("part", ["plans", "ops", "clusters", "kernels", "boundaries"])
+def test_a_report_that_was_cut_is_shown_without_what_is_gone(part):
+    report = read_report({**DATA, part: DATA[part][:1]})
+    assert DATA["verdict"]["lead"] in shown(report)[0]
+    for op in report.ops[1:]:
+        if op.plan == report.ops[0].plan:
+            report.why(report.ops[0].name, op.name)

@@ -8,7 +8,7 @@ import jitlab as jl
 from jitlab import events
 from jitlab.config import config
 from jitlab.errors import OptionError
-from jitlab.report import MIME, Peaks, Report
+from jitlab.report import MIME, Peaks, Report, read_report
 from jitlab.report.build import bound, without_items
 
 
@@ -315,6 +315,29 @@ def test_a_huge_report_is_cut_to_size_and_says_so():
     assert bundle[MIME]["verdict"]["operations"] == 20_000
 
 
+def test_a_cluster_of_very_many_kernels_is_cut_to_size_and_its_slowest_stay():
+    nodes = []
+    for i in range(1500):
+        nodes.append(samples.node(f"sin_{i}", "Sin", nodes[-1:], line=i + 1))
+    cluster = samples.Cluster("cluster_0", nodes, [], nodes[-1:], samples.Reason(samples.Joined.AUTO, "joined"), None)
+    kernels = [samples.KernelInfo(f"k{i}", "cluster_0", (n,), "nest", 8000, 8000, 1000) for i, n in enumerate(nodes)]
+    reason = samples.Reason(samples.NotFused.READ_AGAIN, "it is read again, and what is read again has to lie in memory")
+    edges = [samples.Edge(a, b, reason, 8000, "it were read once") for a, b in zip(nodes, nodes[1:], strict=False)]
+    plan = samples.plan_of(nodes, [cluster], {}, kernels, edges, function="long").to_json()
+    happened = [events.PlanMade(function="long", trace=1, plan=plan, start_ns=0, duration_ns=0)]
+    ran = {"function": "long", "trace": 1, "cluster": "cluster_0", "start_ns": 0, "duration_ns": 10**9}
+    happened.append(events.ClusterRan(**ran, kernels_ns=tuple(i * 100 for i in range(1500))))
+    report = samples.recorded(happened).report()
+    assert len(str(report)) < 25_000 and "more kernels, each faster than these" in str(report)
+    assert len(report.to_svg()) < 40_000 and "k1499" in str(report) and "k1499" in report.to_svg()
+    bundle = report._repr_mimebundle_()
+    assert bytes_in_a_file(bundle) <= config.saved_bytes
+    (saved,) = read_report(bundle).clusters  # the JSON has room for what matters beside them
+    assert saved.kernels and set(saved.kernels) <= {kernel.name for kernel in read_report(bundle).kernels}
+    assert bundle[MIME]["clusters"][0]["op_count"] == bundle[MIME]["clusters"][0]["kernel_count"] == 1500
+    assert str(read_report(bundle)).startswith(str(report)[:40])
+
+
 def test_an_empty_recording_reports_that():
     report = samples.recorded([]).report()
     assert report.verdict["lead"] == "Nothing to compile"
@@ -376,10 +399,29 @@ def test_statements_stand_in_program_order_and_in_the_facts():
     ]  # fmt: skip
 
 
-def test_statements_of_no_account_are_no_fact():
+def test_statements_that_took_next_to_nothing_are_counted_without_their_time():
     rec = samples.recorded(samples.softmax_events(retraces=0, compare=False))
     rec.listen(events.StatementRan(reason="statement", text="x", lines=(), start_ns=5, duration_ns=10_000))
-    assert "statements" not in rec.report().verdict and "run by Python" not in str(rec.report()).splitlines()[0]
+    verdict = rec.report().verdict
+    assert verdict["statements"] == 1 and "statement_seconds" not in verdict
+    assert "· 1 statement run by Python ·" in " ".join(str(rec.report()).split())
+
+
+def ran(reason, span, ms):
+    return events.StatementRan(
+        reason=reason, text=reason, lines=((samples.CELL, *span),), start_ns=5, duration_ns=int(ms * samples.MS)
+    )
+
+
+def test_a_statement_that_ran_in_steps_or_for_two_reasons_is_one():
+    rec = samples.recorded([])
+    rec.listen(ran("value", (3, 6, 3, 30), 1))  # the f-string of a print
+    rec.listen(ran("effect", (3, 0, 3, 31), 2))
+    rec.listen(ran("error", (5, 0, 6, 12), 1))
+    rec.listen(ran("effect", (5, 0, 6, 12), 3))
+    rec.listen(ran("effect", (7, 0, 7, 5), 1))
+    found = [(s.lines, s.reason.code, s.calls, round(s.seconds * 1e3)) for s in rec.report().statements]
+    assert found == [((3,), "effect", 1, 3), ((5,), "effect", 2, 4), ((7,), "effect", 1, 1)]
 
 
 def test_who_moves_little_is_not_bound_by_memory():
