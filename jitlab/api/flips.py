@@ -12,6 +12,7 @@ from jitlab import events
 from jitlab.ir import Change, Edge, Flip, NotFused, Overrides
 from jitlab.runtime import Executable
 
+from .alternatives import Alternative, Alternatives
 from .questions import Pair, Place
 from .replaying import first_effect
 
@@ -41,7 +42,17 @@ def edge_flip_holds(executable: Executable, pair: Pair) -> bool | None:
         home = place.cluster.get(first)
         return home is not None and home is place.cluster.get(pair[1])
     found = next((e for e in executable.plan.boundaries if (e.producer.name, e.consumer.name) == pair), None)
-    return None if found is None or found.would_fuse_if is None else _fuses(executable, found, pair)
+    if found is None:
+        return None
+    if found.would_fuse_if is not None:
+        return _fuses(executable, found, pair)
+    other = Alternatives(executable.graph).of(found)
+    return None if other is None else _runs_together(other)
+
+
+def _runs_together(other: Alternative) -> bool:
+    made = _compiled(other.compiled())
+    return other.holds() and made.plan.kernels != []
 
 
 def _fuses(executable: Executable, edge: Edge, pair: Pair) -> bool | None:

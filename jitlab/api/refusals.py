@@ -133,7 +133,7 @@ def _inside(place: Place, pair: Pair) -> Refusal:
         text = f"{names} share no nest to begin with: what goes between them is a number that stays in a register."
         return Refusal("register", text, _steps(place, pair))
     text = found.text.removeprefix("Not fused: ")
-    return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a nest: {text}.", _steps(place, pair))  # type: ignore[arg-type]
+    return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a nest: {text}.", _steps(place, pair))
 
 
 def missed(before: Place, after: Place, question: Question) -> Refusal | None:

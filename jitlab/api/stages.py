@@ -19,6 +19,7 @@ from jitlab.runtime import Executable
 from jitlab.runtime.clustering_dumps import dump_clustering
 from jitlab.runtime.dumps import dump_cluster
 
+from .alternatives import Alternatives
 from .questions import Place
 from .refusals import repeated
 
@@ -83,7 +84,7 @@ def compile_trace(
             ],
         )
     trace.executable = executable
-    executable.captured = trace.graph
+    executable.captured, executable.plan.alternative = trace.graph, Alternatives(executable.graph)
     executable.again = lambda graph: Executable(
         clustered(graph, {}), function=function, trace=number, level=options.level, writes=writes, is_trial=True
     )

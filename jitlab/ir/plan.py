@@ -271,6 +271,7 @@ class Plan:
     texts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, stage) -> text, for report.ir
     codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
     sources: list[dict[str, Any]] = field(default_factory=list)  # the text that was captured (texts.py)
+    alternative: Callable[[Edge], str | None] = lambda edge: None  # another way to write an edge, in which it would be fused
 
     @property
     def title(self) -> str:
@@ -332,7 +333,7 @@ class Plan:
             {
                 "producer": sources.get(edge.producer, edge.producer.name),
                 "consumer": sources.get(edge.consumer, edge.consumer.name), "reason": edge.reason.to_json(),
-                "bytes": edge.bytes, "would_fuse_if": _would_fuse(edge, clustering),
+                "bytes": edge.bytes, "would_fuse_if": _would_fuse(edge, clustering) or self.alternative(edge),
             }
             for edge in (*self.boundaries, *clustering.apart)
         ]  # fmt: skip

@@ -544,6 +544,10 @@ def _why_not_fused(
     if "gemm" in (made.kind, group.kind):
         text = f"Not fused: a library call reads and writes whole matrices; {name} is {size} ({lines})"
         return Reason(NotFused.LIBRARY_CALL, text), None
+    if "call" in (made.kind, group.kind):
+        does = "gives its result as a whole" if made.kind == "call" else "reads its operand where it lies"
+        text = f"Not fused: a library call {does}; {name} is {size} ({lines})"
+        return Reason(NotFused.LIBRARY_CALL, text), None
     if made.kind == "row" and not made.outer:
         text = f"Not fused: {name} needs all elements before the first one that reads it; {size} ({lines})"
         return Reason(NotFused.WHOLE_REDUCTION, text), None

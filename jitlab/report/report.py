@@ -464,7 +464,9 @@ class Report:
                 text = f"{op} is not compiled: {reason.text}."
                 return Answer(f"{text} {flip}" if flip else text, reason.code, False, flip, about=(op.plan, op.name, None))
         for edge in self._edges(first, second):
-            flip = wording.flip_text(edge.would_fuse_if) if edge.would_fuse_if else wording.NO_FLIP
+            flip = wording.no_flip(edge.reason.code, (first.op, second.op))
+            if edge.would_fuse_if:
+                flip = wording.flip_text(edge.would_fuse_if)
             text = f"{edge.said[0]} and {edge.said[1]} are not fused: {edge.reason.text}. {flip}"
             about = (edge.plan, edge.producer, edge.consumer)
             return Answer(text, edge.reason.code, False, edge.would_fuse_if, about=about)
@@ -597,8 +599,8 @@ class Report:
 
     def _share_nest(self, first: Op, second: Op) -> bool:
         """Of one kernel: are they in one nest, where the kernel is a loop or branch with nests inside?"""
-        kernels = (k for k in self.data["kernels"] if (k["plan"], k["name"]) == (first.plan, first.kernel))
-        nests = [nest["ops"] for nest in next(kernels, {}).get("nests", ())]  # of a report that was cut it may be gone
+        kernels = [k for k in self.data["kernels"] if (k["plan"], k["name"]) == (first.plan, first.kernel)]
+        nests = [nest["ops"] for kernel in kernels[:1] for nest in kernel.get("nests", ())]  # a cut report may lack it
         apart = [op for op in (first, second) if any(op.name in nest for nest in nests)]
         return len(apart) < 2 or any(first.name in nest and second.name in nest for nest in nests)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jitlab.costs import duration as duration
-from jitlab.ir import cell_names
+from jitlab.ir import cell_names, told
 from jitlab.ir.dot import clean as clean
 from jitlab.ir.dot import line_text as line_text
 
@@ -135,6 +135,17 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def operations(data: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """The operations of a report by plan and name."""
+    return {(op["plan"], op["name"]): op for op in data["ops"]}
+
+
+def operation_text(op: Mapping[str, Any] | None, name: str, lines: str = "") -> str:
+    """An operation as the program calls it: "`inv6` (realdiv_1, line 7)"; by its name where the report has no more of it."""
+    op = op or {}
+    return told(name, str(op.get("called") or ""), str(op.get("within") or ""), lines=lines)
+
+
 def numbers_of(spans: Iterable[Sequence[Any]]) -> list[int]:
     """The line numbers of a list of spans."""
     return sorted({int(span[1]) for span in spans})
@@ -259,6 +270,18 @@ def flip_text(would_fuse_if: str) -> str:
 
 #: Behind a reason that nothing is known to change.
 NO_FLIP = "No change that would fuse them is known."
+#: Behind one that nothing can change.
+NEVER = {
+    "whole_reduction": "No change of the program fuses them: every element is read before the first result is known.",
+    "library_call": "No change of the program fuses them: a library takes its operand and gives its result as a whole.",
+}
+
+
+def no_flip(code: str, kinds: Iterable[str]) -> str:
+    """What is said behind a reason without a flip, of an edge between operations of these kinds."""
+    if code == "library_call" and "MatMul" in kinds:
+        return "A sum of products would be loops that fuse; a product of this size is a library's work."
+    return NEVER.get(code, NO_FLIP)
 
 
 def calls_text(calls: int, seconds: float | None) -> str:

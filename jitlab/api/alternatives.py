@@ -1,0 +1,254 @@
+"""Other ways to write a program in which two operations share a kernel: each is built, lowered, and told only where they do.
+
+Marks, options and a second copy are what clusters and fusion can flip by themselves (`would fuse if` of an edge). Here the
+program itself would be another one with the same meaning, so the few operations of the edge are built anew and compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jitlab import events
+from jitlab.cluster import ClusteringOptions, cluster
+from jitlab.ir import ArrayType, Edge, Graph, Moving, Node, NotFused, is_operation
+from jitlab.ops.arithmetic import Mul
+from jitlab.ops.base import Elementwise, Reduction
+from jitlab.ops.build import apply
+from jitlab.ops.indexing import Gather, Take
+from jitlab.ops.linear import MatMul
+from jitlab.ops.reductions import Sum
+from jitlab.ops.sources import Constant, Parameter
+from jitlab.ops.views import expand_dims, transpose
+from jitlab.runtime import Executable
+
+from .questions import Place, is_move
+
+#: Edges of one plan for which another way is looked for: each takes some milliseconds.
+MOST_EDGES = 12
+
+#: Multiplications up to which a product is told as a sum: larger ones are the library's work, as in bodies of loops.
+SMALL_WORK = 1 << 17
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """`text` follows "would fuse if"; in `graph` the operations `producer` and `consumer` stand for the edge's."""
+
+    text: str
+    graph: Graph
+    producer: str
+    consumer: str
+
+    def compiled(self, level: str = "O1") -> Executable:
+        """The other program, lowered."""
+        options = replace(ClusteringOptions(), level="ON", min_size=1)
+        names = {node.name: "alternative" for node in self.graph.nodes}
+        made = Executable(cluster(self.graph, options, names=names), function="alternative", level=level, is_trial=True)
+        made.prepare([np.empty(tuple(map(int, p.shape)), p.dtype) for p in self.graph.parameters])
+        return made
+
+    def holds(self) -> bool:
+        """Do the two share a kernel that is no library's?"""
+        place = Place(self.compiled().plan)
+        kernel = place.kernel.get(self.consumer)
+        return kernel is not None and kernel.kind == "nest" and place.together(self.producer, self.consumer)
+
+
+class Alternatives:
+    """Of the edges of one graph that lie between kernels. Called with an edge it tells what would fuse it, or None."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._known: dict[tuple[Node, Node], Alternative | None] = {}
+
+    def __call__(self, edge: Edge) -> str | None:
+        found = self.of(edge)
+        return found.text if found is not None else None
+
+    def of(self, edge: Edge) -> Alternative | None:
+        key = edge.producer, edge.consumer
+        if key not in self._known:
+            if len(self._known) >= MOST_EDGES:
+                return None
+            with events.muted():
+                self._known[key] = self._tried(edge)
+        return self._known[key]
+
+    def _tried(self, edge: Edge) -> Alternative | None:
+        way = WAYS.get(edge.reason.code)
+        if way is None or edge.producer not in self.graph.nodes or edge.consumer not in self.graph.nodes:
+            return None
+        if any(isinstance(n, Moving) for node in (edge.producer, edge.consumer) for n in node.shape):
+            return None
+        made = way(_Region(self.graph), edge)
+        return made if made is not None and made.holds() else None
+
+
+class _Region:
+    """A graph with the few operations of an edge, whose operands are parameters."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.old, self.graph = graph, Graph("alternative")
+        self._parameters: dict[tuple[Node, tuple[int, ...]], Node] = {}
+
+    def reader(self, node: Node) -> tuple[Node, Node] | None:
+        """(the operation that works on a value, as it is handed to it): what only moves it is looked through."""
+        known = node
+        for _ in range(4):
+            users = [user for user in self.old.nodes if known in user.inputs and is_operation(user)]
+            if len(users) != 1:
+                return None
+            if not is_move(users[0]):
+                return users[0], known
+            known = users[0]
+        return None
+
+    def parameter(self, node: Node, axes: Sequence[int] | None = None, ndim: int | None = None) -> Node:
+        """What stands for an operand: its shape (filled up to `ndim` axes with 1 in front) in the order of `axes`."""
+        shape = tuple(int(n) for n in node.shape)
+        shape = (1,) * ((ndim or len(shape)) - len(shape)) + shape
+        if axes is not None:
+            shape = tuple(shape[axis] for axis in axes)
+        if isinstance(node.op, Constant) and not node.ndim:
+            return apply(node.op)
+        key = node, shape
+        if key not in self._parameters:
+            kind = ArrayType(shape, node.dtype)
+            self._parameters[key] = self.graph.append(Node(Parameter(kind), (), kind, name=node.name))
+        return self._parameters[key]
+
+    def finished(self, text: str, producer: Node, consumer: Node, out: Node | None = None) -> Alternative:
+        self.graph.outputs = [out or consumer]
+        return Alternative(text, self.graph, producer.name, consumer.name)
+
+
+def _reduced_last(region: _Region, edge: Edge) -> Alternative | None:
+    """x - x.mean(axis=0)  ->  y = x.T; y - y.mean(axis=1, keepdims=True), which is the other's result turned"""
+    total = edge.producer
+    if not isinstance(total.op, Reduction):
+        return None
+    (x,) = total.inputs
+    gone = total.op.axes
+    axes = (*(axis for axis in range(x.ndim) if axis not in gone), *gone)
+    reduced = range(x.ndim - len(gone), x.ndim)
+    with region.graph.building():
+        turned = region.parameter(x, axes)
+        small = {total: apply(replace(total.op, axes=tuple(reduced)), turned)}
+        first, node, out = None, edge.consumer, None
+        while out is None:
+            known = next((source for source in node.inputs if source in small), None)
+            if known is None or not (is_move(node) or isinstance(node.op, Elementwise)):
+                return None
+            if is_move(node) and node.type.count == total.type.count:
+                small[node] = small[known]
+            elif isinstance(node.op, Elementwise) and node.type.count == total.type.count:
+                operands = [small[n] if n in small else region.parameter(n) for n in node.inputs]
+                if any(n.ndim and n.shape != small[total].shape for n in operands):
+                    return None
+                first = small[node] = first or apply(node.op, *operands)
+            elif isinstance(node.op, Elementwise) and node.ndim == x.ndim:
+                operands = [
+                    expand_dims(small[n], reduced) if n in small
+                    else turned if n is x else region.parameter(n, axes, x.ndim) if n.ndim else region.parameter(n)
+                    for n in node.inputs
+                ]  # fmt: skip
+                out = apply(node.op, *operands)
+                break
+            else:
+                return None
+            readers = [reader for reader in region.old.nodes if node in reader.inputs and is_operation(reader)]
+            if len(readers) != 1:
+                return None
+            node = readers[0]
+    word = _word(x)
+    moved = f"np.moveaxis({word}, {_axes_text(gone)}, {_axes_text(range(-len(gone), 0))})"
+    other = f"{word}.T" if x.ndim == 2 else moved
+    text = f"{total.op.name} reduced the last axis, that of {other}, and the result stayed turned"
+    return region.finished(text, small[total], first or out, out)
+
+
+def _summed(region: _Region, edge: Edge) -> Alternative | None:
+    """np.tanh(a @ b)  ->  np.tanh((a[:, None, :] * b.T).sum(axis=2)), and the same of an operand: np.exp(a) @ b"""
+    product = edge.consumer if isinstance(edge.consumer.op, MatMul) else edge.producer
+    if isinstance(product.op, MatMul) and int(product.type.count) * int(product.inputs[0].shape[-1]) > SMALL_WORK:
+        return None
+    if product is edge.consumer:
+        return _operand_summed(region, edge)
+    if not isinstance(product.op, MatMul) or any(node.ndim != 2 for node in product.inputs):
+        return None
+    reader = (edge.consumer, product) if not is_move(edge.consumer) else region.reader(product)
+    if reader is None or not isinstance(reader[0].op, Elementwise) or reader[0].ndim != 2:
+        return None
+    a, b = product.inputs
+    with region.graph.building():
+        total = _sum_of_products(region.parameter(a), region.parameter(b))
+        operands = [total if node is reader[1] else region.parameter(node) for node in reader[0].inputs]
+        out = apply(reader[0].op, *operands)
+    return region.finished(f"{product.op.name} were a sum of products, {_product_text(a, b)}", total, out)
+
+
+def _operand_summed(region: _Region, edge: Edge) -> Alternative | None:
+    value, product = edge.producer, edge.consumer
+    a, b = product.inputs
+    if not isinstance(value.op, Elementwise) or any(node.ndim != 2 for node in product.inputs):
+        return None
+    with region.graph.building():
+        inner = apply(value.op, *(region.parameter(node) for node in value.inputs))
+        left, right = (inner if node is value else region.parameter(node) for node in (a, b))
+        total = _sum_of_products(left, right)
+    each = "column" if a is value else "row"
+    text = f"{product.op.name} were a sum of products, {_product_text(a, b)}"
+    return region.finished(f"{text}, which computes {value.op.name} again for each {each}", inner, total)
+
+
+def _sum_of_products(a: Node, b: Node) -> Node:
+    return apply(Sum((2,)), apply(Mul(), expand_dims(a, (1,)), expand_dims(transpose(b), (0,))))
+
+
+def _product_text(a: Node, b: Node) -> str:
+    turned = _word(b)
+    turned = turned.removesuffix(".T") if turned.endswith(".T") else f"{turned}.T"
+    return f"({_word(a)}[:, None, :] * {turned}).sum(axis=2)"
+
+
+def _picked_first(region: _Region, edge: Edge) -> Alternative | None:
+    """np.exp(x)[rows]  ->  np.exp(x[rows])"""
+    value, pick = edge.producer, edge.consumer
+    if not isinstance(value.op, Elementwise) or not isinstance(pick.op, (Take, Gather)) or pick.inputs[0] is not value:
+        return None
+    if any(node.ndim and node.shape != value.shape for node in value.inputs):
+        return None
+    with region.graph.building():
+        indices = [region.parameter(node) for node in pick.inputs[1:]]
+        operands = [
+            apply(pick.op, region.parameter(node), *indices) if node.ndim else region.parameter(node) for node in value.inputs
+        ]
+        out = apply(value.op, *operands)
+    picked = next((operand for operand in operands if isinstance(operand.op, (Take, Gather))), None)
+    if picked is None:
+        return None
+    names = " and ".join(_word(node) for node in value.inputs if node.ndim)
+    text = f"{pick.op.name} picked from {names} first, and {value.op.name} worked on what is picked"
+    return region.finished(text, picked, out)
+
+
+def _word(node: Node) -> str:
+    """What the program calls it; else the operation's name."""
+    called = node.called
+    if not called or "…" in called:
+        return node.name
+    return f"({called})" if any(sign in called for sign in " +-*/@") and not called.endswith(")") else called
+
+
+def _axes_text(axes: Sequence[int]) -> str:
+    listed = list(axes)
+    return str(listed[0]) if len(listed) == 1 else str(tuple(listed))
+
+
+WAYS: dict[Any, Callable[[_Region, Edge], Alternative | None]] = {
+    NotFused.REDUCED_OUTER_AXIS: _reduced_last, NotFused.LIBRARY_CALL: _summed, NotFused.GATHERED: _picked_first,
+}  # fmt: skip
