@@ -68,6 +68,11 @@ def placement(rng, n):
     return jitter(rng, n) + rng.normal(0, 0.01)
 
 
+def wide(rng, n):
+    """Each call differs from the next by as much as from any other."""
+    return rng.normal(0, 0.08, n)
+
+
 #: Each with whether it goes on from one run into the next.
 MODELS = {
     quiet: False, jitter: False, drift: True, walk: True, waves: True, memory: True, bursts: True, heavy_tail: False,

@@ -12,7 +12,7 @@ from jitlab import statistics
 from jitlab.statistics import NO_CHANGE, difference, interval, spread
 
 sys.path.insert(0, str(Path(__file__).parent))
-from noise_models import MODELS, jitter, pairs, two_runs  # noqa: E402
+from noise_models import MODELS, jitter, pairs, two_runs, wide  # noqa: E402
 
 TRIALS = 200
 COUNTS = ((40, 40), (100, 90), (60, 200), (256, 256))  # samples of the two runs
@@ -51,6 +51,13 @@ def test_pairs_taken_in_turns_find_it_too(model):
         planted.append(slower(difference(before, 1.1 * after, paired=True)))
     assert share(same) < 0.05
     assert share(planted) > 0.95
+
+
+def test_pairs_of_calls_that_all_differ_find_it():
+    rng = np.random.default_rng(11)
+    sides = [pairs(wide, rng, 100) for _ in range(2 * TRIALS)]
+    assert share([difference(*both, paired=True).significant for both in sides[:TRIALS]]) < 0.05
+    assert share([slower(difference(before, 1.1 * after, paired=True)) for before, after in sides[TRIALS:]]) > 0.95
 
 
 @pytest.mark.parametrize("counts", [(3, 3), (3, 40), (5, 5), (10, 8), (20, 20)], ids=str)
