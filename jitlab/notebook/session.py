@@ -17,6 +17,7 @@ from jitlab.capture.positions import cell_names
 from jitlab.noting import Calls
 from jitlab.report import MIME, Recording, Report
 from jitlab.report.outline import PARTS
+from jitlab.report.settled import times_of
 from jitlab.report.summary import WHOLE_BYTES, estimated_size, on_wire
 from jitlab.runtime import Executable, watching
 
@@ -310,7 +311,7 @@ class Session:
         earlier one and no panel is shown that has it sent anyway."""
         if report.saved is None or self.link is None or self.link.attached:
             return {}
-        keeps_earlier = report.saved[MIME]["verdict"] != report.data["verdict"]
+        keeps_earlier = times_of(report.saved[MIME]) != times_of(report.data)
         if not keeps_earlier or estimated_size(report.data) > WHOLE_BYTES:
             return {}
         return {"jitlab": {"report": report.data}}

@@ -25,6 +25,7 @@ from .recording import Recording, Sampled, Tally, known_plan
 from .repeated import repeated
 from .samples import quantiles
 from .sources import report_sources
+from .statements import whole_statements
 from .titles import Titles
 
 Json = dict[str, Any]
@@ -388,9 +389,9 @@ def _fallbacks(data: Json, recording: Recording, plans: list[_Plan]) -> list[Jso
 
 
 def _statements(recording: Recording) -> list[Json]:
-    """What Python ran of a `%%jit` cell; a statement that calls a compiled function is no loss and is not listed."""
+    """What Python ran of a `%%jit` cell, a statement each; one that calls a compiled function is no loss and is not listed."""
     told = wording.with_values
-    return [
+    return whole_statements([
         {
             "text": _source_line(lines) or why or code, "lines": _spans(lines),
             "reason": {"code": code, "text": told(why or wording.REASONS.get(code, code), tally.met, tally.more)},
@@ -398,7 +399,7 @@ def _statements(recording: Recording) -> list[Json]:
         }
         for (code, why, lines), tally in recording.statements.items()
         if code != "compiled_function"
-    ]  # fmt: skip
+    ])  # fmt: skip
 
 
 def _loops(recording: Recording, titles: Titles) -> list[Json]:
@@ -466,8 +467,10 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     }  # fmt: skip
     by_python = sum(statement["seconds"] for statement in data["statements"])
     whole = by_python + sum(tally.ns for tally in ran) / 1e9
-    if by_python >= min(STATEMENTS_SECONDS, STATEMENTS_SHARE * whole) and data["statements"]:
-        result["statements"], result["statement_seconds"] = len(data["statements"]), by_python
+    if data["statements"]:
+        result["statements"] = len(data["statements"])  # however quick they were in this run
+        if by_python >= min(STATEMENTS_SECONDS, STATEMENTS_SHARE * whole):
+            result["statement_seconds"] = by_python
     if data["loops"]:
         result["loops"] = len(data["loops"])
     if (first := first_run(recording, data["retraces"], seconds)) is not None:

@@ -138,8 +138,9 @@ def _counts(verdict: Json) -> tuple[str, ...]:
     if verdict.get("loops"):
         words.append(f"{wording.counted(verdict['loops'], 'loop')} not rolled")
     if verdict.get("statements"):
-        took = wording.duration(verdict["statement_seconds"])
-        words.append(f"{wording.counted(verdict['statements'], 'statement')} run by Python, {took}")
+        took = verdict.get("statement_seconds")  # where it is felt
+        told = f", {wording.duration(took)}" if took else ""
+        words.append(f"{wording.counted(verdict['statements'], 'statement')} run by Python{told}")
     return tuple(words)
 
 

@@ -125,8 +125,8 @@ class Recording:
         self.loops: OrderedDict[tuple[str, str, str, tuple[events.Span, ...]], LoopTally] = OrderedDict()
         self.dumps: deque[str] = deque(maxlen=TRACES)
         self.compared: events.Compared | None = None
-        self.numerics: list[dict[str, Any]] | None = None  # of the last check
         self.repeated: events.Repeated | None = None
+        self.numerics: list[dict[str, Any]] | None = None  # of the last check
         self.lanes = {"op by op": Lane(COMPARED_SPANS), "compiled": Lane(SPANS), "first call": Lane(SPANS)}
         self.count = 0  # events that were taken in
         self.texts: OrderedDict[str, dict[tuple[str, str], str]] = OrderedDict()  # of each cluster's plan, all its stages
@@ -152,8 +152,8 @@ class Recording:
             events.LoopKept: self._loop_kept,
             events.DumpWritten: lambda event: self.dumps.append(event.path),
             events.Compared: lambda event: setattr(self, "compared", event),
-            events.NumericsChecked: lambda event: setattr(self, "numerics", list(event.numerics)),
             events.Repeated: lambda event: setattr(self, "repeated", event),
+            events.NumericsChecked: lambda event: setattr(self, "numerics", list(event.numerics)),
         }
 
     def listen(self, event: events.Event) -> None:

@@ -37,7 +37,7 @@ def report_text(data: Mapping[str, Any]) -> str:
 def _text(data: Mapping[str, Any], o: Outline) -> str:
     first_run = data["verdict"].get("first_run")
     repeated = data["verdict"].get("repeated")
-    lines = [*_head(o), *_slowest(data), *(_folded("", wording.clean(repeated["text"])) if repeated else ())]
+    lines = [*_head(o), *(_folded("", wording.clean(repeated["text"])) if repeated else ()), *_slowest(data)]
     lines += [*(_folded("", wording.clean(first_run["text"])) if first_run else ()), *_next(o)]
     shown = data.get("show", PARTS)
     if "graph" not in shown:

@@ -1,0 +1,46 @@
+"""What Python ran of a cell, as a person counts it: a statement once, though it may run in steps, or for several reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def whole_statements(entries: Sequence[Json]) -> list[Json]:
+    """Entries of steps that lie within another entry's statement are added to it, and so are those of the same place: the time
+    of all, the reason of the whole statement (of several, the one that cost most)."""
+    kept: list[Json] = []
+    for entry in sorted(entries, key=_extent, reverse=True):
+        whole = next((other for other in kept if _within(entry, other)), None)
+        if whole is None:
+            kept.append({**entry, "of": entry["seconds"]})
+            continue
+        if whole["lines"] == entry["lines"]:  # the same at another time, or for another reason
+            whole["calls"] += entry["calls"]
+            if entry["seconds"] > whole["of"]:
+                whole["of"], whole["reason"] = entry["seconds"], entry["reason"]
+        else:
+            whole["calls"] = max(whole["calls"], entry["calls"])
+        whole["seconds"] += entry["seconds"]
+    order = {tuple(map(tuple, entry["lines"])): n for n, entry in reversed(list(enumerate(entries)))}
+    kept.sort(key=lambda entry: order[tuple(map(tuple, entry["lines"]))])
+    return [{key: value for key, value in entry.items() if key != "of"} for entry in kept]
+
+
+def _extent(entry: Json) -> tuple[int, int, int]:
+    """Of the largest span: its lines, where it begins and where it ends; of one line, the longer one is the statement."""
+    return max(((end - line, -column, end_column) for _, line, column, end, end_column in entry["lines"]), default=(0, 0, 0))
+
+
+def _within(part: Json, whole: Json) -> bool:
+    """Every span of the part lies in one of the whole's."""
+    return bool(part["lines"]) and all(any(_holds(outer, inner) for outer in whole["lines"]) for inner in part["lines"])
+
+
+def _holds(outer: Sequence[Any], inner: Sequence[Any]) -> bool:
+    if outer[0] != inner[0] or outer[2] < 0 or inner[2] < 0:
+        return list(outer) == list(inner)
+    begins, ends = (inner[1], inner[2]), (inner[3], inner[4])
+    return (outer[1], outer[2]) <= begins and ends <= (outer[3], outer[4])
