@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jitlab.ir import Cluster, Graph, Node, Overrides, is_operation
+from jitlab.ir import Cluster, Graph, Node, Overrides, is_operation, told_kind, told_node
 from jitlab.passes import pipeline
 from jitlab.passes.bodies import with_bodies
 
@@ -26,7 +26,7 @@ def find_guilty(study: Study, cluster: Cluster, node: Node, right: dict[Node, Va
         producer, consumer = edge
         rewrite = f"{producer.op.name} is computed inside the loop of {consumer.op.name}"
         text = (
-            f"Fusing {producer.name} into {consumer.name} ({_where(producer, consumer)}) makes it wrong:"
+            f"Fusing {told_node(producer)} into {told_node(consumer)} ({_where(producer, consumer)}) makes it wrong:"
             f" kept apart, the output is within its bound. Found in {search.runs} runs."
         )
         return Guilty((producer.name, consumer.name), rewrite, search.runs, text)
@@ -38,7 +38,7 @@ def find_guilty(study: Study, cluster: Cluster, node: Node, right: dict[Node, Va
 
     rewrite = rewrite_of(found) or f"the loop of {found.op.name}"
     text = (
-        f"{found.name} {found.op.name} ({_where(found)}) is wrong by itself: with NumPy's values of it the output is within"
+        f"{told_kind(found, lines=True)} is wrong by itself: with NumPy's values of it the output is within"
         f" its bound. Found in {search.runs} runs."
     )
     return Guilty((found.name, None), rewrite, search.runs, text)
@@ -137,7 +137,7 @@ def find_pass(captured: Graph, arguments: list[Any], before: dict[Node, Any], pa
         new.outputs[0],
     )
     text = (
-        f"The pass {name} changes {shown.name} ({_where(shown)}): before it the graph gives NumPy's bits. Found in {runs} runs."
+        f"The pass {name} changes {told_node(shown, lines=True)}: before it the graph gives NumPy's bits. Found in {runs} runs."
     )
     return Guilty((shown.name, None), f"the pass {name}", runs, text)
 

@@ -3,7 +3,7 @@
 from . import program
 from .bodies import Nest, every_node, inner_nodes
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
-from .called import called_in, name_values, told, told_kind, told_node
+from .called import name_values, told, told_kind, told_node
 from .decisions import CALLS, DECISIONS, Decision, called_at, called_by_nobody, deciding
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
@@ -101,7 +101,6 @@ __all__ = [
     "Poly",
     "Scope",
     "Source",
-    "called_in",
     "cell_names",
     "display_name",
     "Sources",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -193,9 +193,3 @@ def _text(node: ast.AST) -> str:
 
 def _span(node: ast.expr | ast.stmt) -> Span:
     return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or -1
-
-
-def called_in(ops: Mapping[str, Mapping[str, object]], name: str, *, lines: str = "") -> str:
-    """The same of an operation of a report, by its name: "`inv6` (realdiv_1, line 7)"."""
-    op = ops.get(name, {})
-    return told(name, str(op.get("called") or ""), str(op.get("within") or ""), lines=lines)

@@ -57,7 +57,8 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
         total = wording.size(sum(t["bytes"] for t in left))
         still = "values still reach" if len(left) > 1 else "value still reaches"
         lines.append(f"{len(left)} {still} memory, {total} a call")
-        lines += [in_a_line(t) for t in left[:MOST_TOLD]]
+        ops = wording.operations(data)
+        lines += [in_a_line(t, ops) for t in left[:MOST_TOLD]]
     return lines
 
 
@@ -96,10 +97,13 @@ def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
     return [*lines, NOT_PYTHON]
 
 
-def in_a_line(temporary: Mapping[str, Any]) -> str:
-    """y (line 7) → mean, sub: 64.0 kB, why"""
+def in_a_line(temporary: Mapping[str, Any], ops: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+    """`y` (mul, line 7) → `m` (mean), sub: 64.0 kB, why"""
+    plan = temporary["plan"]
     where = wording.line_text(wording.numbers_of(temporary["lines"]))
-    readers = ", ".join(temporary["consumers"])
+    value = wording.operation_text(ops.get((plan, temporary["producer"])), temporary["producer"], where)
+    value += temporary["name"].removeprefix(temporary["producer"])
+    readers = ", ".join(wording.operation_text(ops.get((plan, name)), name) for name in temporary["consumers"])
     text = wording.first_sentence(temporary["reason"]["text"])[0]
     said = "" if wording.names_size(text) else f"{wording.size(temporary['bytes'])}: "
-    return wording.clean(f"{temporary['name']}{f' ({where})' if where else ''} → {readers}: {said}{text}")
+    return wording.clean(f"{value} → {readers}: {said}{text}")

@@ -202,8 +202,10 @@ def _copies(data: Mapping[str, Any]) -> tuple[str, str]:
 
 def _temporaries(data: Mapping[str, Any]) -> tuple[str, str]:
     heads = ("value", "plan", "cluster", "lines", "read by", "bytes a call", "why")
+    ops = wording.operations(data)
     return "Still in memory between kernels", _table(heads, (
-        (t["name"], t["plan"], t["cluster"], _lines(t), ", ".join(t["consumers"]), wording.size(t["bytes"]),
+        (_said(ops, t["plan"], t["producer"]) + t["name"].removeprefix(t["producer"]), t["plan"], t["cluster"], _lines(t),
+         ", ".join(_said(ops, t["plan"], name) for name in t["consumers"]), wording.size(t["bytes"]),
          t["reason"]["text"])
         for t in sorted(data.get("temporaries", ()), key=lambda t: -t["bytes"])
     ))  # fmt: skip
@@ -224,21 +226,27 @@ def _figure(value: float | None) -> str:
 
 
 def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:
+    ops = wording.operations(data)
     return "Not fused", _table(("from", "to", "why", "bytes", "would fuse"), (
-        (b["producer"], b["consumer"], b["reason"]["text"], wording.size(b["bytes"]),
+        (_said(ops, b["plan"], b["producer"]), _said(ops, b["plan"], b["consumer"]), b["reason"]["text"],
+         wording.size(b["bytes"]),
          wording.flip_text(b["would_fuse_if"]) if b["would_fuse_if"] else "")
         for b in data["boundaries"]
     ))  # fmt: skip
 
 
 def _ops(data: Mapping[str, Any]) -> tuple[str, str]:
-    heads = ("name", "operation", "plan", "cluster", "kernel", "lines", "type", "why not", "would compile if")
+    heads = ("name", "in the program", "operation", "plan", "cluster", "kernel", "lines", "type", "why not", "would compile if")
     return "Operations", _table(heads, (
-        (o["name"], o["op"], o["plan"], o["cluster"], o["kernel"], _lines(o),
+        (o["name"], o.get("called") or "", o["op"], o["plan"], o["cluster"], o["kernel"], _lines(o),
          f"{o['dtype']}[{', '.join(map(str, o['shape']))}]", o["reason"]["text"] if o["reason"] else "",
          o.get("would_compile_if") or "")
         for o in data["ops"][:5000]
     ))  # fmt: skip
+
+
+def _said(ops: Mapping[tuple[str, str], Mapping[str, Any]], plan: str, name: str) -> str:
+    return wording.operation_text(ops.get((plan, name)), name)
 
 
 def _lines(entry: Mapping[str, Any]) -> str:

@@ -14,6 +14,8 @@ GAP = 14
 
 Key = tuple[str, str]
 
+MOST_WIDE = 130  # of a text in a box
+
 
 def graph_svg(data: Mapping[str, Any]) -> str:
     """Operations as boxes with the band of their cluster, host operations with the host's; edges go down."""
@@ -21,8 +23,8 @@ def graph_svg(data: Mapping[str, Any]) -> str:
     reads = {key: [(key[0], name) for name in op["inputs"] if (key[0], name) in ops] for key, op in ops.items()}
     ranks, ways = layers(reads)
     colors = {(cluster["plan"], cluster["name"]): cluster["color"] for cluster in data["clusters"]}
-    labels = {key: cut(wording.clean(op["op"]), 11, 130) for key, op in ops.items()}
-    notes = {key: cut(_note(op), 11, 130) for key, op in ops.items()}
+    labels = {key: cut(_label(op), 11, MOST_WIDE) for key, op in ops.items()}
+    notes = {key: cut(_note(op), 11, MOST_WIDE) for key, op in ops.items()}
     wide = {key: 4.0 for rank in ranks for key in rank}  # of the bends of long edges
     wide |= {key: max(width(labels[key], 11, bold=True) + 24, width(notes[key], 11) + 24, 60) for key in ops}
     total = max((sum(wide[key] + GAP for key in rank) for rank in ranks), default=200) + 2 * GAP
@@ -58,6 +60,13 @@ def graph_svg(data: Mapping[str, Any]) -> str:
         draw.text(GAP, bottom + 4, f"and {len(data['ops']) - MOST} more operations", size=11, fill=MUTED)
         bottom += 20
     return draw.done(bottom, f"Graph: {wording.clean(data['verdict']['lead'])}", total)
+
+
+def _label(op: Mapping[str, Any]) -> str:
+    """`inv6 (RealDiv)`, or the operation alone where its value has no name or a long one."""
+    kind = wording.clean(op["op"])
+    called = f"{wording.clean(op['called'])} ({kind})" if op.get("called") else kind
+    return called if width(called, 11, bold=True) <= MOST_WIDE else kind
 
 
 def layers(reads: Mapping[Key, list[Key]]) -> tuple[list[list[Key]], list[list[Key]]]:

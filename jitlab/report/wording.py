@@ -246,9 +246,11 @@ LOW = 0.25  # of a peak: what reaches less is bound by something else
 
 
 def bound_text(kernel: Mapping[str, Any]) -> str:
-    """ "memory-bound, 93 % of peak", "5 % of the memory's peak"; "" while nothing was measured."""
+    """ "memory-bound, 93 % of peak", "5 % of the memory's peak", "in cache"; "" while nothing was measured."""
     if not kernel.get("bound"):
         return ""
+    if kernel["bound"] == "cache":
+        return "in cache"
     of_peak = kernel.get("of_peak")
     if of_peak is not None and of_peak < LOW:
         return f"{percent(of_peak)} of {'the memory' if kernel['bound'] == 'memory' else 'arithmetic'}'s peak"
