@@ -549,6 +549,10 @@ def _why_not_fused(
         text = f"Not fused: a library call {does}; {name} is {size} ({lines})"
         return Reason(NotFused.LIBRARY_CALL, text), None
     if made.kind == "row" and not made.outer:
+        if not isinstance(producer.op, Reduction):
+            total = next((called(s.node) for s in made.stages if s.kind == "reduce"), "a sum of all elements")
+            text = f"Not fused: {name} shares a nest with {total}, which ends before it is read; {size} ({lines})"
+            return Reason(NotFused.READ_AGAIN, text), None
         text = f"Not fused: {name} needs all elements before the first one that reads it; {size} ({lines})"
         return Reason(NotFused.WHOLE_REDUCTION, text), None
     if made.kind == "column" and any(s.node is producer and s.kind == "reduce" for s in made.stages):
