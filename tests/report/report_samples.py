@@ -191,7 +191,7 @@ def cell(error=None):
 
 def recorded(happened, about=None):
     recording = Recording(about)
-    recording.start_ns = 1_000_000_000
+    recording.start_ns, recording.began = 1_000_000_000, 1_790_000_000.0  # the same in each report
     for event in happened:
         recording.listen(event)
     return recording
