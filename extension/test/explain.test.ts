@@ -9,7 +9,16 @@ import { Links } from '../src/core/links';
 import { ledgerOf } from '../src/core/retraces/layout';
 import { askable, requestOf } from '../src/core/whatif/ask';
 import { factsOf } from '../src/core/whatif/card';
-import { about, apart, keepTitle, layoutAnswer, movedRows, stepText, sweepRows } from '../src/core/whatif/layout';
+import {
+  about,
+  apart,
+  keepTitle,
+  layoutAnswer,
+  movedRows,
+  roundsNote,
+  stepText,
+  sweepRows
+} from '../src/core/whatif/layout';
 import { readAnswer, readSweep } from '../src/core/whatif/read';
 import explained from './fixtures/explained.json';
 import { measure, misplaced, report } from './helpers';
@@ -147,6 +156,16 @@ test('an answer is two bars with their intervals, and what moved', () => {
     ['moved', 'temporaries', 'kernels', 'largest error']
   );
   assert.notEqual(...apart(0.00148, 0.00147));
+});
+
+test('an answer says what its times are of, and how long the cell itself took', () => {
+  const answer = readAnswer({ rounds: 40, in_cell: { calls: 6, seconds: 0.033 } });
+  assert.match(
+    answer ? roundsNote(answer) : '',
+    /^Times of one call, warm .*40 runs.*\. In the cell 6 calls took 33.0 ms/
+  );
+  const alone = readAnswer({ rounds: 1, in_cell: { calls: null } });
+  assert.match(alone ? roundsNote(alone) : '', /1 run of each, in turn; 95 % intervals$/);
 });
 
 test('a refusal has its path, and no figures', () => {

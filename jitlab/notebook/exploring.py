@@ -93,7 +93,8 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self.text.outputs = ()
             first = wording.duration(spent[0])
             warm = f"A call takes {wording.duration(min(spent[1:]))}, the first took" if spent[1:] else "The call took"
-            self.status.value = f"{warm} {first}. {self.report.verdict['lead']}."
+            every = f" The report adds up all {len(spent)} calls." if spent[1:] else ""
+            self.status.value = f"{warm} {first}. {self.report.verdict['lead']}.{every}"
             return self.report
         return None
 

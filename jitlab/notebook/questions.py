@@ -12,7 +12,7 @@ from .jobs import JobContext, Refused
 from .requests import Json, Many, Maybe, Pair, Text, request, run_of
 
 if TYPE_CHECKING:
-    from .session import Session
+    from .session import CellRun, Session
 
 KINDS = ("cut", "fuse", "keep_out", "target")
 MOST_EDGES = 64
@@ -29,7 +29,7 @@ def whatif(
     target: str | None,
 ) -> Json:  # fmt: skip
     """Cut or fuse edges, keep operations out, of one plan of a cell."""
-    run_of(session, cell)
+    asked_in = run_of(session, cell)
     call, note = session.inputs.call(cell, plan)
     asked: dict[str, Any] = {"cut": edges or (), "fuse": edges or (), "keep_out": ops or (), "target": target}
     question = Question.of(**{kind: asked[kind]})
@@ -48,7 +48,7 @@ def whatif(
         result = answer.to_json()
         if result["keep"] is not None:
             result["keep"]["file"] = session.file_name(result["keep"]["file"])
-        return {**result, "note": note or None}
+        return {**result, "note": note or None, "in_cell": _in_cell(session, asked_in, plan)}
 
     title = _title(call, question)
     return {"job": session.jobs.submit("whatif", cell, title, run, ROUNDS_SECONDS + BUILD_SECONDS)}
@@ -128,6 +128,16 @@ def _title(call: Call, question: Question) -> str:
     place = Place(call.executable.plan)
     text, lines = titled(place, place.resolved(question))
     return text + at(lines)
+
+
+def _in_cell(session: Session, run: CellRun, plan: str) -> Json | None:
+    """How long the calls of a plan took in the cell itself: more than those of a what-if, which are warm, with no Python around
+    them. None: nobody timed them."""
+    report = session.report_of(run)
+    found = next((p for p in report.data["plans"] if p["name"] == plan), None) if report is not None else None
+    if found is None or not found.get("calls") or found.get("seconds") is None:
+        return None
+    return {"calls": found["calls"], "seconds": found["seconds"]}
 
 
 def _name(plan: str, title: str) -> str:

@@ -80,6 +80,7 @@ def test_a_cut_is_measured_and_the_cell_is_told_how_to_keep_it(asked):
     result = asked.result(want="whatif", plan=asked.plan, kind="cut", edges=[["exp", "sum"]], ops=[])
     assert (result["before"]["kernels"], result["after"]["kernels"]) == (1, 2)
     assert result["question"]["edges"] == [["exp", "sum"]] and result["note"] is None
+    assert result["in_cell"]["calls"] == 1 and result["in_cell"]["seconds"] > 0
     assert result["keep"]["first"] == 3 and result["keep"]["last"] == 4
     states = [state["state"] for state in asked.states]
     assert states[0] == "queued" and states[-1] == "done" and asked.states[0]["title"] == "Cut Exp from Sum (lines 3 and 4)"

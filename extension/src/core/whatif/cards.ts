@@ -132,7 +132,7 @@ function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
       ),
     answer.keepText && h('div', { class: 'jl-note jl-muted' }, sentence(answer.keepText)),
     answer.note && h('div', { class: 'jl-note' }, sentence(answer.note)),
-    roundsNote(answer.rounds) && h('div', { class: 'jl-note jl-muted' }, roundsNote(answer.rounds))
+    roundsNote(answer) && h('div', { class: 'jl-note jl-muted' }, roundsNote(answer))
   );
 }
 

@@ -102,8 +102,15 @@ export function byPercent(ratio: number): string {
   return part === 0 ? '< 1 %' : `${part < 0 ? '−' : '+'}${Math.abs(part)} %`;
 }
 
-export function roundsNote(rounds: number | null): string {
-  return rounds ? `Times of one call, warm: ${some(rounds, 'run')} of each, in turn; 95 % intervals` : '';
+/** What the times are of, and how long the same took in the cell, where the verdict counts it. */
+export function roundsNote({ rounds, inCell }: Answer): string {
+  if (!rounds) {
+    return '';
+  }
+  const each = `Times of one call, warm and without Python around it: ${some(rounds, 'run')} of each, in turn; 95 % intervals`;
+  return inCell
+    ? `${each}. In the cell ${some(inCell.calls, 'call')} took ${duration(inCell.seconds)}, all included`
+    : each;
 }
 
 function temporaries({ temporaries, temporaryBytes }: Side): string | null {

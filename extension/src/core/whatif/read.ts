@@ -40,6 +40,8 @@ export interface Answer {
   /** Lines that stand for those from `first` to `last` of a file. */
   keep: { file: string; first: number; last: number; lines: string[] } | null;
   rounds: number | null;
+  /** How long the calls took in the cell itself; null where nobody timed them. */
+  inCell: { calls: number; seconds: number } | null;
   /** Why no lines keep it, where none do. */
   keepText: string;
   /** What makes the figures less sure: inputs that changed meanwhile. */
@@ -104,9 +106,16 @@ export function readAnswer(value: unknown): Answer | null {
       lines: list(keep.lines).map(text)
     },
     rounds: number(value.rounds),
+    inCell: readCalls(value.in_cell),
     keepText: text(value.keep_text),
     note: text(value.note)
   };
+}
+
+function readCalls(value: unknown): Answer['inCell'] {
+  const { calls, seconds } = record(value);
+  const [count, time] = [number(calls), number(seconds)];
+  return count && time !== null ? { calls: count, seconds: time } : null;
 }
 
 export function readSweep(value: unknown): Sweep | null {
