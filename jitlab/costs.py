@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import dataclass
 
+from jitlab import events
 from jitlab.events import VariantCause
 from jitlab.noting import About
 
@@ -27,8 +28,8 @@ class Costs:
     """The account of one trace. It outlives the trace: counts, no graphs."""
 
     __slots__ = (
-        "_counters", "_seen", "about", "calls", "kernels", "last_use_ns", "run_ns", "spent_ns", "timed_calls", "variants",
-        "whole",
+        "_counters", "_seen", "about", "calls", "is_kept", "kernels", "last_use_ns", "run_ns", "spent_ns", "timed_calls",
+        "variants", "whole",
     )  # fmt: skip
 
     def __init__(self, whole: Costs | None = None) -> None:
@@ -42,6 +43,7 @@ class Costs:
         self.run_ns = self.timed_calls = 0  # of calls while somebody listened
         self.kernels: set[str] = set()  # the machine code it runs, by the hash of its Program's text
         self.variants: list[Variant] = []
+        self.is_kept = False  # by a ledger: capture is charged, too
 
     def count_natively(self, counter: ctypes.c_int64) -> None:
         """A C function answers calls from now on, and counts them."""
@@ -96,6 +98,14 @@ class Costs:
     def spending(self) -> _Spending:
         """Inside, time is charged to this account; what an account opened inside is charged is taken off."""
         return _Spending(self)
+
+
+def tell_charge(function: str, trace: int, costs: Costs) -> None:
+    """Tell who listens what a trace has cost so far, where a ledger keeps its account."""
+    if costs.is_kept and events.active():
+        events.send(
+            events.TraceCharged(cell=events.current_cell(), function=function, trace=trace, spent_ns=costs.spent_ns)
+        )
 
 
 class _Spending:

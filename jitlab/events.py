@@ -146,6 +146,16 @@ class Traced(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TraceCharged(Event):
+    """The account of a trace grew: what calls have waited for its capture and compilation so far, as the ledger has it."""
+
+    kind: ClassVar[str] = "trace-charged"
+    function: str
+    trace: int
+    spent_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VariantMade(Event):
     """A cluster of a known trace got another form of its kernels; `cause` is a VariantCause. No retrace."""
 

@@ -231,8 +231,8 @@ test('a kernel faster than memory is told without a rate that memory cannot have
   const kernel = flowOf(report(softmax)).parts[0]?.nodes[0]?.kernels[0];
   assert.ok(kernel);
   assert.match(kernelFacts(kernel, true)[0], / of peak · .+\/s$/);
-  const cached = { ...kernel, kernel: { ...kernel.kernel, ofPeak: null } };
-  assert.equal(kernelFacts(cached, true)[0], 'memory-bound');
+  const cached = { ...kernel, kernel: { ...kernel.kernel, bound: 'cache', ofPeak: null } };
+  assert.equal(kernelFacts(cached, true)[0], 'in cache');
 });
 
 test('an operation, the value on an arrow and one in memory are called as the program calls them', () => {

@@ -21,7 +21,7 @@ import numpy as np
 from jitlab import events
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans
 from jitlab.config import config
-from jitlab.costs import Costs, duration
+from jitlab.costs import Costs, duration, tell_charge
 from jitlab.events import Cause, VariantCause
 from jitlab.ir import Graph, Source, is_operation
 from jitlab.ir.dot import clean
@@ -163,7 +163,7 @@ class Ledger:
         for x in trace.inputs:  # under `jit` a global name is read again at each call
             if x.captured and type(x.value) is np.ndarray and (self.kind == "function" or x.path in own):
                 miss.captured[x.path] = weakref.ref(x.value)  # one object for an array, as long as somebody keeps it
-        trace.costs = costs
+        trace.costs, costs.is_kept = costs, True
         if trace.executable is not None:
             trace.executable.costs = costs
         if not self.misses and not self.dropped:
@@ -179,6 +179,7 @@ class Ledger:
         return miss
 
     def _tell(self, miss: Miss, started_ns: int) -> None:
+        ended_ns = time.perf_counter_ns()  # what looking for the cause takes is no part of it
         first = self.explained(miss).changes[0]
         fix = self._recent_fix(miss)
         code, proof = (fix.at(miss).text, fix.count) if fix is not None else ("", "")
@@ -188,12 +189,13 @@ class Ledger:
             events.Traced(
                 cell=events.current_cell(), function=self.name, trace=miss.number, causes=miss.causes, argument=first.path,
                 before=first.before, after=first.after, lines=spans(miss.source), fix=code, proof=proof,
-                operations=miss.operations, start_ns=started_ns, duration_ns=time.perf_counter_ns() - started_ns,
+                operations=miss.operations, start_ns=started_ns, duration_ns=ended_ns - started_ns,
                 changes=tuple((str(c.cause), c.path, c.before, c.after) for c in miss.changes),
                 site=(miss.site.file, miss.site.line), definition=str(self.definition.place or ""), renews=miss.renews,
                 same=tuple((leaf.path, leaf.text) for leaf in miss.same[:MOST_SAME]), same_count=len(miss.same),
             )
         )  # fmt: skip
+        tell_charge(self.name, miss.number, miss.costs)
 
     def evicted(self, trace: Trace) -> None:
         """A trace made room for the newest."""

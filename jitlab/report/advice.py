@@ -97,7 +97,7 @@ def _worth_naming(fallback: Json, seconds: float | None) -> bool:
 def spent(event: Any, recording: Recording) -> list[list[Any]]:
     """Where the time of a trace went, as [step, seconds]: "capture", "passes", "planning" and "codegen", of each cluster its
     first compilation (a later tier comes from the background). Nested and overlapping times count once, for the step that
-    began last."""
+    began last. What the trace was charged (the figure of its ledger) is divided as the steps' times are."""
     key = event.function, event.trace
     plans = [p for p in recording.plans if (p.function, p.trace) == key]
     first: dict[str, Any] = {}
@@ -113,4 +113,6 @@ def spent(event: Any, recording: Recording) -> list[list[Any]]:
         running = [(s.start_ns, name) for name, s in steps if s.start_ns <= start and end <= s.start_ns + s.duration_ns]
         if running:
             total[max(running)[1]] += end - start
-    return [[name, total[name] / 1e9] for name in ("capture", "passes", "planning", "codegen") if total[name]]
+    whole = sum(total.values())
+    share = recording.charged[key] / whole if key in recording.charged and whole else 1
+    return [[name, total[name] * share / 1e9] for name in ("capture", "passes", "planning", "codegen") if total[name]]

@@ -241,8 +241,8 @@ def _kernels(plan: _Plan, recording: Recording, peaks: Peaks | None) -> list[Jso
 
 
 def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, float | None]:
-    """What limits a kernel, and the share of that peak it reached; nothing without a measurement, no share where the caches
-    were faster than memory can be."""
+    """What limits a kernel, and the share of that peak it reached; nothing without a measurement. Who moved its bytes faster
+    than memory can has them in the caches: "cache", and no share."""
     if peaks is None:
         return None, None
     moving = (kernel["bytes_read"] + kernel["bytes_written"]) / peaks.bytes_per_second
@@ -254,7 +254,10 @@ def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, f
     share = least / seconds if seconds else None
     if moving >= computing and kernel["bytes_read"] + kernel["bytes_written"] < MEMORY_FELT:
         return None, None
-    return "memory" if moving >= computing else "compute", share if share is not None and share <= 1 else None
+    name = "memory" if moving >= computing else "compute"
+    if share is not None and share > 1:
+        return ("cache" if name == "memory" else name), None
+    return name, share
 
 
 def _activity(plan: _Plan, recording: Recording) -> Json:

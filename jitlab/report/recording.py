@@ -112,6 +112,7 @@ class Recording:
         self.traced = 0  # all of them, kept or not
         self.captured: set[tuple[str, int]] = set()
         self.renewed: dict[tuple[str, int], bool] = {}  # first traces of functions made again: was the one before seen here?
+        self.charged: dict[tuple[str, int], int] = {}  # nanoseconds that calls waited for each trace, as its ledger has them
         self.variants: deque[events.VariantMade] = deque(maxlen=TRACES)
         self.compiled: dict[tuple[str, int], list[events.ProgramCompiled]] = defaultdict(list)
         self.passes: dict[tuple[str, int], list[events.PassRan]] = defaultdict(list)
@@ -138,6 +139,7 @@ class Recording:
         self._lock = threading.Lock()
         self._take: dict[type[events.Event], Callable[[Any], None]] = {
             events.Traced: self._traced,
+            events.TraceCharged: self._trace_charged,
             events.VariantMade: self.variants.append,
             events.PassRan: self._pass_ran,
             events.PlanMade: self._plan_made,
@@ -224,6 +226,10 @@ class Recording:
                 self.renewed[event.function, event.trace] = event.definition in self._definitions
             self._definitions.add(event.definition)
         self._span("first call", event, "", "capture", "capture")
+
+    def _trace_charged(self, event: events.TraceCharged) -> None:
+        if event.spent_ns:
+            self.charged[event.function, event.trace] = event.spent_ns
 
     def _pass_ran(self, event: events.PassRan) -> None:
         passes = self.passes[event.function, event.trace]

@@ -104,6 +104,7 @@ class Executable:
         with self.costs.spending(), self._lock:
             if not self._planned:
                 self._plan(arguments, in_place)
+        costs.tell_charge(self.function, self.trace, self.costs)
 
     def _plan(self, arguments: Sequence[Any], in_place: bool) -> None:
         started = time.perf_counter_ns()
@@ -327,6 +328,7 @@ class Executable:
                 variant = self._variants[key] = make_variant(lowered, code)
                 self.plan.texts.setdefault((cluster.name, "llvm"), code.llvm)
                 self.costs.kernels.add(code.digest)
+            costs.tell_charge(self.function, self.trace, self.costs)
             if others:
                 self._tell_variant(cluster, others, layouts, started, self.costs.spent_ns - before)
         return variant

@@ -647,3 +647,15 @@ def test_a_function_shows_itself_without_an_address():
     f, g = jl.function(scaled := (lambda x, k: x * k)), jl.jit(scaled)
     f(np.ones(2), 1), f(np.ones(2), 2), g(np.ones(2), 1)
     assert repr(f) == "<jl.function <lambda>: 2 traces>" and repr(g) == "<jl.jit <lambda>: 1 trace>"
+
+
+def test_a_report_and_the_ledger_tell_the_same_seconds():
+    @jl.function
+    def f(x, k):
+        return np.exp(x * k).sum()
+
+    with jl.record() as recording:
+        for k in (1, 2, 2, 3):
+            f(np.ones(9), k)
+    told = {row["trace"]: row["seconds"] for row in recording.report().data["retraces"]}
+    assert told == pytest.approx({miss.number: miss.seconds for miss in f.ledger})

@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 import report_samples as samples
 
 import jitlab as jl
@@ -25,13 +26,15 @@ def step(start, stop, **more):
 
 def test_the_time_of_a_retrace_is_shared_out_once():
     recording = SimpleNamespace(
-        plans=[step(60, 70)],
+        plans=[step(60, 70)], charged={},
         passes={("f", 2): [step(40, 60)]},
         compiled={("f", 2): [step(50, 90, cluster="c0"), step(90, 100, cluster="c1"), step(200, 999, cluster="c0")]},
     )
     assert spent(step(0, 50), recording) == [
         ["capture", 40e-9], ["passes", 10e-9], ["planning", 10e-9], ["codegen", 40e-9],
     ]  # fmt: skip
+    recording.charged["f", 2] = 200  # what its ledger says: divided as these are
+    assert [seconds for _, seconds in spent(step(0, 50), recording)] == pytest.approx([80e-9, 20e-9, 20e-9, 80e-9])
 
 
 def test_the_parts_of_a_retrace_are_all_of_its_time_and_it_names_what_did_not_change():

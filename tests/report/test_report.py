@@ -430,6 +430,7 @@ def test_who_moves_little_is_not_bound_by_memory():
     assert bound(kernel, peaks) == (None, None)
     assert bound({**kernel, "bytes_written": 40_000}, peaks) == ("memory", pytest.approx(0.7))
     assert bound({**kernel, "flops": 900_000}, peaks)[0] == "compute"
+    assert bound({**kernel, "bytes_written": 40_000, "seconds": 5e-6}, peaks) == ("cache", None)  # 14 GB/s of 10
 
 
 def test_a_report_is_made_of_its_json_alone(report):

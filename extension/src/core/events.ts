@@ -52,6 +52,14 @@ export interface Traced extends Event {
   same_count: number;
 }
 
+/** Twin of TraceCharged. */
+export interface TraceCharged extends Event {
+  kind: 'trace-charged';
+  function: string;
+  trace: number;
+  spent_ns: number;
+}
+
 /** Twin of VariantMade. */
 export interface VariantMade extends Event {
   kind: 'variant-made';

@@ -101,7 +101,7 @@ const LOW = 0.25;
 
 function boundFacts({ bound, ofPeak }: Kernel): string[] {
   if (!bound || ofPeak === null) {
-    return [bound ? `${bound}-bound` : ''];
+    return [bound === 'cache' ? 'in cache' : bound && `${bound}-bound`];
   }
   const what = bound === 'memory' ? 'the memory’s' : 'arithmetic’s';
   return ofPeak < LOW ? [`${percent(ofPeak)} of ${what} peak`] : [`${bound}-bound`, `${percent(ofPeak)} of peak`];
