@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
+from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
@@ -221,6 +222,11 @@ class Runner:
             self.show(run, options)
 
 
+#: What else the parts of `--show` are called: the panel's sections, one for many.
+MEANT = {
+    "cluster": "graph", "clusters": "graph", "graphs": "graph", "kernels": "graph", "retrace": "retraces", "time": "timeline",
+    "timelines": "timeline", "text": "verdict",
+}  # fmt: skip
 #: Options that ask for the documentation.
 HELP = ("-h", "--help", "?")
 
@@ -239,12 +245,15 @@ def parts_of(options: Any) -> tuple[str, ...] | None:
         return None
     if asked is None:
         return PARTS
-    names = [name.strip() for name in asked.split(",")]
+    names = [MEANT.get(name.strip().lower(), name.strip()) for name in asked.split(",")]
     if names == ["none"]:
         return None
     unknown = [name for name in names if name not in (*PARTS, "verdict")]
     if unknown:
-        raise ValueError(f"--show knows no {unknown[0]!r}: {', '.join(PARTS)}, verdict (alone, for no more than that) or none")
+        near = get_close_matches(unknown[0].lower(), (*PARTS, *MEANT, "verdict", "none"), 1)
+        meant = f" (did you mean {MEANT.get(near[0], near[0])}?)" if near else ""
+        takes = f"{', '.join(PARTS)}, verdict (alone, for no more than that) or none"
+        raise ValueError(f"--show knows no {unknown[0]!r}{meant}: {takes}")
     return tuple(part for part in PARTS if part in names)
 
 

@@ -95,3 +95,10 @@ def test_nothing_is_shown_with_q_and_o_has_the_report(run, ip):
 def test_a_value_that_makes_no_sense_is_refused_before_anything_ran(run, line, why):
     with pytest.raises(OptionError, match=re.escape(why)):
         run(line)
+
+
+def test_show_takes_what_the_parts_are_called_elsewhere_and_names_a_near_one(run):
+    bundle = run("%%jit --show clusters\nz = x + 1")
+    assert "■ cluster_" in bundle["text/plain"] and bundle[MIME]["show"] == ["graph"]
+    with pytest.raises(OptionError, match=r"--show knows no 'retaces' \(did you mean retraces\?\): graph, retraces, timeline"):
+        run("%%jit --show retaces\nz = x + 1")
