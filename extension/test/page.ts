@@ -1,5 +1,6 @@
 import { PanelView, type PanelState } from '../src/core/panel';
 import { readReport } from '../src/core/report';
+import branch from './fixtures/branch.json';
 import error from './fixtures/error.json';
 import explained from './fixtures/explained.json';
 import line from './fixtures/line.json';
@@ -15,6 +16,7 @@ document.body.dataset.jpThemeName =
 
 const reports: Record<string, unknown> = {
   softmax,
+  branch,
   line,
   error,
   explained: explained.report,

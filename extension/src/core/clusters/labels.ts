@@ -7,6 +7,9 @@ const WIDEST = 320;
 /** Beside a name: the selvage, the triangle of an open box, the edges. */
 const BESIDE = 36;
 
+/** Letters keep their size when the picture is made smaller to fit: a name has its room down to four fifths. */
+const SLACK = 1.2;
+
 /** What stands below the name of a closed box, the most telling first: what does not fit goes from the end. */
 export function factsOf(box: TreeNode): string[] {
   const place = placeOf(box);
@@ -46,9 +49,9 @@ export function bodyOf(box: TreeNode): string {
 export function closedWidth(box: TreeNode, measure: Measure): number {
   switch (box.kind) {
     case 'op':
-      return Math.min(WIDEST, measure(box.name, 'name') + 18); // as wide as it is when it is lit
+      return Math.min(WIDEST, SLACK * measure(box.name, 'name') + 20); // as wide as it is when it is lit
     case 'loop':
-      return Math.min(WIDEST, measure(box.name + bodyOf(box), 'name') + BESIDE);
+      return Math.min(WIDEST, SLACK * measure(box.name + bodyOf(box), 'name') + BESIDE);
     default: {
       const least = box.kind === 'kernel' || box.kind === 'part' ? 188 : 208;
       const time = box.seconds === null ? 0 : measure(duration(box.seconds), 'name') + 10;

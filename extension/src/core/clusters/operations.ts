@@ -150,7 +150,7 @@ export function layoutOperations(
       shapes.push(frame, { shape: 'words', x: left + 8, y: top + 18, text: words, type: 'note', ink: 'muted' });
       const inner = layoutOperations(
         inside.map(one => (one.parent === op.name ? { ...one, parent: '' } : one)),
-        { ...area, x: left + 4, y: top + 26, width: wide - 16, level: area.level + 1 }
+        { ...area, x: left + 8, y: top + 26, width: wide - 20, level: area.level + 1 }
       );
       shapes.push(...inner.shapes);
       items.push(...inner.items);
@@ -198,7 +198,7 @@ function withoutBodies(ops: readonly Operation[]): [Operation[], Map<string, Ope
 }
 
 function titleOf(op: Operation, body: readonly Operation[] | undefined): string {
-  return body ? `${op.op} · ${body.length}` : op.op;
+  return body ? `${op.loop || op.op} · ${body.length}` : op.op;
 }
 
 function place(
@@ -211,7 +211,7 @@ function place(
   const right = x + width;
   for (const op of ops) {
     const line = op.lines[0]?.line ?? 0;
-    const wide = Math.min(measure(titleOf(op, bodies.get(op.name)), 'body') + 14, width - NUMBERS);
+    const wide = Math.min(measure(titleOf(op, bodies.get(op.name)), 'name') + 14, width - NUMBERS); // as when it is lit
     const last = rows.at(-1);
     const goesOn = last?.line === line;
     let row = last;

@@ -1,6 +1,6 @@
 import { pattern } from '../draw';
 import { bytes, duration } from '../format';
-import { clusterMark, type Ink, type Mark, type Measure } from '../shapes';
+import { clip, clusterMark, type Ink, type Mark, type Measure } from '../shapes';
 import type { Theme } from '../theme';
 import { bodyOf, fitting, knownFacts, shorten } from './labels';
 import { HEAD, type Scene } from './scene';
@@ -45,6 +45,7 @@ const BOUNDS: Bounds = new WeakMap();
 export function drawScene(context: CanvasRenderingContext2D, scene: Scene, view: Viewport, look: SceneLook): void {
   const painter = new Painter(context, scene, view, look);
   painter.group(null, 0, 0);
+  painter.notes();
   painter.labels();
 }
 
@@ -87,6 +88,31 @@ class Painter {
       if (22 * view.scale >= SMALL / 2) {
         const innerLeft = left + (layout.x[index] ?? 0) + (wide - inside.width) / 2;
         this.group(box, innerLeft, top + (layout.y[index] ?? 0) + HEAD);
+      }
+    }
+  }
+
+  /** What stands beside the edges: over the boxes, none on another. */
+  notes(): void {
+    const { context, look } = this;
+    const { inks, fonts } = look.theme;
+    context.font = fonts.note;
+    context.textAlign = 'left';
+    const taken: { x: number; y: number; width: number }[] = [];
+    for (const { places, text, ink } of this.beside) {
+      const width = look.measure(text, 'note');
+      const place = places.find(({ x, y }) =>
+        taken.every(other => x + width < other.x || other.x + other.width < x || Math.abs(y - other.y) > 13)
+      );
+      if (place) {
+        const { x, y } = place;
+        taken.push({ x, y, width });
+        context.globalAlpha = 0.85;
+        context.fillStyle = inks.bg;
+        context.fillRect(x - 2, y - 10, width + 4, 13);
+        context.globalAlpha = 1;
+        context.fillStyle = ink;
+        context.fillText(text, x, y);
       }
     }
   }
@@ -175,7 +201,7 @@ class Painter {
   /** Two strokes across a dashed line; bytes and reason beside it where there is room to read. */
   private notFused(edge: TreeEdge, group: TreeNode | null, route: readonly number[]): void {
     const { context, view, look } = this;
-    const { inks, fonts } = look.theme;
+    const { inks } = look.theme;
     const ink = look.litEdge(edge, group) ? inks.link : inks.text;
     const path = new Path2D();
     trace(path, route, true);
@@ -188,11 +214,9 @@ class Painter {
     arrowHead(heads, route, view.scale);
     context.fillStyle = ink;
     context.fill(heads);
-    const half = Math.floor(route.length / 4) * 2;
-    const [x, y] = [
-      ((route[half - 2] ?? 0) + (route[half] ?? 0)) / 2,
-      ((route[half - 1] ?? 0) + (route[half + 1] ?? 0)) / 2
-    ];
+    // Where it enters its reader, or leaves what makes it: there is a gap between boxes.
+    const gap = 12 * Math.min(1, view.scale);
+    const [x, y] = [route.at(-2) ?? 0, (route.at(-1) ?? 0) - gap];
     if (view.scale > 0.3) {
       const cut = new Path2D(`M${x - 6} ${y}l12 -5M${x - 6} ${y + 5}l12 -5`);
       context.lineWidth = 1.5;
@@ -200,19 +224,12 @@ class Painter {
     }
     if (view.scale >= 0.7 && edge.boundary) {
       const size = edge.boundary.bytes;
-      context.font = fonts.note;
-      context.fillStyle = ink;
-      context.textAlign = 'left';
-      context.fillText(
-        shorten(
-          size === null ? boundaryTexts(edge.boundary).head : `Not fused, ${bytes(size)}`,
-          170,
-          'note',
-          look.measure
-        ),
-        x + 10,
-        y + 4
-      );
+      const text = size === null ? boundaryTexts(edge.boundary).head : `Not fused, ${bytes(size)}`;
+      const places = [
+        { x: x + 10, y: y + 4 },
+        { x: (route[0] ?? 0) + 10, y: (route[1] ?? 0) + gap + 2 }
+      ];
+      this.beside.push({ places, text: clip(text, 170, 'note', look.measure), ink });
     }
   }
 
@@ -260,11 +277,12 @@ class Painter {
       context.setLineDash([]);
       const text = shorten(box.scope, Math.max(30, width - 20), 'note', look.measure);
       context.fillStyle = inks.bg;
-      context.fillRect(x + 10, y - 9, look.measure(text, 'note') + 8, 12);
+      // On its lower edge: above the upper one stands the name of the box around it.
+      context.fillRect(x + 10, y + height - 2, look.measure(text, 'note') + 8, 12);
       context.font = look.theme.fonts.note;
       context.fillStyle = inks.text;
       context.textAlign = 'left';
-      context.fillText(text, x + 14, y + 1);
+      context.fillText(text, x + 14, y + height + 8);
     }
   }
 
@@ -305,7 +323,7 @@ class Painter {
     } else if (box.color === null || box.parent?.kind !== 'kernel') {
       this.selvage(box, x, y, 4, height, 3);
     }
-    const [left, room] = isOp ? [x + 8, width - 10] : [x + 13, width - 20];
+    const [left, room] = isOp ? [x + 8, width - 14] : [x + 13, width - 20];
     if (height < 10.5 || room < 12) {
       if (!isOp) {
         this.wait(box, x + 2, y + 10, width);
@@ -373,6 +391,7 @@ class Painter {
   }
 
   private readonly waiting: Label[] = [];
+  private readonly beside: { places: { x: number; y: number }[]; text: string; ink: string }[] = [];
 }
 
 function boundsOf(routes: readonly number[][]): Float32Array {
