@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -148,3 +149,12 @@ def duration(seconds: float | None) -> str:
     if ms >= 0.1:
         return f"{ms:.{0 if ms >= 100 else 1 if ms >= 1 else 2}f} ms"
     return f"{ms * 1e3:.{0 if ms >= 0.01 or ms == 0 else 1}f} µs"
+
+
+def short_numbers(before: str, after: str) -> tuple[str, str]:
+    """Both sides of a change with numbers of very many digits in short, unless that makes the two look alike."""
+    short = [_LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", side) for side in (before, after)]
+    return (before, after) if short[0] == short[1] else (short[0], short[1])
+
+
+_LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{12,}(?:e[-+]?\d+)?(?![\w.])")  # 0.15000000000000002

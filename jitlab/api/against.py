@@ -18,6 +18,7 @@ from jitlab.ir import Graph, Node
 from jitlab.ir.dot import clean, line_text
 
 from .eagerly import as_python
+from .experiments import size_text
 from .explaining import Ways
 from .reference import Value, distance, reference
 from .replaying import TooMuch, first_effect, keeping_random_state, op_by_op
@@ -60,7 +61,7 @@ def against_python(executable: Any, inputs: Sequence[Any], names: Sequence[str],
     try:
         world = World({**ways.roots, **_named(names, inputs)}, config.copy_limit_bytes)
     except TooMuch as refusal:
-        return _not_run(f"copies of what it may change take more than jl.config.copy_limit_bytes = {refusal.limit}")
+        return _not_run(f"copies of what it may change take more than jl.config.copy_limit_bytes ({size_text(refusal.limit)})")
     except ActsOutsideError as refusal:
         return _not_run(str(refusal))
     try:

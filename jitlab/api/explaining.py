@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import Change, Leaf
-from jitlab.costs import Costs
+from jitlab.costs import Costs, short_numbers
 from jitlab.ir.dot import clean
 
 from .definitions import Site
@@ -68,13 +68,15 @@ class Explanation:
         lines = [head]
         wide = max((len(clean(leaf.path)) for leaf in self.leaves), default=0)
         for leaf in self.leaves:
-            other = "" if leaf.is_same else f"   ({leaf.traced or 'absent'} in trace {self.trace})"
-            lines.append(f"  {clean(leaf.path):<{wide}}  {leaf.text}{other}")
+            text, traced = (leaf.text, "") if leaf.is_same else short_numbers(leaf.text, leaf.traced)
+            other = "" if leaf.is_same else f"   ({traced or 'absent'} in trace {self.trace})"
+            lines.append(f"  {clean(leaf.path):<{wide}}  {text}{other}")
         if not self.hit and self.trace is not None:
             where = f", {self.where}" if self.where is not None else ""
             for number, change in enumerate(self.changes):
                 name = f"`{change.path}`" if change.path else "it"
-                text = f"{name} was {change.before} and would be {change.after} ({RULES[change.cause]})"
+                before, after = short_numbers(change.before, change.after)
+                text = f"{name} was {before} and would be {after} ({RULES[change.cause]})"
                 lines.append(f"  {change.cause}: {text}{where if number == 0 else ''}")
         if self.fix is not None:
             lines += [f"  try: {self.fix}", *(f"       {line}" for line in (self.fix.code or self.fix.words).splitlines())]

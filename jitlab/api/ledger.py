@@ -21,7 +21,7 @@ import numpy as np
 from jitlab import events
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans
 from jitlab.config import config
-from jitlab.costs import Costs, duration, tell_charge
+from jitlab.costs import Costs, duration, short_numbers, tell_charge
 from jitlab.events import Cause, VariantCause
 from jitlab.ir import Graph, Source, is_operation
 from jitlab.ir.dot import clean
@@ -518,7 +518,8 @@ def _more(change: Change) -> str:
     rule = RULES[change.cause]
     if change.cause == Cause.PYTHON_VALUE and change.after.startswith("another "):
         rule = "each object is a trace"
-    return f"{name} was {change.before} and is now {change.after} ({rule})"
+    before, after = short_numbers(change.before, change.after)
+    return f"{name} was {before} and is now {after} ({rule})"
 
 
 def _counted(number: int, noun: str) -> str:

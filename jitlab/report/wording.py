@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from jitlab.costs import duration as duration
+from jitlab.costs import short_numbers
 from jitlab.ir import cell_names, told
 from jitlab.ir.dot import clean as clean
 from jitlab.ir.dot import line_text as line_text
@@ -183,11 +184,7 @@ def short_type(text: str) -> str:
 def short_change(before: str, after: str) -> tuple[str, str]:
     """Both sides in short: types, and numbers of very many digits, unless that makes the two look alike."""
     before, after = short_type(before), short_type(after)
-    short = tuple(_LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", side) for side in (before, after))
-    return (before, after) if short[0] == short[1] else (short[0], short[1])
-
-
-_LONG_NUMBER = re.compile(r"(?<![\w.])\d+\.\d{12,}(?:e[-+]?\d+)?(?![\w.])")  # 0.15000000000000002
+    return short_numbers(before, after)
 
 
 def retrace_text(cause: str, argument: str, before: str, after: str) -> str:

@@ -659,3 +659,15 @@ def test_a_report_and_the_ledger_tell_the_same_seconds():
             f(np.ones(9), k)
     told = {row["trace"]: row["seconds"] for row in recording.report().data["retraces"]}
     assert told == pytest.approx({miss.number: miss.seconds for miss in f.ledger})
+
+
+def test_numbers_of_many_digits_are_told_in_short_unless_that_makes_them_look_alike():
+    @jl.function
+    def f(x, k):
+        return x * k
+
+    for k in (0.1 + 0.2, 1.1 * 3, 0.3):
+        f(np.ones(3), k)
+    first, second = str(f.ledger).splitlines()[2:4]
+    assert "`k` was 0.3 and is now 3.3 " in first and "`k` was 3.3000000000000003 and is now 0.3 " not in first
+    assert "(0.3 in trace" in str(f.explain_key(np.ones(3), 3.3 / 7)) and " was 0.30000000000000004" not in second

@@ -129,7 +129,7 @@ def test_where_python_can_not_run_again_a_line_says_why(tmp_path, monkeypatch):
     h(np.ones(3))
     monkeypatch.setattr(jl.config, "copy_limit_bytes", 900)
     said = h.check(np.ones(3)).python.text
-    assert said == "not run: copies of what it may change take more than jl.config.copy_limit_bytes = 900"
+    assert said == "not run: copies of what it may change take more than jl.config.copy_limit_bytes (900 B)"
 
 
 table = np.ones((20, 20))
