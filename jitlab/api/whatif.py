@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import textwrap
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from jitlab.costs import duration
 from jitlab.errors import ImpossiblePlanError, OptionError
 from jitlab.ir import Plan, display_name
+from jitlab.ir.dot import clean
 from jitlab.runtime import Executable
 from jitlab.statistics import Change
 
@@ -66,7 +67,7 @@ class WhatIf:
         head = f"{self.title}{at(self.lines)}"
         if self.refusal is not None:
             steps = [f"{step['op']}{at(step['lines'])}" for step in self.refusal.path]
-            return "\n".join([f"{head}: {self.refusal.text}", *([f"  {' → '.join(steps)}"] if len(steps) > 2 else [])])
+            return _clean_lines([f"{head}: {self.refusal.text}", *([f"  {' → '.join(steps)}"] if len(steps) > 2 else [])])
         assert self.change is not None and self.before is not None and self.after is not None
         rows = [(f"{head}: {self.change.word}", "as built", "changed")]
         rows += [(name, text(self.before), text(self.after)) for name, text in _ROWS]
@@ -82,12 +83,17 @@ class WhatIf:
             shown += [f"    {line}" for line in self.keep.lines]
         elif self.keep_text:
             shown += textwrap.wrap(self.keep_text, 96, initial_indent="  ", subsequent_indent="  ")
-        return "\n".join(shown)
+        return _clean_lines(shown)
 
     __repr__ = __str__
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         return {"text/plain": str(self)}
+
+
+def _clean_lines(lines: Iterable[str]) -> str:
+    """Text that can't act, whatever the program's own lines hold; they keep their tabs."""
+    return "\n".join("\t".join(map(clean, line.split("\t"))) for line in lines)
 
 
 _ROWS: tuple[tuple[str, Callable[[Side], str]], ...] = (
@@ -154,7 +160,7 @@ class Sweep:
         for edge in self.edges:
             more = f", {size_text(edge.bytes_more)} more" if edge.bytes_more > 0 else ""
             lines.append(f"  {edge.title + at(edge.lines):<{wide}}  {edge.change.word}{more}")
-        return "\n".join([*lines, *([f"  {self.stopped}"] if self.stopped else [])])
+        return _clean_lines([*lines, *([f"  {self.stopped}"] if self.stopped else [])])
 
     __repr__ = __str__
 

@@ -1,6 +1,7 @@
 """Names are user data: whatever they hold, no exit of a report lets it act."""
 
 import json
+import linecache
 import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
@@ -159,3 +160,13 @@ def test_ledgers_and_keys_have_no_terminal_codes(monkeypatch):
     assert all("gnp.exe" in text for text in texts)
     for text in (*texts, f.ledger.warning(2)):
         assert not {"\x1b", "\x07", "\u202e"} & set(text)
+
+
+def test_the_text_of_a_what_if_has_no_terminal_codes(monkeypatch):
+    source = "def f(x):\n\ty = np.exp(x)  # \x1b[2J\u202e\n\treturn y + 1\n"
+    monkeypatch.setitem(linecache.cache, "<codes>", (len(source), None, source.splitlines(True), "<codes>"))
+    namespace = {"np": np}
+    exec(compile(source, "<codes>", "exec"), namespace)
+    answer = jl.jit(namespace["f"]).whatif(np.ones(5), cut=[("Exp", "AddV2")])
+    assert any("\x1b" in line for line in answer.keep.lines)  # they are pasted as they stand
+    assert not re.search("[\x1b\u202e]", str(answer)) and "\ty = np.exp(x)" in str(answer)
