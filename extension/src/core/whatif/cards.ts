@@ -35,7 +35,7 @@ export function jobCard(job: Job, bars: CanvasView | null, actions: JobActions |
 /** "Waits for In [9], which is running. Then 80 runs, about 1 s." */
 export function waitText(job: Job): string {
   const { progress, waitsFor, estimateSeconds } = job;
-  const runs = progress && progress.total > 0 ? some(progress.total, 'run') : '';
+  const runs = progress && progress.total > 0 ? some(progress.total, job.kind === 'sweep' ? 'cut' : 'run') : '';
   const long = estimateSeconds === null ? '' : about(estimateSeconds);
   const work = [runs, long].filter(Boolean).join(', ');
   if (job.state === 'running') {
@@ -124,12 +124,7 @@ function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
     answer.moved.length > 0 && movedElement(answer.moved),
     answer.advice && h('div', {}, h('b', {}, answer.advice)),
     answer.keep &&
-      h(
-        'details',
-        {},
-        h('summary', { class: 'jl-note jl-muted' }, keepTitle(answer)),
-        copyLine(answer.keep.lines.join('\n'))
-      ),
+      h('details', {}, h('summary', { class: 'jl-note jl-muted' }, keepTitle(answer)), keptLines(answer.keep.lines)),
     answer.keepText && h('div', { class: 'jl-note jl-muted' }, sentence(answer.keepText)),
     answer.note && h('div', { class: 'jl-note' }, sentence(answer.note)),
     roundsNote(answer) && h('div', { class: 'jl-note jl-muted' }, roundsNote(answer))
@@ -146,6 +141,18 @@ function movedElement(moved: readonly string[]): HTMLElement {
   return moved.length <= MOST_MOVED
     ? items
     : h('details', {}, h('summary', { class: 'jl-note jl-muted' }, `${moved.length} operations run elsewhere`), items);
+}
+
+/** Lines of a program keep their form: what is too long is scrolled, also by the keyboard. */
+function keptLines(texts: readonly string[]): HTMLElement {
+  const made = copyLine(texts.join('\n'));
+  const code = made.querySelector('code');
+  if (code) {
+    code.tabIndex = 0;
+    code.setAttribute('role', 'group');
+    code.setAttribute('aria-label', 'Lines that keep it');
+  }
+  return made;
 }
 
 /** The way that forbids it, as boxes. */
