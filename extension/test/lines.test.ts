@@ -125,7 +125,7 @@ test('a bracket holds the lines of a kernel together, and goes by those between 
   const words = new Map(marks.map(mark => [mark.line, mark.cost ? `${mark.cost} ${spanText(mark)}` : restText(mark)]));
   assert.deepEqual(
     [2, 3, 4, 5, 8, 12].map(at => words.get(at)),
-    ['1.0 ms lines 2, 4 and 6', '1.0 ms lines 3 and 8', 'k0 with line 2', '', 'k1 with line 3', '1.0 ms ']
+    ['1.0 ms 3 lines', '1.0 ms 2 lines', 'k0 with line 2', '', 'k1 with line 3', '1.0 ms ']
   );
 });
 

@@ -1,5 +1,5 @@
 import { flowOf, type FlowNode } from './clusters/flow';
-import { duration, fileName, lines as lineText } from './format';
+import { duration, fileName, lines as lineText, some } from './format';
 import { lineId } from './links';
 import type { Position, Report } from './report';
 
@@ -255,9 +255,10 @@ function finish(mark: LineMark, told: readonly Said[], whole: number): void {
   }
 }
 
-/** `lines 4–9`: what a cost is of, where it is not that of its line alone. */
+/** `lines 4–9`, `5 lines` where others lie between: what a cost is of, where it is not that of its line alone. */
 export function spanText({ span }: LineMark): string {
-  return lineText(span);
+  const said = lineText(span);
+  return said.includes(' and ') ? some(span.length, 'line') : said;
 }
 
 /** `k0 with line 4`: where the cost of a line is shown that has none of its own. */

@@ -1,5 +1,5 @@
 import { h, on } from '../dom';
-import { fileName } from '../format';
+import { fileName, lines } from '../format';
 import type { Report } from '../report';
 import type { SectionContext } from '../section';
 import type { Source } from '../sources';
@@ -208,7 +208,7 @@ export function brackets(mark: LineMark): HTMLElement | false {
 }
 
 function spoken({ line, text, mark }: SourceRow): string {
-  const of = mark && mark.span.length > 0 ? ` for ${spanText(mark)} together` : '';
+  const of = mark && mark.span.length > 0 ? ` for ${lines(mark.span)} together` : '';
   const said = mark?.cost ? `${mark.name} ${mark.cost}${of}` : mark ? restText(mark) : '';
   return [`line ${line}`, said, text.trim()].filter(Boolean).join(', ');
 }
