@@ -144,3 +144,20 @@ def test_a_scope_marks_nothing_for_python_and_is_no_obstacle():
     assert check.ok and check.python.ran
     with pytest.raises(RuntimeError):
         f(np.ones(3))
+
+
+def test_a_mistake_of_a_pass_is_not_laid_on_capture(monkeypatch):
+    from jitlab.ops.arithmetic import Sub
+    from jitlab.ops.build import apply
+    from jitlab.passes import pipeline
+    from jitlab.passes.rewriting import rewrite
+
+    def swap(graph):
+        """a - b -> b - a, which is wrong"""
+        return rewrite(graph, lambda node: isinstance(node.op, Sub) or None, lambda node, _: apply(node.op, *node.inputs[::-1]))
+
+    monkeypatch.setattr(pipeline, "PASSES", (*pipeline.PASSES[:5], swap, *pipeline.PASSES[5:]))
+    check = jl.jit(lambda w, g: w - g * 2).check(*rng.normal(size=(2, 30)))
+    assert not check.ok and check.python.guilty == "pass" and "capture is guilty" not in str(check)
+    assert "The graph as it was captured gives what Python gives: a pass changed it" in check.python.text
+    assert any(row.guilty is not None and row.guilty.rewrite == "the pass swap" for row in check.outputs)
