@@ -4,7 +4,7 @@ import { badgeText } from '../src/core/badge';
 import { flowOf } from '../src/core/clusters/flow';
 import { layoutBars, layoutStrip } from '../src/core/verdict/layout';
 import { pythonRows } from '../src/core/verdict/python';
-import { bytesMoved, whatBounds } from '../src/core/verdict/view';
+import { whatBounds } from '../src/core/verdict/view';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
 import { hugeReport } from './huge';
@@ -40,17 +40,6 @@ test('both bars share one scale', () => {
   const end = Math.max(...ours.map(box => box.x + box.width)) - 52;
   const numpy = boxes.find(box => box.y > 20)?.width ?? 0;
   assert.ok(Math.abs(end / numpy - 0.0588 / 0.2874) < 0.01);
-});
-
-test('bytes of alike plans are counted once', () => {
-  const json = report(softmax);
-  const plan = { name: 'In [7] #2', function: 'In [7]', trace: 2, like: json.plans[0]?.name ?? '' };
-  const again = json.clusters.map(cluster => ({ ...cluster, plan: plan.name }));
-  assert.ok(bytesMoved(json) > 0);
-  assert.equal(
-    bytesMoved({ ...json, plans: [...json.plans, plan], clusters: [...json.clusters, ...again] }),
-    bytesMoved(json)
-  );
 });
 
 const statement = (line: number, seconds: number) => ({

@@ -241,6 +241,7 @@ class KernelInfo:
     flops: int
     bytes_op_by_op: int | None = None  # what NumPy would move for its operations; None: nobody knows beforehand
     nests: tuple[Nest, ...] = ()  # those in its loops and branches
+    per_turn: bool = False  # of a loop without a count that goes over arrays, one turn is counted in the bytes
 
 
 @dataclass(frozen=True)
@@ -317,6 +318,8 @@ class Plan:
             )  # fmt: skip
             if c.device:
                 clusters[-1]["device"] = c.device
+            if any(k.per_turn for k in mine):
+                clusters[-1]["per_turn"] = True
         kernels: list[dict[str, Any]] = [
             {
                 "name": k.name, "cluster": k.cluster, "ops": _names(k.nodes), "kind": k.kind,
@@ -329,6 +332,8 @@ class Plan:
         for kernel, entry in zip(self.kernels, kernels, strict=True):
             if kernel.nests:
                 entry["nests"] = list(_nests(kernel))
+            if kernel.per_turn:
+                entry["per_turn"] = True
         boundaries = [
             {
                 "producer": sources.get(edge.producer, edge.producer.name),

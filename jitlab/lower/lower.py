@@ -25,7 +25,7 @@ from .shared import Layout, Shared
 from .sizes import Sizes
 from .statements import BlockWriter
 from .temporaries import moved_op_by_op, size_of, temporaries
-from .traffic import traffic
+from .traffic import is_per_turn, traffic
 
 #: Each piece of scratch memory starts at a multiple of so many bytes.
 ALIGNMENT = 128
@@ -188,5 +188,6 @@ def _told(info: KernelInfo, kernel: Kernel, sizes: Sizes) -> KernelInfo:
     if info.nodes and all(isinstance(node.op, (View, Reshape)) for node in info.nodes):
         by_numpy = bytes_read + bytes_written  # a view that is written is a copy that NumPy makes too: .copy(), a reshape
     return replace(
-        info, bytes_read=bytes_read, bytes_written=bytes_written, bytes_op_by_op=by_numpy, nests=inner_nests(kernel)
+        info, bytes_read=bytes_read, bytes_written=bytes_written, bytes_op_by_op=by_numpy, nests=inner_nests(kernel),
+        per_turn=is_per_turn(kernel),
     )  # fmt: skip

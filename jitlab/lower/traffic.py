@@ -46,6 +46,11 @@ def traffic(kernel: Kernel, sizes: Sizes) -> tuple[int, int]:
     return _distinct(kernel, sizes)
 
 
+def is_per_turn(kernel: Kernel) -> bool:
+    """A loop of the user's whose turns only a run counts goes over arrays: of what it moves, one turn is counted."""
+    return any(isinstance(s, Repeat) and s.count is None and _sweeps(s) for s in walk(kernel.body))
+
+
 def _opened(body: Sequence[Statement], sizes: Sizes) -> Iterator[Statement]:
     """The statements, those of loops that are around others for form's sake and run once among them."""
     for s in body:

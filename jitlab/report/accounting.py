@@ -36,6 +36,8 @@ def moved(data: Mapping[str, Any]) -> Json:
     if not ran:
         return {"bytes_moved": None, "bytes_saved": None}
     saved = [cluster.get("bytes_saved") for cluster in ran]
+    if any(cluster.get("per_turn") for cluster in ran):  # nobody counted the turns of its loop
+        return {"bytes_moved": None, "bytes_saved": None}
     return {
         "bytes_moved": sum(c["calls"] * (c["bytes_read"] + c["bytes_written"]) for c in ran),
         "bytes_saved": None if None in saved else sum(c["calls"] * (c.get("bytes_saved") or 0) for c in ran),
@@ -45,10 +47,11 @@ def moved(data: Mapping[str, Any]) -> Json:
 def in_words(data: Mapping[str, Any]) -> list[str]:
     """A sentence on traffic, one on what still reaches memory, and the largest of those; nothing where nothing ran."""
     verdict = data["verdict"]
-    if not verdict.get("bytes_moved"):
+    saved, moved = verdict.get("bytes_saved"), verdict.get("bytes_moved")
+    is_per_turn = any(cluster.get("per_turn") and cluster["calls"] for cluster in data["clusters"])
+    if not moved and not is_per_turn:
         return []
-    saved = verdict.get("bytes_saved")
-    lines = [f"moved {wording.size(verdict['bytes_moved'])}{_beside(saved, verdict['bytes_moved'])} (cost model)"]
+    lines = [f"moved {wording.size(moved)}{_beside(saved, moved)} (cost model)"] if moved else []
     like = {plan["name"] for plan in data["plans"] if plan.get("like", plan["name"]) == plan["name"]}
     left = sorted(
         (t for t in data.get("temporaries", ()) if t["plan"] in like and t["bytes"] >= SMALL_BYTES), key=lambda t: -t["bytes"]

@@ -243,7 +243,7 @@ def _kernels(plan: _Plan, recording: Recording, peaks: Peaks | None) -> list[Jso
 def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, float | None]:
     """What limits a kernel, and the share of that peak it reached; nothing without a measurement. Who moved its bytes faster
     than memory can has them in the caches: "cache", and no share."""
-    if peaks is None:
+    if peaks is None or kernel.get("per_turn"):
         return None, None
     moving = (kernel["bytes_read"] + kernel["bytes_written"]) / peaks.bytes_per_second
     computing = kernel["flops"] / peaks.flops_per_second

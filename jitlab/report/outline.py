@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import wording
+from .lines import home_file, where_text
 
 Json = Mapping[str, Any]
 
@@ -211,6 +212,8 @@ def _heading(data: Json, plan: Json, alike: Sequence[str]) -> str:
 def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Json], most_kernels: int) -> Box:
     """One box for a cluster and for those of alike plans; the first stands for all, times and calls are added up."""
     cluster = next(c for c in same if c["plan"] == title)
+    home = home_file(data)
+    whole = _where(cluster, ops, home)
     kernels = [k for k in data["kernels"] if k["plan"] == title and k["cluster"] == cluster["name"]]
     rows, before = [], set[str]()
     others = [
@@ -236,11 +239,12 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         kinds = tuple(_kind(ops[name]) for name in kernel["ops"] if name in ops and not _is_inside(ops[name], ops))
         note = ", ".join(filter(None, (wording.bound_text(kernel), "library call" if kernel["kind"] == "library" else "")))
         nests = _nests(data, kernel, ops)
-        where = wording.line_text(kernel["lines"]) if kernel["lines"] != cluster["lines"] else ""
-        rows.append(KernelRow(wording.clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values()), nests, where))
+        where = _where(kernel, ops, home)
+        shown = "" if where == whole else where
+        rows.append(KernelRow(wording.clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values()), nests, shown))
     scopes = dict.fromkeys(ops[name]["scope"] for name in cluster["ops"] if name in ops and ops[name]["scope"])
     return Box(
-        kind="cluster", name=wording.clean(cluster["name"]), lines=wording.line_text(cluster["lines"]),
+        kind="cluster", name=wording.clean(cluster["name"]), lines=whole,
         seconds=_total(c["seconds"] for c in same), calls=sum(c["calls"] for c in same), color=cluster["color"],
         scope=", ".join(map(wording.clean, scopes)), kernels=tuple(rows), more_kernels=len(kernels) - len(rows),
         copies=tuple(
@@ -250,9 +254,16 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
                 if copy["plan"] == title and copy.get("cluster") == cluster["name"]
             )
         ),
-        moved=wording.moved_text(cluster["bytes_read"], cluster["bytes_written"]),
+        moved=wording.moved_text(cluster["bytes_read"], cluster["bytes_written"], bool(cluster.get("per_turn"))),
         at=_first_line([span for name in cluster["ops"] if name in ops for span in ops[name]["lines"]]),
     )  # fmt: skip
+
+
+def _where(entry: Json, ops: Mapping[str, Json], home: str) -> str:
+    """The lines of a cluster or kernel, those of other files with their name; of a report that was cut the numbers alone."""
+    places = {(str(span[0]), int(span[1])) for name in entry["ops"] if name in ops for span in ops[name]["lines"]}
+    whole = {line for _, line in places} >= set(entry["lines"])
+    return where_text(places, home) if whole else wording.line_text(entry["lines"])
 
 
 def _kind(op: Json) -> str:

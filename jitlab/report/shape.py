@@ -39,7 +39,7 @@ TEXTS, NUMBERS = [str], [Number]
 SPANS = [(str, int, int, int, int)]  # file or cell, line, column, end line, end column
 LINES = [int]
 REASON = {"code": str, "text": str, "evidence": Some(TEXTS)}
-COST = {"bytes_read": Number, "bytes_written": Number, "flops": Number, "bytes_saved": May(Number)}
+COST = {"bytes_read": Number, "bytes_written": Number, "flops": Number, "bytes_saved": May(Number), "per_turn": May(bool)}
 ADVICE = {"text": str, "code": Null(str), "why": Null(str), "section": str}
 
 #: A report. Keys that are not named here may hold anything, and nothing of jitlab's reads them.

@@ -265,7 +265,8 @@ def _moved(data: Mapping[str, Any]) -> str:
     clusters = [c for c in data["clusters"] if c["plan"] in shown]
     moved = sum(c["bytes_read"] + c["bytes_written"] for c in clusters)
     often = any(c["calls"] > 1 for c in data["clusters"]) or len(shown) < len(data["plans"])
-    return f"moves {wording.size(moved)}{' a call' if often else ''}" if moved else ""
+    turn = " with one turn of its loop" if any(c.get("per_turn") for c in clusters) else ""
+    return f"moves {wording.size(moved)}{' a call' if often else ''}{turn}" if moved else ""
 
 
 def _code(text: str, most: int) -> list[str]:

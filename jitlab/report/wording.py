@@ -154,7 +154,8 @@ def numbers_of(spans: Iterable[Sequence[Any]]) -> list[int]:
 
 def short_file(file: str) -> str:
     """The name of a file without its folders, or what a person calls a cell: "In [3]"."""
-    return cell_names.get(file) or file.replace("\\", "/").rsplit("/", 1)[-1]
+    cell = re.fullmatch(r"<cell (\d+)>", file)
+    return cell_names.get(file) or (f"In [{cell[1]}]" if cell else "") or file.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def with_values(text: str, values: Sequence[str], more: bool) -> str:
@@ -254,11 +255,11 @@ def bound_text(kernel: Mapping[str, Any]) -> str:
     return f"{kernel['bound']}-bound" + (f", {percent(of_peak)} of peak" if of_peak is not None else "")
 
 
-def moved_text(bytes_read: int, bytes_written: int) -> str:
-    """ "reads 191 MB, writes 2.6 MB"."""
+def moved_text(bytes_read: int, bytes_written: int, per_turn: bool = False) -> str:
+    """ "reads 191 MB, writes 2.6 MB". `per_turn`: of a loop whose turns nobody counted, one turn is."""
     parts = [f"reads {size(bytes_read)}"] if bytes_read else []
     parts += [f"writes {size(bytes_written)}"] if bytes_written else []
-    return ", ".join(parts)
+    return ", ".join(parts) + (" with one turn of its loop" if per_turn and parts else "")
 
 
 def flip_text(would_fuse_if: str) -> str:

@@ -179,7 +179,7 @@ def test_what_never_ran_has_unknown_bytes_not_zero():
     assert all(cluster["allocated_bytes"] is None for cluster in data["clusters"])
 
 
-def test_a_loop_without_a_count_has_unknown_savings():
+def test_a_loop_without_a_count_has_unknown_traffic_and_savings():
     @jl.jit
     def f(x):
         while x.max() > 1:
@@ -187,7 +187,7 @@ def test_a_loop_without_a_count_has_unknown_savings():
         return x
 
     report = jl.explain(f, X * 8)
-    assert report.verdict["bytes_moved"] and report.verdict["bytes_saved"] is None
+    assert report.verdict["bytes_moved"] is None and report.verdict["bytes_saved"] is None
 
 
 @pytest.mark.parametrize("turns", [1, 50])
@@ -259,3 +259,24 @@ def test_a_copy_of_a_view_moves_what_numpy_moves_too():
 
 def test_a_saving_of_a_few_bytes_beside_arrays_is_none():
     assert "moved 4.2 MB, as much as op by op" in str(report_of(lambda x: x * 2, X))
+
+
+def iterated(x, least):
+    error = 1.0
+    while error > least:
+        y = np.cos(x)
+        error = np.abs(y - x).max()
+        x = y
+    return x * 2
+
+
+def test_of_a_loop_whose_turns_nobody_counts_one_is_counted_and_it_says_so():
+    report = report_of(iterated, X, 1e-2)
+    (cluster,) = report.data["clusters"]
+    (loop,) = [kernel for kernel in report.data["kernels"] if kernel.get("per_turn")]
+    assert cluster["per_turn"] and loop["bytes_read"] >= NBYTES and (loop["bound"], loop["of_peak"]) == (None, None)
+    assert report.verdict["bytes_moved"] is None and report.verdict["bytes_saved"] is None
+    text = " ".join(str(report).split())
+    assert "with one turn of its loop" in text and "(cost model)" not in text and "with one turn" in report.to_svg()
+    counted = report_of(lambda x: [x := np.cos(x) for _ in range(3)][-1], X)
+    assert "per_turn" not in counted.data["clusters"][0]

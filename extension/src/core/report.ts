@@ -157,6 +157,8 @@ export interface Operation {
 }
 
 interface Traffic {
+  /** Of a loop whose turns nobody counted, one turn is. */
+  perTurn: boolean;
   calls: number;
   seconds: number | null;
   bytesRead: number | null;
@@ -548,6 +550,7 @@ function readKernel(kernel: Record<string, unknown>): Kernel {
 
 function readTraffic(part: Record<string, unknown>): Traffic {
   return {
+    perTurn: part.per_turn === true,
     calls: number(part.calls) ?? 0,
     seconds: number(part.seconds),
     bytesRead: number(part.bytes_read),

@@ -61,6 +61,7 @@ export function clusterFacts(node: FlowNode): string {
     cluster?.bytesRead ? `reads ${bytes(cluster.bytesRead)}` : '',
     cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : ''
   ].filter(Boolean);
+  traffic.push(...(cluster?.perTurn ? ['one turn counted'] : []));
   const near = node.checked.every(({ ok }) => ok) ? closeness(node.checked) : '';
   return [...facts, traffic.join(', '), memoryText(node), near].filter(Boolean).join(' · ');
 }
@@ -93,8 +94,10 @@ export function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, str
   if (wide && kernel.seconds && moved && kernel.ofPeak !== null && kernel.bound === 'memory') {
     facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
   }
-  return [facts.filter(Boolean).join(' · '), moved ? bytes(moved) : ''];
+  return [facts.filter(Boolean).join(' · '), moved ? bytes(moved) + turn(kernel) : ''];
 }
+
+const turn = ({ perTurn }: Kernel): string => (perTurn ? ' a turn' : '');
 
 /** What reaches less of its peak is bound by something else. */
 const LOW = 0.25;

@@ -3,7 +3,7 @@ import { flowOf } from '../clusters/flow';
 import { copyLine, h, icon, on, refill, type IconName } from '../dom';
 import { bytes, duration, lines, percent, ratio, sentence, some } from '../format';
 import type { KernelAccess } from '../kernel';
-import type { Plan, Report } from '../report';
+import type { Report } from '../report';
 import type { MoreOfVerdict } from './more';
 import { layoutBars, layoutStrip } from './layout';
 import { pythonRows } from './python';
@@ -217,27 +217,9 @@ function whatIsUnknown({ verdict, numerics }: Report): string {
   return `${said}. ${each} needs one run of the cell’s operations, on copies of its inputs.`;
 }
 
-/** Of alike plans one counts, as in the counts of the verdict. */
-export function bytesMoved({ plans, clusters }: Report): number {
-  const alike = new Set(plans.filter(isAlike).map(({ name }) => name));
-  return clusters
-    .filter(({ plan }) => !alike.has(plan))
-    .reduce((sum, cluster) => sum + (cluster.bytesRead ?? 0) + (cluster.bytesWritten ?? 0), 0);
-}
-
-/** "moved 294 MB, fusion saved 217 MB"; of a report that does not say, what its clusters move in a call. */
-function movedText(report: Report): string {
-  const { bytesMoved: all, bytesSaved: saved } = report.verdict;
-  if (all !== null) {
-    return all > 0 ? `moved ${bytes(all)}${saved ? `, fusion saved ${bytes(saved)}` : ''}` : '';
-  }
-  const moved = bytesMoved(report);
-  const often = report.clusters.some(({ calls }) => calls > 1) || report.plans.some(isAlike);
-  return moved > 0 ? `moves ${bytes(moved)}${often ? ' a call' : ''}` : '';
-}
-
-function isAlike({ name, like }: Plan): boolean {
-  return like !== '' && like !== name;
+/** "moved 294 MB, fusion saved 217 MB"; "" where nobody knows. */
+function movedText({ verdict: { bytesMoved: all, bytesSaved: saved } }: Report): string {
+  return all ? `moved ${bytes(all)}${saved ? `, fusion saved ${bytes(saved)}` : ''}` : '';
 }
 
 /** What Python did, each with its line and the reason. */
