@@ -3,6 +3,7 @@ and no line is given a part of it that nobody measured."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -98,15 +99,32 @@ def slowest(data: Mapping[str, Any]) -> Json | None:
     most = max(groups.values(), key=_seconds)
     places, (file, _) = most[0].places, most[0].head
     own = most[0].lines(file)
-    others = dict.fromkeys(f for f, _ in places if f != file)
-    where = [wording.line_text(own), *(f"{wording.line_text(most[0].lines(f))} of {wording.short_file(f)}" for f in others)]
     kind = _kind(most, len(places) > 1)
-    text = " and ".join(where) + (f" ({kind})" if kind else "")
+    text = where_text(places, home_file(data)) + (f" ({kind})" if kind else "")
     seconds, whole = _seconds(most), sum(_seconds(group) for group in groups.values())
     return {
         "text": text, "file": file, "lines": list(own), "seconds": seconds, "share": seconds / whole,
         "kernels": [part.name for part in most if part.kind == "kernel"],
     }  # fmt: skip
+
+
+def home_file(data: Mapping[str, Any]) -> str:
+    """The file whose lines need no name of it: the cell's own, else the one of most operations."""
+    cell = data.get("cell", {}).get("id")
+    cells = {str(piece["file"]): piece.get("cell") for piece in data.get("sources", ())}
+    own = next((file for file, of in cells.items() if cell and of == cell), None)
+    files = Counter(str(span[0]) for op in data["ops"] for span in op["lines"])
+    eligible = [file for file in files if cells.get(file) in (None, cell)]  # no other cell's
+    return own if own is not None else max(eligible, key=lambda file: files[file], default="")
+
+
+def where_text(places: Iterable[Place], home: str) -> str:
+    """ "lines 4–9", "line 7 and lines 2–3 of In [5]": numbers of two files never stand in one row."""
+    by_file: dict[str, list[int]] = {}
+    for file, line in sorted(places, key=lambda place: (place[0] != home, place)):
+        by_file.setdefault(file, []).append(line)
+    of = {file: "" if file == home else f" of {wording.short_file(file)}" for file in by_file}
+    return " and ".join(f"{wording.line_text(lines)}{of[file]}" for file, lines in by_file.items())
 
 
 def in_words(found: Mapping[str, Any]) -> str:

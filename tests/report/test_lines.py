@@ -5,7 +5,7 @@ import pytest
 
 import jitlab as jl
 from jitlab.report import Report
-from jitlab.report.lines import in_words, line_costs, slowest
+from jitlab.report.lines import home_file, in_words, line_costs, slowest, where_text
 
 
 def helper(a):
@@ -72,10 +72,20 @@ def test_what_is_slowest_says_all_its_lines():
     }  # fmt: skip
 
 
+def test_a_line_of_another_cell_says_of_which():
+    data = made() | {"cell": {"id": "calls"}}
+    data["sources"] = [{"file": "f.py", "cell": "defines", "first": 4, "lines": [""] * 6}]
+    assert slowest(data)["text"] == "lines 4, 7 and 9 of f.py (one kernel)"
+    data["sources"][0]["cell"] = "calls"
+    assert slowest(data)["text"] == "lines 4, 7 and 9 (one kernel)"
+
+
 def test_a_helper_in_another_file_is_said_too():
     data = made()
     data["ops"][2]["lines"] = [["g.py", 3, 0, 3, 9]]
     assert slowest(data)["text"] == "lines 4 and 7 and line 3 of g.py (one kernel)"
+    assert home_file(data) == "f.py"
+    assert where_text([("<cell 2>", 3), ("<cell 7>", 5), ("<cell 7>", 4)], "<cell 7>") == "lines 4–5 and line 3 of In [2]"
     data["sources"] = [{"file": "g.py", "first": 3, "lines": ["return x"]}]
     assert [line.cost for line in line_costs(data)] == ["k0 with f.py, line 4"]
 
