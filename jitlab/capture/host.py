@@ -165,7 +165,7 @@ def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentErro
         if mode == "--strict" and not within
         else f"{contract}: {name}{line}",
         where=describe(source),
-        why=f"{mode} leaves nothing to NumPy, and {reason}",
+        why=f"{mode} leaves nothing to NumPy, and NumPy would run it: {reason.removeprefix(f'{name}: ')}",
         hint=(
             "leave --strict away: this operation then runs on NumPy between compiled parts; or take it out of this cell"
             if mode == "--strict"

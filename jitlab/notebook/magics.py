@@ -334,7 +334,12 @@ class JitMagics(Magics):
                 f"%jitlab export report.html (or {', '.join(list(writers)[1:])})",
             )
         target = Path(path).expanduser()
-        target.write_text(writers[ending](self._chosen(None)), encoding="utf-8")
+        text = writers[ending](self._chosen(None))
+        try:
+            target.write_text(text, encoding="utf-8")
+        except OSError as error:
+            hint = "a folder that is there and that you may write to"
+            raise OptionError(f"{path} can't be written.", why=error.strerror or str(error), hint=hint) from None
         return target
 
 

@@ -293,7 +293,9 @@ def test_status_explain_export_and_clear(shell, capsys, tmp_path):
     assert isinstance(run(shell, "%jitlab explain", fine=False).error_in_exec, OptionError)
 
 
-@pytest.mark.parametrize("line", ["frobnicate", "export", "export x.pdf", "explain 99", "status now", "export a b"])
+@pytest.mark.parametrize(
+    "line", ["frobnicate", "export", "export x.pdf", "export /not/there/x.html", "explain 99", "status now", "export a b"]
+)
 def test_jitlab_refuses_what_it_does_not_know(shell, line):
     run(shell, "%%jit\nx = 1")
     error = run(shell, f"%jitlab {line}", fine=False).error_in_exec
