@@ -5,6 +5,7 @@ import base64
 import linecache
 import re
 import threading
+import time
 
 import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
@@ -248,10 +249,12 @@ def test_reports_and_events_go_to_the_panel(shell):
 def test_a_running_cell_reports_now_and_then(shell):
     panel = Panel(session_of(shell))
     shell.user_ns["happen"] = happen
+    start = time.monotonic()
     run(shell, "import time\nfor _ in range(7):\n    happen(); time.sleep(0.1)")
+    took = time.monotonic() - start  # on a busy machine longer than 0.7 s
     panel.ended()
     running = [report["cell"]["running"] for report in panel.reports]
-    assert running.count(True) in (2, 3)
+    assert 1 <= running.count(True) <= 4 * took + 1
 
 
 def test_a_cell_does_not_wait_for_its_report(shell, monkeypatch):
