@@ -4,6 +4,7 @@ import { INotebookTracker } from '@jupyterlab/notebook';
 import { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { IStateDB } from '@jupyterlab/statedb';
 import { IStatusBar } from '@jupyterlab/statusbar';
+import type { Widget } from '@lumino/widgets';
 import { Badges } from './badges';
 import { addKeys, keyNames, runKey } from './commands';
 import { readSettings } from './core/settings';
@@ -251,8 +252,13 @@ function activatePanel(
     isToggleable: true,
     execute: () => {
       view.toggleClass('jl-wide');
-      view.node.style.minWidth = view.hasClass('jl-wide') ? '60vw' : '';
-      view.parent?.fit();
+      // What shares the room with the notebook has to be wide: its own parts do not tell it of theirs.
+      let side: Widget = view;
+      while (side.parent && !side.parent.hasClass('lm-SplitPanel')) {
+        side = side.parent;
+      }
+      side.node.style.minWidth = view.hasClass('jl-wide') ? '60vw' : '';
+      side.parent?.fit();
       open();
     }
   });

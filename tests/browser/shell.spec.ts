@@ -17,6 +17,15 @@ function badge(lab: Lab, cell: string): Locator {
   return lab.cell(cell).locator('.jl-badge');
 }
 
+/** What stands in the page that was saved beside a notebook; "" before it is there. */
+async function savedPage({ page }: Lab, notebook: string): Promise<string> {
+  const read = async (path: string): Promise<unknown> =>
+    ((await (await page.request.get(`api/contents/${path}`)).json()) as { content: unknown }).content;
+  const files = (await read('')) as { name: string }[];
+  const file = files.find(({ name }) => name.startsWith(`${notebook}-In-`) && name.endsWith('.html'));
+  return file ? ((await read(`${file.name}?type=file&format=text`)) as string) : '';
+}
+
 test('a compiled cell has one line below it, which opens the panel there', async ({ lab }) => {
   await ready(lab);
   await expect(badge(lab, 'compiled')).toHaveText(
@@ -157,6 +166,8 @@ test('every key is a command: the list shows them, and one that was changed work
   await expect(pin).toHaveAttribute('aria-pressed', 'true');
   await lab.page.keyboard.press('p');
   await expect(pin).toHaveAttribute('aria-pressed', 'false');
+  await lab.page.keyboard.press('Shift+S');
+  await expect.poll(() => savedPage(lab, 'shell')).toContain('<!doctype html>');
   await lab.page.keyboard.press('Alt+3');
   await expect(lab.section('Code').getByRole('button').first()).toBeFocused();
   await expect(lab.section('Code').getByRole('button').first()).toHaveAttribute('aria-expanded', 'true');
@@ -210,6 +221,11 @@ test('Notebook 7 has badges and marks, and a panel that can be widened', async (
   const before = (await seven.panel.boundingBox())?.width ?? 0;
   await seven.panel.getByRole('button', { name: 'Widen the panel' }).first().click();
   await expect.poll(async () => (await seven.panel.boundingBox())?.width ?? 0).toBeGreaterThan(before + 100);
+  const box = await seven.panel.boundingBox();
+  expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(1400); // all of it is to be seen
+  await seven.panel.getByRole('button', { name: 'More' }).click();
+  await seven.panel.getByRole('menuitem', { name: 'Save as HTML' }).click();
+  await expect.poll(() => savedPage(seven, 'shell7')).toContain('<!doctype html>');
   await seven.page.close();
 });
 
