@@ -44,16 +44,18 @@ test('from a line to its machine code, from a value to what its fusion is worth,
   });
 
   await test.step('the keyboard asks what if; both plans are measured, and the answer advises', async () => {
-    const exp = lab.section('Clusters').getByRole('treeitem', { name: /^Exp, line 4/ });
+    const exp = lab.section('Clusters').getByRole('treeitem', { name: /^p \(Exp\), line 4/ });
     await exp.focus();
     await page.keyboard.press('x');
-    const card = lab.panel.getByRole('dialog', { name: /^Exp, line 4/ });
+    const card = lab.panel.getByRole('dialog', { name: /^Exp, p · line 4/ });
     await expect(card).toContainText('f64[4000,32] → f64[4000,32]');
     await card.getByRole('button', { name: /^Cut Exp from / }).click();
     const section = lab.section('What-if');
     const answer = section.locator('.jl-card[data-state=done]').first();
     await expect(answer).toContainText(/faster|slower|no measurable change/);
     await expect(answer).toContainText('of each, in turn');
+    await answer.getByText(/^Lines that keep the cut, for line/).click();
+    await expect(answer.getByRole('group', { name: 'Lines that keep it' })).toContainText('with jl.jit_scope(cut=[("Exp", "Sum"), ');
     await expect(answer.getByRole('img', { name: /^Cut Exp from / })).toBeVisible();
     await expect(answer.getByRole('table', { name: 'What moved' })).toContainText('kernels');
     await section.getByRole('button', { name: 'Show as a table' }).click();
