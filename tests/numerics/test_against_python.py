@@ -161,3 +161,9 @@ def test_a_mistake_of_a_pass_is_not_laid_on_capture(monkeypatch):
     assert not check.ok and check.python.guilty == "pass" and "capture is guilty" not in str(check)
     assert "The graph as it was captured gives what Python gives: a pass changed it" in check.python.text
     assert any(row.guilty is not None and row.guilty.rewrite == "the pass swap" for row in check.outputs)
+
+
+@MAKERS
+def test_a_function_of_numpy_that_is_rounded_otherwise_than_the_graph_is_no_mistake(make):
+    check = make(lambda x: np.rad2deg(x)).check(np.linspace(-6, 6, 400).astype("f2"))
+    assert check.python.ok and "from Python's values, no more than rounding explains" in check.python.text
