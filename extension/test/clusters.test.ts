@@ -246,7 +246,7 @@ test('an operation, the value on an arrow and one in memory are called as the pr
     ...json,
     temporaries: [
       { ...{ plan: op?.plan ?? '', name: 'div', cluster: null, consumers: ['take', 'neg'], bytes: 8, lines: [] } }
-    ].map(value => ({ ...value, producer: 'div', consumerLines: [], place: 'scratch', reason: null }))
+    ].map(value => ({ ...value, producer: 'div', consumerLines: [], place: 'scratch', leaves: false, reason: null }))
   });
   assert.deepEqual(
     memory.rows.map(({ name }) => name),

@@ -90,7 +90,7 @@ test('the gallery: each section of the panel, in light and dark', async ({ lab }
 /** What is pinned is lit wherever it stands; the cluster that it is in is opened first. */
 async function pinExp(lab: Lab): Promise<void> {
   const clusters = lab.section('Clusters');
-  const exp = clusters.getByRole('treeitem', { name: /^Exp, / }).first();
+  const exp = clusters.getByRole('treeitem', { name: /\(Exp\), / }).first();
   if (!(await exp.isVisible())) {
     await clusters.locator('[data-kind=cluster]').first().dblclick();
   }

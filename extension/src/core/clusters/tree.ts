@@ -3,6 +3,7 @@ import type { Boundary, Operation, Reason } from '../report';
 import type { Flow, FlowKernel, FlowNode } from './flow';
 import { SIDES, sidesOf } from './operations';
 import type { SceneSource } from './scene';
+import { labelOf } from './words';
 
 export type TreeKind = 'plan' | 'part' | 'cluster' | 'host' | 'kernel' | 'loop' | 'op';
 
@@ -212,7 +213,7 @@ export class GraphTree {
     }
     return top.map(op => {
       const body = inside.get(op.name) ?? [];
-      return this.node(body.length ? 'loop' : 'op', `${parent.key}/${op.name}`, op.loop || op.op, parent, {
+      return this.node(body.length ? 'loop' : 'op', `${parent.key}/${op.name}`, op.loop || labelOf(op), parent, {
         id: op.name,
         ops: [op, ...body],
         seconds: op.seconds,

@@ -15,6 +15,11 @@ export function said({ called, op }: Operation): string {
   return called ? `${called} (${op})` : op;
 }
 
+/** `inv6 · RealDiv` in a box: without the program's word where that is an expression, which would be too long. */
+export function labelOf({ called, op }: Operation): string {
+  return called && called.length < 16 ? `${called} · ${op}` : op;
+}
+
 export interface BoundaryTexts {
   head: string;
   why: string;
