@@ -102,7 +102,7 @@ def test_nbconvert_to_markdown_latex_and_text_has_the_words(notebook):
     from nbconvert import LatexExporter, MarkdownExporter, RSTExporter, ScriptExporter
 
     markdown, _ = MarkdownExporter().from_notebook_node(notebook)
-    assert "data:image/svg+xml" in markdown and "k0 MatMul" in markdown
+    assert "data:image/svg+xml" in markdown and "k0 (lines 3–6) MatMul" in markdown
     latex, _ = LatexExporter().from_notebook_node(notebook)
     assert "21 of 22 operations compiled" in latex and "data:image" not in latex
     rst, _ = RSTExporter().from_notebook_node(notebook)
