@@ -260,7 +260,7 @@ def _spread(op: Operation, true: Any, arrays: Sequence[Any], inputs: Sequence[Va
         n = value.shape[op.axis]
         return _scanned(op, offs[0]) + n * eps * _scanned(op, np.abs(value).astype(np.float64))
     if isinstance(op, Sort):
-        return np.max(offs[0])
+        return np.max(offs[0], initial=0.0)
     if isinstance(op, ArgExtreme):
         return _turned(op, value, offs[0])
     if isinstance(op, Product):
