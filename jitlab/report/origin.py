@@ -48,10 +48,8 @@ def _text(at: datetime, versions: Json, here: Json) -> str:
 def _versions() -> Json:
     import numpy
 
-    import jitlab
-
     return {
-        "jitlab": jitlab.__version__,
+        "jitlab": sys.modules["jitlab"].__version__,  # the package, which is above every part of it
         "python": ".".join(map(str, sys.version_info[:3])),
         "numpy": numpy.__version__,
     }
