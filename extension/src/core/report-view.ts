@@ -100,7 +100,7 @@ export class ReportView {
   private readonly parts: Part[];
   private readonly verdict: VerdictView;
   private readonly message = h('p', { class: 'jl-note', role: 'status' });
-  private readonly foot = h('p', { class: 'jl-note jl-muted' });
+  private readonly foot = h('p', { class: 'jl-note jl-muted jl-foot' });
   private readonly observer: ResizeObserver;
   private report: Report | null = null;
   private refusal = '';
