@@ -22,7 +22,7 @@ test('a graph is opened in place, searched, turned into a table and a map; a tim
     await expect(box).toHaveAttribute('aria-expanded', 'true');
     const after = await box.boundingBox();
     expect(Math.abs((after?.y ?? 1e9) - (before?.y ?? 0))).toBeLessThan(2);
-    await expect(item(/^\w+ \(RealDiv\), line 9/).first()).toBeAttached();
+    await expect(item(/^RealDiv, line 9/).first()).toBeAttached();
   });
 
   await test.step('/ searches, and goes to what was chosen', async () => {
@@ -31,8 +31,8 @@ test('a graph is opened in place, searched, turned into a table and a map; a tim
     await expect(focused).toHaveAttribute('type', 'search');
     await page.keyboard.type('exp');
     await page.keyboard.press('Enter');
-    await expect(clusters.getByRole('status').last()).toContainText(/Pinned: \w+ \(Exp\), line 5/);
-    await expect(focused).toHaveAttribute('aria-label', /^\w+ \(Exp\), line 5/);
+    await expect(clusters.getByRole('status').last()).toContainText('Pinned: Exp, line 5');
+    await expect(focused).toHaveAttribute('aria-label', /^Exp, line 5/);
     await page.keyboard.press('Escape');
   });
 
