@@ -352,7 +352,9 @@ class Converter(FlowConverter):
     # ---- loads
     def visit_Name(self, node: ast.Name) -> ast.AST:
         node.id = self.mangled(node.id)
-        if not isinstance(node.ctx, ast.Load) or node.id == HOOK or self._is_local(node.id) or node.id in _BUILTIN_NAMES:
+        if not isinstance(node.ctx, ast.Load) or node.id.startswith(ADDED) or self._is_local(node.id):
+            return node  # the conversion's own, a loop's item among them: that is new in each turn
+        if node.id in _BUILTIN_NAMES:
             return node
         return self.hook("name", node, node, ast.Constant(node.id))
 

@@ -18,7 +18,6 @@ from jitlab.ops.build import constant
 
 from .arrays import Arrays, Binding, Input, current
 from .draws import begin
-from .flow import ADDED
 from .memory import Memory
 from .positions import call_site, describe, here, spans
 from .tensor import Cell, Tensor
@@ -110,7 +109,7 @@ class Capture(Arrays):
 
     def load_name(self, value: Any, name: str) -> Any:
         """A global or closure name was read."""
-        if self.memory is not None and self.functions and not name.startswith(ADDED):  # a loop's item is new in each turn
+        if self.memory is not None and self.functions:
             value = self.memory.name(self.functions[-1], name, value)
         if not isinstance(value, (np.ndarray, np.generic)):
             return value

@@ -86,6 +86,56 @@ def test_captured_whole(name):
     assert not result.statements and len(result.traces) == 1
 
 
+HELPERS = """
+def repeated(a):
+    for i in range(3):
+        a = 0.25 * a + i
+    return a
+
+def counted(a, n):
+    for _ in range(n):
+        a = a + 1
+    return a
+
+def added(arrays):
+    total = 0
+    for x, weight in arrays:
+        total = total + weight * x
+    return total
+
+def first_large(rows):
+    for row in rows:
+        if row.shape[0] > 2:
+            break
+    else:
+        return rows[0]
+    return row * 2
+
+def nested(a):
+    for i in range(2):
+        for j, w in enumerate([OUTER, 2 * OUTER]):
+            a = a + w * j
+    return a
+"""
+
+
+CALLS = ["repeated(x)", "counted(x, 4)", "added([(x, 2.0), (OUTER, 3.0)])", "first_large([x, OUTER])", "nested(x)"]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_helper_of_another_cell_with_a_for_is_captured_whole(call):
+    linecache.cache["<helpers>"] = (len(HELPERS), None, HELPERS.splitlines(True), "<helpers>")
+    mine = {"np": np, "x": np.arange(5.0), "OUTER": np.linspace(0.0, 1.0, 5)}
+    exec(compile(HELPERS, "<helpers>", "exec"), mine)
+    theirs = dict(mine)
+    source = f"result = {call}\ndouble = result * 2"
+    exec(source, theirs)
+    result = CellResult()
+    run_cell(source, mine, "<cell>", result=result)
+    assert not result.statements and len(result.traces) == 1
+    assert_same(mine["result"], theirs["result"]), assert_same(mine["double"], theirs["double"])
+
+
 @pytest.mark.parametrize("name", ["stencil", "window", "gradient descent", "recurrence", "rows by index"])
 def test_body_of_a_loop_is_traced_once(name):
     *_, result, _ = run_both(CELLS[name])
