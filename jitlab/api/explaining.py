@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jitlab.capture import Change, Leaf
+from jitlab.capture import Change, Leaf, says_where
 from jitlab.costs import Costs, short_numbers
 from jitlab.ir.dot import clean
 
@@ -120,6 +120,7 @@ class Explained:
         count = len(self.ledger) + self.ledger.dropped
         return f"<jl.{self.ledger.kind} {clean(self.name)}: {count} {'trace' if count == 1 else 'traces'}>"
 
+    @says_where
     def check(self, /, *args: Any, **kwargs: Any) -> Check:
         """How far is compiled code from NumPy, on these arguments?
 
@@ -134,6 +135,7 @@ class Explained:
 
         return checked_function(self, args, kwargs)
 
+    @says_where
     def whatif(
         self, /, *args: Any, cut: Any = (), fuse: Any = (), keep_out: Any = (), target: str | None = None, sweep: bool = False,
         seconds: float | None = None, **kwargs: Any,
@@ -155,10 +157,12 @@ class Explained:
         options = {"cut": cut, "fuse": fuse, "keep_out": keep_out, "target": target, "sweep": sweep, "seconds": seconds}
         return asked_of_function(self, args, kwargs, options)
 
+    @says_where
     def would_hit(self, /, *args: Any, **kwargs: Any) -> bool:
         """Would a call with these arguments find its trace? Nothing is traced and nothing runs."""
         return self._look(args, kwargs, why=False).costs is not None
 
+    @says_where
     def explain_key(self, /, *args: Any, **kwargs: Any) -> Explanation:
         """The key of a call with these arguments, leaf by leaf: which trace it hits, or what keeps the nearest from it."""
         found = self._look(args, kwargs, why=True)

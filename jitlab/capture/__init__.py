@@ -11,7 +11,7 @@ from .host import NotReplayable
 from .paths import PathCapture, record_path
 from .piece_traces import EndPiece
 from .pieces import MOST_TRACES
-from .positions import cell_names, describe, spans, user_traceback
+from .positions import cell_names, describe, says_where, spans, user_traceback
 from .refusals import Refusal, reason_of, reason_of_run, refusal_error
 from .signature import Foreign, Signature, changed_container, key_of, substitute
 from .state import Capture, current_capture
@@ -57,6 +57,7 @@ __all__ = [
     "refusal_error",
     "refuse_syntax",
     "run_body",
+    "says_where",
     "set_random_state",
     "signature_key",
     "spans",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import linecache
 import os
 import sys
 import sysconfig
 import weakref
+from collections.abc import Callable
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -19,6 +21,9 @@ from jitlab.events import Span
 from jitlab.ir import Source
 from jitlab.ir import cell_names as cell_names
 from jitlab.ir import display_name as display_name
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARY = tuple(
@@ -157,6 +162,21 @@ def user_traceback(error: BaseException) -> TracebackType | None:
     for frame in reversed(frames):
         result = TracebackType(result, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return result
+
+
+def says_where(function: Callable[P, T]) -> Callable[P, T]:
+    """A function that a person calls: its errors of ours show their line and the message, without the frames between."""
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        __tracebackhide__ = True
+        try:
+            return function(*args, **kwargs)
+        except JitlabError as error:
+            error.__traceback__ = user_traceback(error)
+            raise
+
+    return called
 
 
 def span(frame: FrameType) -> Source:

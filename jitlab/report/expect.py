@@ -5,10 +5,11 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import _GeneratorContextManager, contextmanager
 from fractions import Fraction
 from typing import Any, SupportsIndex
 
+from jitlab.capture import says_where
 from jitlab.errors import OptionError
 
 from . import wording
@@ -33,12 +34,16 @@ COUNTS: dict[str, Callable[[Report], int]] = {
 MOST_TOLD = 10
 
 
-@contextmanager
-def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsIndex | str) -> Iterator[None]:
+@says_where
+def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsIndex | str) -> _GeneratorContextManager[None]:
     """Check what happens inside: `retraces=0, clusters=1, kernels="<=2", fallbacks=0, bytes="<64 MB"`; also `traces`,
     `variants`, `statements`, and `fused=[("exp", "sum")]`. A number means exactly that many. AssertionError says what was
     found instead: of retraces the cause, the line and what would avoid them."""
-    expectations = Expectations(limits, fused or ())
+    return _expecting(Expectations(limits, fused or ()))
+
+
+@contextmanager
+def _expecting(expectations: Expectations) -> Iterator[None]:
     with record() as recording:
         yield
     expectations.check(recording.report())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jitlab import events
+from jitlab.capture import says_where
 from jitlab.ir import ClusterCode, Plan
 from jitlab.noting import Calls
 
@@ -343,6 +344,7 @@ def record() -> Iterator[Recording]:
     recording.ended()
 
 
+@says_where
 def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report:
     """Call `function` once and report what happened."""
     with record() as recording:

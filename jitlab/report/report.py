@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jitlab.capture import says_where
 from jitlab.errors import OptionError
 from jitlab.ir import told
 
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from .samples import Samples
 
 T = TypeVar("T")
+
+#: Readers of an input that an error names.
+MOST_READERS = 4
 MIME = "application/vnd.jitlab.report+json"
 STAGES = ("graph", "program", "llvm", "asm", "ptx")
 
@@ -418,6 +422,7 @@ class Report:
 
         return compared(self.facts, other.facts)
 
+    @says_where
     def why(self, a: str, b: str) -> Answer:
         """Why `a` and `b` are together, or what keeps them apart. They are names of operations ("exp"), their kinds ("Exp"), or
         what the program calls their values ("inv6", "r2 ** 3")."""
@@ -434,6 +439,7 @@ class Report:
         text = f"{names} are both in {first.cluster}{joined}. {answer.text}"
         return Answer(text, answer.code, False, answer.would_fuse_if)
 
+    @says_where
     def why_not(self, a: str, b: str, *, check: bool = False) -> Answer:
         """Why `a` and `b` are not one kernel: the reason, and what would change it. `check`: the changed version is compiled,
         while the function is there, and `checked` says whether it holds."""
@@ -593,6 +599,10 @@ class Report:
         found = found or [op for op in self.ops if op.op.lower() == name.lower()]
         found = found or [op for op in self.ops if op.called == name]
         if not found:
+            readers = [op for op in self.ops if name in op.inputs]
+            if readers and "summary" not in self.data:  # of a report that was cut down, an operation may be missing
+                shown = ", ".join(dict.fromkeys(repr(op.called or op.name) for op in readers[:MOST_READERS]))
+                raise OptionError(f"{name!r} is an input: no operation makes it", hint=f"say one that reads it: {shown}")
             names = dict.fromkeys(n for op in self.ops for n in (op.name, op.op, op.called) if n)
             raise OptionError(f"this report has no operation {name!r}", hint=_close(name, names))
         return found

@@ -1,6 +1,7 @@
 """Each edge between kernels and each operation that is not compiled has its one reason; what is told to flip it is compiled."""
 
 import gc
+import traceback
 import warnings
 
 import numpy as np
@@ -284,3 +285,25 @@ def test_why_and_why_not_agree_on_what_is_computed_again():
             if a is not b:
                 assert report.why(a.name, b.name).fused == report.why_not(a.name, b.name).fused, (a.name, b.name)
     assert any("computed again" in report.why(a.name, b.name).text for a in report.ops for b in report.ops if a is not b)
+
+
+def test_what_is_asked_wrongly_shows_the_asking_line_and_no_frame_of_ours():
+    @jl.function
+    def shifted(samples):
+        return np.exp(samples * 2).sum()
+
+    x = np.ones(50)
+    report = jl.explain(shifted, x)
+    an_input = "'samples' is an input: no operation makes it\n  try: say one that reads it: 'samples * 2'"
+    wrong = [
+        (lambda: report.why_not("samples", "exp"), an_input),
+        (lambda: report.why("exp", "nonsense"), "this report has no operation 'nonsense'\n  try: one of mul"),
+        (lambda: shifted.whatif(x, cut=("Exp", "Log")), "this plan has no operation 'Log'"),
+        (lambda: jl.expect(kernelz=1), "jl.expect does not know 'kernelz'"),
+    ]  # fmt: skip
+    for ask, says in wrong:
+        with pytest.raises(jl.errors.OptionError) as caught:
+            ask()
+        frames = traceback.extract_tb(caught.value.__traceback__)
+        assert str(caught.value).startswith(says)
+        assert {frame.filename for frame in frames} == {__file__}
