@@ -47,6 +47,7 @@ export class Badges {
     const { id, type } = cell.model;
     const state = this.followed.link.model.cell(id);
     const report = this.notebooks.settings.badges && type === 'code' ? state?.report : null;
+    cell.toggleClass('jl-old', report !== null && report !== undefined && state?.origin !== 'live');
     let badge = this.badges.get(cell);
     if (!report) {
       badge?.dispose();
@@ -72,11 +73,13 @@ export class Badges {
     const note =
       state?.origin === 'previous'
         ? 'from before the restart'
-        : this.followed.editsOf(id).length > 0
-          ? 'of an older version of this cell'
-          : state?.running
-            ? 'running'
-            : '';
+        : state?.origin === 'saved'
+          ? 'from the saved notebook'
+          : this.followed.editsOf(id).length > 0
+            ? 'of an older version of this cell'
+            : state?.running
+              ? 'running'
+              : '';
     const shown = `${report.cell.title}|${badgeText(report)}|${note}|${report.clusters[0]?.color ?? ''}`;
     if (badge.shown !== shown) {
       badge.shown = shown;

@@ -8,6 +8,7 @@ import type { PanelState } from './core/panel';
 import { record } from './core/read';
 import { REPORT_MIME, type Report } from './core/report';
 import { Signal } from './core/signal';
+import { savedText } from './core/saved';
 import { prompted } from './core/sources';
 import { KernelLink } from './link';
 
@@ -88,6 +89,7 @@ export class FollowedNotebook {
       source: id === null ? null : this.sourceOf(id),
       other: other !== undefined && report ? { id: other, title: report.cell.title, lead: report.verdict.lead } : null,
       isSaved,
+      saved: savedText(cell),
       instead: isSaved && this.pinned === null && active !== undefined && id !== active,
       pinned: this.pinned !== null,
       behind: model.behind,

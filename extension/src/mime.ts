@@ -1,7 +1,9 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
+import type { CellState } from './core/model';
 import { PanelView } from './core/panel';
 import { readReport, REPORT_MIME, type Report } from './core/report';
+import { savedText } from './core/saved';
 import { shownReports, type ShownReport } from './outputs';
 
 /** What `%%jit --show` chooses from. */
@@ -25,15 +27,15 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
     for (const part of PARTS) {
       this.toggleClass(`jl-without-${part}`, Array.isArray(shown) && !shown.includes(part));
     }
-    this.draw(this.kept);
+    this.draw(this.kept, false);
     if (this.isAttached) {
       shownReports.add(this);
     }
     return Promise.resolve();
   }
 
-  follow(report: Report | null): void {
-    this.draw(report ?? this.kept);
+  follow(report: Report | null, isSaved: boolean): void {
+    this.draw(report ?? this.kept, isSaved);
   }
 
   override dispose(): void {
@@ -50,14 +52,17 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
     shownReports.delete(this);
   }
 
-  private draw(report: Report | null): void {
-    if (report === this.shown && report !== null) {
+  private draw(report: Report | null, isSaved: boolean): void {
+    if (report === this.shown && isSaved === this.isSaved && report !== null) {
       return;
     }
     this.shown = report;
+    this.isSaved = isSaved;
+    const cell: CellState = { report, refusal: this.refusal, origin: 'saved', running: false, events: 0 };
     this.view.show({
       notebook: '',
-      cell: { report, refusal: this.refusal, origin: 'saved', running: false, events: 0 },
+      cell,
+      saved: isSaved ? savedText(cell) : '',
       loaded: null,
       source: null,
       other: null,
@@ -68,6 +73,8 @@ class ReportOutput extends Widget implements IRenderMime.IRenderer, ShownReport 
   private readonly view: PanelView;
   private refusal: string | null = null;
   private shown: Report | null = null;
+  /** The file alone has this report: it says of which run it is. */
+  private isSaved = false;
 }
 
 const extension: IRenderMime.IExtension = {

@@ -9,8 +9,8 @@ export interface ShownReport {
   readonly node: HTMLElement;
   /** What the notebook file has; null for what is no report. */
   readonly kept: Report | null;
-  /** Shows a newer report in its stead, without a change of the file; null: what the file has. */
-  follow(report: Report | null): void;
+  /** Shows a newer report in its stead, without a change of the file; null: what the file has. `isSaved`: no kernel sent that. */
+  follow(report: Report | null, isSaved: boolean): void;
 }
 
 /** The outputs that are on the page: their renderer puts them in, the notebooks give them what their kernels say. */
@@ -51,7 +51,7 @@ export class Outputs {
         const { widgets } = followed.notebook.content;
         for (const cell of id === null ? widgets : widgets.filter(widget => widget.model.id === id)) {
           for (const output of shownReports.in(cell.node)) {
-            output.follow(newest(output.kept, model.cell(cell.model.id)));
+            follow(output, model.cell(cell.model.id));
           }
         }
       })
@@ -66,9 +66,13 @@ export class Outputs {
   private tell(output: ShownReport): void {
     const cell = this.followed.notebook.content.widgets.find(({ node }) => node.contains(output.node));
     if (cell) {
-      output.follow(newest(output.kept, this.followed.link.model.cell(cell.model.id)));
+      follow(output, this.followed.link.model.cell(cell.model.id));
     }
   }
+}
+
+function follow(output: ShownReport, state: CellState | undefined): void {
+  output.follow(newest(output.kept, state), state?.origin === 'saved');
 }
 
 /** Pure: the report of the newest run that is known, where it tells of the same program as the output; else null. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PanelState } from '../src/core/panel';
+import { savedText } from '../src/core/saved';
 import { howToBegin, noticeText } from '../src/core/states';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
@@ -43,14 +44,18 @@ test('a cell without a saved report says so, and a report that stands in its pla
 });
 
 test('figures that are not of this kernel say so, and what to run', () => {
+  const cellOf = (origin: 'live' | 'previous' | 'saved') => ({
+    ...{ report: report({ ...softmax, run: { at: '2026-11-22T13:15:17+01:00' } }), refusal: null, origin },
+    ...{ running: false, events: 0 }
+  });
+  const saved =
+    'Saved with the notebook: of the run at 13:15:17 on 2026-11-22; later runs that were alike are not kept here.';
   const of = (origin: 'live' | 'previous' | 'saved', loaded: boolean | null, edited: number[] = []) =>
-    noticeText(
-      { ...EMPTY, loaded, cell: { report: report(softmax), refusal: null, origin, running: false, events: 0 } },
-      edited
-    );
+    noticeText({ ...EMPTY, loaded, cell: cellOf(origin), saved: savedText(cellOf(origin)) }, edited);
   assert.equal(of('previous', false), 'From before the restart. Run %load_ext jitlab, then the cell to measure again.');
   assert.equal(of('previous', true), 'From before the restart. Run the cell to measure again.');
-  assert.equal(of('saved', false), 'Saved with the notebook. Run %load_ext jitlab, then the cell to measure anew.');
-  assert.equal(of('saved', true), '');
+  assert.equal(of('saved', false), `${saved} Run %load_ext jitlab, then the cell to measure anew.`);
+  assert.equal(of('saved', true), saved);
+  assert.equal(of('live', true), '');
   assert.equal(of('live', true, [4, 8]), 'Compiled from an older version of this cell; lines 4 and 8 differ.');
 });

@@ -26,7 +26,7 @@ export class Head {
     const status = statusOf(state);
     const runs =
       history?.runs.map(({ run, seconds, error }) => `${run} ${seconds ?? ''} ${error ?? ''}`).join(',') ?? '';
-    const key = [report?.cell.title, state.notebook, state.pinned, history?.run, runs].join('|');
+    const key = [titleOf(state), state.notebook, state.pinned, history?.run, runs].join('|');
     if (key !== this.shown) {
       this.shown = key;
       this.fill(state, report);
@@ -42,7 +42,7 @@ export class Head {
     const { actions } = this;
     const tools = [report && this.runs(report), this.pin(state, report), this.main(), this.menu()];
     this.element.replaceChildren(
-      h('b', { class: 'jl-cell-title' }, report?.cell.title ?? 'jitlab'),
+      h('b', { class: 'jl-cell-title' }, titleOf(state) ?? 'jitlab'),
       h('span', { class: 'jl-muted jl-grow', title: state.notebook }, state.notebook),
       this.status,
       ...tools.filter(tool => tool !== null)
@@ -126,6 +126,12 @@ export class Head {
 
   private readonly status = h('span', { class: 'jl-muted jl-status' });
   private shown = '';
+}
+
+/** The number that the notebook has now may be of a later run than a saved report: it names the cell alone. */
+function titleOf({ cell }: PanelState): string | undefined {
+  const title = cell?.report?.cell.title;
+  return cell?.origin === 'saved' ? title?.replace('In ', 'Cell ') : title;
 }
 
 function statusOf(state: PanelState): string {

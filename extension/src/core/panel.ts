@@ -36,6 +36,8 @@ export interface PanelState {
   isSaved?: boolean;
   /** The cell is shown in the place of the active one, which has no saved report. */
   instead?: boolean;
+  /** Of which run a saved report is, as `savedText` has it. */
+  saved?: string;
   /** Events that are recorded and not here yet. */
   behind?: number;
   /** Another cell that runs in the same kernel. */

@@ -11,6 +11,8 @@ export interface Report {
   cell: Cell;
   /** When, with what and where it ran, in words; "" where the report does not say. */
   run: string;
+  /** When that run began, with the offset of its clock; '' where it is not told. */
+  at: string;
   verdict: Verdict;
   plans: Plan[];
   ops: Operation[];
@@ -228,7 +230,7 @@ export interface Retrace {
   seconds: number | null;
   text: string;
   fix: string | null;
-  /** The fix in words, and what its replay on the recorded calls left: "…: 9 traces become 2, saves 1.8 s". */
+  /** The fix in words, and what its replay on the recorded calls left: "…: 9 traces become 2, saves 1.8 s". Without one, why none is left to do. */
   proof: string;
   /** Where the fix is written; "" where it says so itself. */
   place: string;
@@ -336,6 +338,7 @@ export function readReport(value: unknown): Report | string {
       error: readError(cell.error)
     },
     run: text(record(value.run).text),
+    at: text(record(value.run).at),
     verdict: readVerdict(record(value.verdict)),
     plans: records(value.plans).map(plan => ({
       name: text(plan.name),

@@ -32,7 +32,10 @@ export class Notice {
 }
 
 /** Pure: why the figures are not of a run of now, and what makes them so; "" where they are. */
-export function noticeText({ cell, loaded, notebook, instead }: PanelState, edited: readonly number[]): string {
+export function noticeText(
+  { cell, loaded, notebook, instead, saved = '' }: PanelState,
+  edited: readonly number[]
+): string {
   const again = loaded === false ? 'Run %load_ext jitlab, then the cell' : 'Run the cell';
   if (cell?.origin === 'previous') {
     return `From before the restart. ${again} to measure again.`;
@@ -42,9 +45,9 @@ export function noticeText({ cell, loaded, notebook, instead }: PanelState, edit
   }
   const isSaved = cell?.origin === 'saved' && cell.report !== null && notebook !== '';
   if (isSaved && instead) {
-    return `The active cell has no saved report. This is the one of ${cell.report?.cell.title ?? ''}.`;
+    return `The active cell has no saved report. This is the one of ${cell.report?.cell.title ?? ''}. ${saved}`.trim();
   }
-  return isSaved && loaded === false ? `Saved with the notebook. ${again} to measure anew.` : '';
+  return isSaved && loaded === false ? `${saved} ${again} to measure anew.` : saved;
 }
 
 const NO_REPORT = 'This cell has no saved report';
