@@ -136,7 +136,9 @@ class Traced(Event):
     operations: int
     start_ns: int
     duration_ns: int
-    proof: str = ""  # the fix in words, and the traces that its replay on the recorded calls left: "…: 9 traces become 2"
+    # The fix in words, and the traces that its replay on the recorded calls left: "…: 9 traces become 2". Without a fix: "", or
+    # "Once: …" where the program has it already.
+    proof: str = ""
     changes: tuple[tuple[str, str, str, str], ...] = ()  # every (cause, argument, before, after)
     site: tuple[str, int] = ("", 0)  # the file or cell and line that called
     definition: str = ""  # of the function: its cell or file, and its name there

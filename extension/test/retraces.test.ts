@@ -37,6 +37,9 @@ test('where there is no fix the panel says what the text says', () => {
     ]
   );
   assert.equal(ledgerOf(json).entries[0]?.unfixed, '');
+  const once = 'Once: `lr` was a number before, an array from now on. Nothing to fix.';
+  const settled = json.retraces.map(retrace => ({ ...retrace, fix: null, proof: once, compiled: 1 }));
+  assert.equal(ledgerOf({ ...json, retraces: settled }).entries[0]?.unfixed, once);
 });
 
 test('a fix that was replayed says what it would have done, as the newest retrace knows it', () => {

@@ -7,6 +7,7 @@ program does (an axis, a branch) cannot come as an array.
 
 from __future__ import annotations
 
+import linecache
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -92,6 +93,18 @@ class Fix:
     def passes_number(self, miss: Miss) -> bool:
         """A Python number comes where the fix wants an array."""
         return any(leaf.path in self.paths and _part(leaf)[0] == "number" for leaf in miss.leaves)
+
+    def written(self, miss: Miss) -> str:
+        """That it is done: this call has arrays, those before had not and stand in a line that is another now; else ""."""
+        nearest = miss.nearest
+        if self.kinds != {"array"} or nearest is None or self.passes_number(miss) or not self.passes_number(nearest):
+            return ""
+        here, there = miss.site, nearest.site
+        if here.file == there.file and (here != there or "asarray(" not in linecache.getline(here.file, here.line)):
+            return ""  # the call that passed a number still stands
+        names = _listed([f"`{path}`" for path in sorted(self.paths)])
+        are = "was a number before, an array" if len(self.paths) == 1 else "were numbers before, arrays"
+        return f"Once: {names} {are} from now on. Nothing to fix."
 
     def where_to_write(self, function: str) -> list[str]:
         """A sentence for each piece of the code, with the place where it goes: the decorator, or the call."""

@@ -183,6 +183,8 @@ class Ledger:
         first = self.explained(miss).changes[0]
         fix = self._recent_fix(miss)
         code, proof = (fix.at(miss).text, fix.count) if fix is not None else ("", "")
+        if fix is not None and (done := fix.written(miss)):
+            code, proof = "", done
         if fix is None and first.cause == Cause.PYTHON_VALUE and first.after.startswith("another "):
             code = first.fix  # no replay has to show that one object is one trace
         events.send(

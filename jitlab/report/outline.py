@@ -357,7 +357,9 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
         numbers = wording.line_text({n for r in group for n in wording.numbers_of(r["lines"])})
         fix = group[-1]["fix"]
         compiled = sum(r.get("compiled") or 0 for r in group)
-        note = ("No change of the arguments that was replayed avoids it." if compiled else "Nothing to fix.") if not fix else ""
+        unfixed = "No change of the arguments that was replayed avoids it." if compiled else "Nothing to fix."
+        proof = wording.clean(group[-1].get("proof") or "")
+        note = "" if fix else proof if proof.endswith("Nothing to fix.") else unfixed
         done = "" if compiled else "captured again; nothing compiled"
         detail = ", ".join(filter(None, (wording.cause_text(cause, start), numbers)))
         rows.append(
@@ -365,7 +367,7 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
                 f"{len(group)} × {_short(argument) or 'call'}{change}{more}",
                 "; ".join(filter(None, (wording.clean(detail), done))),
                 sum(r["seconds"] or 0.0 for r in group), wording.clean(fix) if fix else None, note,
-                wording.clean(group[-1].get("proof") or "") if fix else "",
+                proof if fix else "",
             )
         )  # fmt: skip
     rows.sort(key=lambda row: (-row.seconds, row.text))

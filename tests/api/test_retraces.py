@@ -108,6 +108,25 @@ def test_a_fix_is_the_call_as_it_is_written():
     assert fixes_of(lambda xs, step: (damp(xs, 8 * step), damp(xs, 9 * step))).startswith("pass `np.asarray(…, ")
 
 
+def test_a_call_that_is_written_as_the_fix_says_is_settled_and_one_that_stands_beside_the_old_one_is_not():
+    @jl.function
+    def damp(x, k):
+        return x * k
+
+    def cell(number, source):
+        heard = []
+        with events.listen(heard.append):
+            exec(compile(source, f"<cell {number}>", "exec"), {"damp": damp, "np": np})
+        return [e for e in heard if isinstance(e, events.Traced)][-1]
+
+    numbers = cell(901, "for n in range(9):\n    damp(np.ones(3), n / 2)")
+    assert "np.asarray" in numbers.fix and numbers.proof.endswith("9 traces become 1")
+    pasted = cell(902, "for n in range(9):\n    damp(np.ones(3), np.asarray(n / 2, np.float64))")
+    assert (pasted.fix, pasted.proof) == ("", "Once: `k` was a number before, an array from now on. Nothing to fix.")
+    both = cell(903, "damp(np.ones(4), 0.5)\ndamp(np.ones(4), np.asarray(0.5))")
+    assert both.fix and both.proof
+
+
 def test_a_fix_of_a_method_leaves_out_what_the_method_is_of():
     class Model:
         @jl.function

@@ -160,10 +160,10 @@ def test_a_fix_for_lost_compilation_needs_a_fix():
     assert rec.report().verdict["next"] is None
 
 
-def retraced(cause, argument, before, after, fix, site=("", 0)):
+def retraced(cause, argument, before, after, fix, site=("", 0), proof=""):
     event = events.Traced(
         function="f", trace=2, causes=(cause,), argument=argument, before=before, after=after, lines=(), fix=fix,
-        operations=1, start_ns=0, duration_ns=10**9, site=site,
+        operations=1, start_ns=0, duration_ns=10**9, site=site, proof=proof,
     )  # fmt: skip
     return samples.recorded([event]).report()
 
@@ -236,6 +236,13 @@ def test_next_shows_the_call_as_it_is_written():
 def test_a_fix_in_words_is_a_sentence_of_next():
     report = retraced("closure", "k", "2", "3", "define `f` once, before the loop")
     assert report.verdict["next"]["why"].endswith(". Define `f` once, before the loop. 1.00 s lost.")
+
+
+def test_a_retrace_that_was_the_last_of_its_kind_is_no_advice():
+    once = "Once: `k` was a number before, an array from now on. Nothing to fix."
+    report = retraced("argument_type", "k", "2", "f64[]", "", proof=once)
+    assert report.retraces[0].fix is None and report.verdict["next"] is None
+    assert "an array from now on. Nothing to fix." in " ".join(str(report).split())
 
 
 def test_a_harmless_retrace_has_nothing_to_fix():

@@ -195,6 +195,10 @@ function didOf(group: readonly Retrace[]): string {
 
 /** In the words of the text report. */
 function unfixedOf(group: readonly Retrace[]): string {
+  const proof = group.at(-1)?.proof ?? '';
+  if (proof.endsWith('Nothing to fix.')) {
+    return proof;
+  }
   return group.some(({ compiled }) => compiled > 0)
     ? 'No change of the arguments that was replayed avoids it.'
     : 'Nothing to fix.';

@@ -77,7 +77,7 @@ function entryElement(
       ? h(
           'div',
           { class: 'jl-note' },
-          icon(entry.unfixed === 'Nothing to fix.' ? 'ok' : 'retrace'),
+          icon(entry.unfixed.endsWith('Nothing to fix.') ? 'ok' : 'retrace'),
           ` ${entry.unfixed}`
         )
       : isCode(entry.fix ?? '')
