@@ -88,6 +88,8 @@ class OutputCheck:
     guilty: Guilty | None = None
     nearest: Nearest | None = None
     cancels: bool = False
+    called: str = ""  # what the program calls it, and the helper that it is in
+    within: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """An entry of `numerics` in docs/report-format.md."""
@@ -242,7 +244,7 @@ class Study:
         return OutputCheck(
             cluster=cluster.name, plan=self.plan, output=node.name, op=node.op.name, lines=_lines(node),
             dtype=str(node.dtype), shape=tuple(map(int, np.shape(found))), rewrites=rewrites(inside), note=note,
-            **compared,
+            called=node.called, within=node.within, **compared,
         )  # fmt: skip
 
     def passes(self) -> list[OutputCheck]:
@@ -262,6 +264,7 @@ class Study:
                 OutputCheck(
                     cluster=None, plan=self.plan, output=new.name, op=new.op.name, lines=_lines(old),
                     dtype=str(new.dtype), shape=tuple(map(int, np.shape(now))), rewrites=(), note="",
+                    called=old.called, within=old.within,
                     guilty=find_pass(captured, self.arguments, before, self.pause), **compare(was, now, Value(was)),
                 )  # fmt: skip
             )

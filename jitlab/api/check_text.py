@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from jitlab.ir import told
 from jitlab.ir.dot import clean, line_text
 
 if TYPE_CHECKING:
@@ -21,18 +22,23 @@ def check_text(check: Check) -> str:
     if not check.outputs:
         return "\n".join([f"{clean(check.function)}: nothing is compiled, so NumPy itself made every value.", *beside])
     wrong = sum(not output.ok for output in check.outputs)
-    head = verdict(len(check.outputs), wrong)
+    head = verdict(len(check.outputs), wrong, sum(output.bound_ulp is None for output in check.outputs))
     parts = [_wrapped(f"{check.function}: {head}, beside NumPy on these arguments", "")]
     parts += beside
     parts += [output_text(output) for output in check.outputs]
     return "\n".join(parts)
 
 
-def verdict(count: int, wrong: int) -> str:
-    """ "all 9 outputs within their bounds", "2 of 9 outputs outside their bounds"."""
+def verdict(count: int, wrong: int, unbounded: int) -> str:
+    """ "all 9 outputs within their bounds", "2 of 9 outputs outside their bounds", "8 outputs within their bounds, 1 without a
+    stated bound"."""
     if wrong:
         return f"{wrong} of {_counted(count, 'output')} outside {'its bound' if count == 1 else 'their bounds'}"
-    return f"all {count:,} outputs within their bounds" if count > 1 else "1 output within its bound"
+    if count == unbounded:
+        return f"{_counted(count, 'output')} compared, no bound is stated for {'it' if count == 1 else 'them'}"
+    held = count - unbounded
+    head = f"{_counted(held, 'output')} within {'its bound' if held == 1 else 'their bounds'}"
+    return f"{head}, {unbounded:,} without a stated bound" if unbounded else f"{'all ' if count > 1 else ''}{head}"
 
 
 def output_text(output: OutputCheck) -> str:
@@ -44,7 +50,7 @@ def output_text(output: OutputCheck) -> str:
     if output.differing and output.worst is not None and not output.ok:
         index, theirs, ours = output.worst
         place = f"[{', '.join(map(str, index))}]" if index else ""
-        lines.append(f"    {output.output}{place}: NumPy {theirs}, compiled {ours}")
+        lines.append(f"    {output.called or output.output}{place}: NumPy {theirs}, compiled {ours}")
     lines += [f"    {text}" for text in (output.note, *(output.rewrites if not output.guilty else ())) if text]
     if output.guilty is not None:
         lines.append(f"    {output.guilty.text}")
@@ -54,7 +60,8 @@ def output_text(output: OutputCheck) -> str:
 def _head(output: OutputCheck) -> str:
     shape = f"[{', '.join(map(str, output.shape))}]" if output.shape else ""
     where = ", ".join(filter(None, (output.cluster or "the graph", line_text(output.lines))))
-    return f"{output.output} {output.op} {output.dtype}{shape}, {where}"
+    name = told(output.op, output.called, output.within) if output.called else f"{output.output} {output.op}"
+    return f"{name} {output.dtype}{shape}, {where}"
 
 
 def _error(output: OutputCheck) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jitlab.api.check_text import verdict
+from jitlab.ir import told
+
 from . import wording
 
 if TYPE_CHECKING:
@@ -80,10 +83,7 @@ def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
     if not rows:
         return []
     wrong = [row for row in rows if not row["ok"]]
-    of = wording.counted(len(rows), "output")
-    head = f"all {of} within their bounds" if len(rows) > 1 else f"{of} within its bound"
-    if wrong:
-        head = f"{len(wrong)} of {of} outside {'their bounds' if len(rows) > 1 else 'its bound'}"
+    head = verdict(len(rows), len(wrong), sum(row.get("bound_ulp") is None for row in rows))
     near = [row["nearest"] for row in rows if row.get("nearest")]
     near = [n for n in near if n["ulp"] and n["bound_abs"]]
     if not any(row["differing"] for row in rows):
@@ -96,7 +96,8 @@ def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
     lines = [f"{head}, checked beside NumPy{said}"]
     for row in wrong:
         said = row["guilty"]["text"] if row["guilty"] else row.get("note", "")
-        lines.append(wording.clean(f"✗ {row['output']} ({wording.line_text(row['lines'])}): {said}"))
+        name = told(row["output"], row.get("called") or "", row.get("within") or "", lines=wording.line_text(row["lines"]))
+        lines.append(wording.clean(f"✗ {name}: {said}"))
     return [*lines, NOT_PYTHON]
 
 

@@ -107,7 +107,7 @@ REPORT: dict[str, Any] = {
         "max_abs": May(Number), "max_rel": May(Number), "max_ulp": May(Number), "bound_ulp": May(Number), "note": May(str),
         "differing": Number, "nan": May(Number), "inf": May(Number), "rewrites": Some(TEXTS),
         "nearest": May({"ulp": Null(Number), "abs": Null(Number), "bound_abs": Null(Number), "bound_ulp": Null(Number)}),
-        "guilty": May({"text": str, "edge": Some([Null(str)])}),
+        "guilty": May({"text": str, "edge": Some([Null(str)])}), "called": May(str), "within": May(str),
     }]),
     "activity": Some([{}]),
     "omitted": May({}),

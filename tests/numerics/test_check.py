@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.api.check_text import verdict
 from jitlab.config import config
 from jitlab.ir.program import Apply
 from jitlab.lower.reading import Reader
@@ -109,6 +110,24 @@ def test_a_library_call_is_compared_and_says_that_no_bound_is_stated():
     a = rng.normal(size=(5, 5)) + 5 * np.eye(5)
     (row,) = jl.function(lambda a, b: np.linalg.solve(a, b) * 2).check(a, rng.normal(size=5)).outputs
     assert row.ok and row.bound_ulp is None and "Solve" in row.note
+
+
+def test_what_has_no_bound_is_counted_apart_and_rows_have_the_names_of_the_program():
+    @jl.function
+    def f(a, b):
+        doubled = b * 2
+        solved = np.linalg.solve(a, b) + 1
+        return doubled, solved
+
+    a = rng.normal(size=(5, 5)) + 5 * np.eye(5)
+    check = f.check(a, rng.normal(size=5))
+    rows = {row.called: row for row in check.outputs}
+    assert check.ok and rows["doubled"].bound_ulp == 0 and rows["solved"].bound_ulp is None
+    text = " ".join(str(check).split())
+    assert text.startswith("f: 1 output within its bound, 1 without a stated bound, beside NumPy")
+    assert "■ `doubled` (Mul) float64[5]" in text and rows["solved"].to_json()["called"] == "solved"
+    assert verdict(2, 0, 2) == "2 outputs compared, no bound is stated for them"
+    assert verdict(3, 1, 1) == "1 of 3 outputs outside their bounds"
 
 
 def test_a_check_changes_nothing_of_the_caller():
