@@ -3,7 +3,15 @@ import { test } from 'node:test';
 import { readCode } from '../src/core/code/read';
 import { clusterToRead, codeRows, columnsOf, isLit, sourceRows, sourcesOf } from '../src/core/code/rows';
 import { tokens } from '../src/core/code/tokens';
-import { choicesOf, layoutComparison, samplesNote, timesNote, titleOf, wordOf } from '../src/core/compare/layout';
+import {
+  choicesOf,
+  layoutComparison,
+  runsText,
+  samplesNote,
+  timesNote,
+  titleOf,
+  wordOf
+} from '../src/core/compare/layout';
 import { readComparison } from '../src/core/compare/read';
 import { Links } from '../src/core/links';
 import { ledgerOf } from '../src/core/retraces/layout';
@@ -215,7 +223,8 @@ test('a comparison stands around same at each width', () => {
 });
 
 test('before there are enough runs the rows have their single times, and what is missing is said', () => {
-  const needs = 'Needs 4 more runs to tell: 3 timed calls on each side, so far 1 and 1.';
+  const needs =
+    'Needs 4 more runs to tell, with 3 timed calls on each side: before has 1 (2 missing), now has 1 (2 missing).';
   const single = {
     ...explained.comparison,
     samples: [1, 1],
@@ -229,6 +238,16 @@ test('before there are enough runs the rows have their single times, and what is
   assert.ok(comparison);
   assert.deepEqual([comparison.needs, samplesNote(comparison)], [needs, '']);
   assert.ok(comparison.rows.every(row => wordOf(row) === 'too few calls to tell' && row.before && row.after));
+  const sides = readComparison({
+    comparison: {
+      ...single,
+      runs: [
+        [1, 2],
+        [3, 4, 6]
+      ]
+    }
+  });
+  assert.deepEqual(sides?.runs.map(runsText), ['runs 1–2', 'runs 3–4, 6']);
 });
 
 test('a comparison says that its times are of one call, where the verdict’s are of a run', () => {

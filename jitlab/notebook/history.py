@@ -100,7 +100,7 @@ class History:
             if against is not None and "baseline" in against:
                 name = str(against["baseline"])
                 before = self._baseline(name, key, newest, run.title)
-                later = [facts for facts in runs if facts["run"] not in before["runs"] or name in self._files]
+                later = [facts for facts in runs if facts["run"] > max(before["runs"], default=0) or name in self._files]
                 elsewhere = self._files[name].machine if name in self._files else machine()
                 found = compared(before, pooled(later or runs[-1:], ENOUGH), {"baseline": name}, newest["run"])
                 first = len(runs) - len(later)
@@ -122,7 +122,8 @@ class History:
 
             before, after = sides(runs)
             found = compared(before, after, {"run": before["run"]}, newest["run"])
-            return with_runs_needed(found, _runs_needed(runs, sides))
+            is_past = any(before[key] != newest[key] for key in ("source", "fingerprint"))
+            return with_runs_needed(found, _runs_needed(runs, sides), is_past)
 
     def pin(self, name: str, *runs: CellRun) -> int:
         """Keep the newest runs of cells under a name; what else it held stays. Returns how many."""

@@ -78,8 +78,8 @@ def comparison(before: Json, after: Json, against: Json, run: int | None = None)
     return {
         "run": run, "against": dict(against), "rows": rows, "plan_changes": _plan_changes(pairs),
         "retraces": {"before": before["retraces"], "after": after["retraces"]},
-        "samples": [len(before["samples"]), len(after["samples"])], "note": " ".join(_notes(before, after)) or None,
-        "needs": _needs(before, after),
+        "samples": [len(before["samples"]), len(after["samples"])], "runs": [list(before["runs"]), list(after["runs"])],
+        "note": " ".join(_notes(before, after)) or None, "needs": _needs(before, after),
     }  # fmt: skip
 
 
@@ -162,11 +162,11 @@ def _notes(before: Json, after: Json) -> list[str]:
     notes = []
     if before["source"] and after["source"] and before["source"] != after["source"]:
         notes.append("The cell was edited between these runs.")
-    for facts, which in ((before, "before"), (after, "after")):
+    for facts, which, side in ((before, "before", "before"), (after, "after", "now")):
         if facts["error"]:
             notes.append(f"The run {which} ended with {facts['error']}.")
         if len(facts["runs"]) > 1:
-            notes.append(f"Runs {facts['runs'][0]} to {facts['runs'][-1]} ran the same plan and are taken together.")
+            notes.append(f"{_capital(runs_text(facts['runs']))} ({side}) ran the same plan and are taken together.")
     busy = max(before["others"] or 0.0, after["others"] or 0.0)
     if busy >= BUSY:
         notes.append(f"Other programs took {wording.percent(busy)} of the processors meanwhile; times are known less well.")
@@ -182,20 +182,44 @@ def _needs(before: Json, after: Json) -> Json | None:
     return {"runs": None, "text": f"{timed} timed on one side; a comparison needs {FEWEST}. Run the cell again."}
 
 
-def with_runs_needed(found: RunComparison, runs: int | None) -> RunComparison:
-    """The comparison, with how many more runs it takes to tell whether the two differ; None: later runs do not help."""
+def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = False) -> RunComparison:
+    """The comparison, with how many more runs it takes to tell whether the two differ; None: later runs do not help. `is_past`:
+    the older side ran other code than the newest run, so that no run to come is of it."""
     if found.data["needs"] is None:
         return found
     before, after = found.data["samples"]
-    if runs is not None:
-        so_far = f"{FEWEST} timed calls on each side, so far {before} and {after}"
-        needs = {"runs": runs, "text": f"Needs {wording.counted(runs, 'more run')} to tell: {so_far}."}
+    if is_past and before < FEWEST:
+        old = runs_text(found.data["runs"][0])
+        few = f"The old code has {wording.counted(before, 'timed call')} ({old}) and gets no more, too few to tell ({FEWEST})"
+        needs = {"runs": None, "text": f"{few}: %jitlab baseline NAME keeps runs of a code before it is changed."}
+    elif runs is not None:
+        sides = f"before has {_so_far(before)}, now has {_so_far(after)}"
+        text = f"Needs {wording.counted(runs, 'more run')} to tell, with {FEWEST} timed calls on each side: {sides}."
+        needs = {"runs": runs, "text": text}
     else:
         which = against_text(found.data["against"])
         cure = "pin one after more runs" if "baseline" in found.data["against"] else "compare with a later run"
         few = f"{which[0].upper()}{which[1:]} has {wording.counted(before, 'timed call')}"
         needs = {"runs": None, "text": f"{few}, too few to tell ({FEWEST}): {cure}."}
     return RunComparison({**found.data, "needs": needs})
+
+
+def _so_far(samples: int) -> str:
+    """ "2 (1 missing)": timed calls of one side."""
+    return f"{samples} ({FEWEST - samples} missing)" if samples < FEWEST else str(samples)
+
+
+def runs_text(runs: Sequence[int]) -> str:
+    """ "run 3", "runs 3–5", "runs 1, 3": those that one side is made of; "" of a report that was no run."""
+    known = [run for run in runs if run is not None]
+    if len(known) < 2:
+        return f"run {known[0]}" if known else ""
+    is_range = known == list(range(known[0], known[-1] + 1))
+    return f"runs {known[0]}–{known[-1]}" if is_range else f"runs {', '.join(map(str, known))}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _plan_changes(pairs: Sequence[Pair]) -> list[Json]:

@@ -53,6 +53,7 @@ def run_facts(data: Mapping[str, Any], samples: Samples | None = None, others: f
         "bytes": sum(k["bytes_read"] + k["bytes_written"] for k in data["kernels"] if k["plan"] in shown),
         "causes": [trace["text"] for trace in data["retraces"] if not trace["first"]][:MOST_CAUSES],
         "calls": max((part["calls"] for part in ordered), default=0), "parts": ordered, "runs": [], "others": others,
+        "first": verdict.get("first_run") is not None,
         "between": 0.0, **_whole(ordered),
     }  # fmt: skip
 
@@ -145,10 +146,13 @@ def _whole(parts: Sequence[Json]) -> Json:
 
 def pooled(runs: Sequence[Json], enough: int) -> Json:
     """The last of these runs, joined by those before it that ran the same source by the same plan until there are `enough`
-    samples: a cell that calls a function once has one sample a run. `runs` names those that were taken, `between` is how much
-    all runs of this plan differed."""
+    samples: a cell that calls a function once has one sample a run. First runs, in part of quick code, are left out where the
+    others are enough to compare. `runs` names those that were taken, `between` is how much all runs of this plan differed."""
     last = runs[-1]
     alike = list(takewhile(lambda run: _is_alike(run, last), reversed(runs)))
+    warm = [run for run in alike if run is last or not run.get("first")]
+    if sum(len(run["samples"]) for run in warm) >= FEWEST:
+        alike = warm
     taken: list[Json] = []
     for run in alike:
         if sum(len(r["samples"]) for r in taken) < enough:

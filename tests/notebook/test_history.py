@@ -79,7 +79,18 @@ def test_before_there_are_enough_runs_the_numbers_stand_and_how_many_more_it_tak
     history.pin("early", sessions["a"])
     cell(shell, "result = f(x)", id="a")
     text = told(shell, capsys, "%jitlab compare early")
-    assert "times of one call" in text and "Needs 2 more runs to tell: 3 timed calls on each side, so far 6 and 1." in text
+    assert "times of one call" in text and "Runs 2–6 (before) ran the same plan" in " ".join(text.split())
+    needs = "Needs 2 more runs to tell, with 3 timed calls on each side: before has 5, now has 1 (2 missing)."
+    assert needs in " ".join(text.split())
+
+
+def test_of_old_code_that_gets_no_more_runs_no_number_of_them_is_promised(shell):
+    for source in 2 * ["result = f(x)"] + 3 * ["result = f(x)  # again"]:
+        cell(shell, source, id="a")
+    found = session_of(shell).history.compare(session_of(shell).cells["a"])
+    assert found.data["runs"] == [[1, 2], [3, 4, 5]] and found.data["needs"]["runs"] is None
+    old = "The old code has 2 timed calls (runs 1–2) and gets no more, too few to tell (3): "
+    assert found.data["needs"]["text"] == old + "%jitlab baseline NAME keeps runs of a code before it is changed."
 
 
 def test_no_more_runs_are_kept_than_the_setting_says(shell, monkeypatch):

@@ -1,5 +1,5 @@
 import { directionOf, type Change } from '../change';
-import { duration, grouped, some } from '../format';
+import { duration, grouped, lineRanges, some } from '../format';
 import type { History } from '../sources';
 import { clip, type Ink, type Measure, type Picture, type Shape } from '../shapes';
 import { whisker } from '../whatif/layout';
@@ -68,6 +68,11 @@ export function titleOf(run: number, against: Against | null): string {
         ? ` against baseline “${against.baseline}”`
         : ` against run ${against.run}`;
   return `run ${run}${other}`;
+}
+
+/** "run 4", "runs 3–5" */
+export function runsText(runs: readonly number[]): string {
+  return `run${runs.length > 1 ? 's' : ''} ${lineRanges(runs)}`;
 }
 
 export function samplesNote({ samples, needs, rows }: Comparison): string {

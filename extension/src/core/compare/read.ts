@@ -22,6 +22,8 @@ export interface Comparison {
   retraces: { before: number; after: number } | null;
   /** Timed calls of each side: of the earlier, then of the newer. */
   samples: number[];
+  /** Those that each side is made of. */
+  runs: number[][];
   /** What is missing until it can be told whether they differ; "" where nothing is. */
   needs: string;
   note: string;
@@ -46,6 +48,7 @@ export function readComparison(reply: unknown): Comparison | null {
     })),
     retraces: before === null || after === null ? null : { before, after },
     samples: numbers(list(value.samples)),
+    runs: list(value.runs).map(numbers),
     needs: text(record(value.needs).text),
     note: text(value.note)
   };

@@ -3,17 +3,23 @@ import { h } from '../dom';
 import { duration } from '../format';
 import { swatch } from '../marks';
 import type { Comparison, ComparisonRow } from './read';
-import { wordOf } from './layout';
+import { runsText, wordOf } from './layout';
 
 /** The same rows as a table; narrow, the times stand below the change. */
-export function comparisonTable({ rows }: Comparison, narrow: boolean): HTMLElement {
+export function comparisonTable({ rows, runs }: Comparison, narrow: boolean): HTMLElement {
   return h(
     'table',
     { 'aria-label': 'Change of each part' },
     h(
       'thead',
       {},
-      h('tr', {}, h('th', {}, 'part'), !narrow && [head('before, a call'), head('now, a call')], head('change'))
+      h(
+        'tr',
+        {},
+        h('th', {}, 'part'),
+        !narrow && [head('before, a call', runs[0]), head('now, a call', runs[1])],
+        head('change')
+      )
     ),
     h(
       'tbody',
@@ -46,8 +52,9 @@ function times({ before, after }: ComparisonRow): string {
   return [before, after].map(value => (value === null ? '–' : duration(value))).join(' → ');
 }
 
-function head(text: string): HTMLElement {
-  return h('th', { class: 'jl-number' }, text);
+/** Of more runs than one those that were taken together. */
+function head(text: string, runs: readonly number[] = []): HTMLElement {
+  return h('th', { class: 'jl-number' }, text, runs.length > 1 && h('div', { class: 'jl-muted' }, runsText(runs)));
 }
 
 function seconds(value: number | null): HTMLElement {
