@@ -72,6 +72,61 @@ test('a line in which several kernels begin costs their sum, and says what each 
   assert.deepEqual([told(3)?.name, told(3)?.cost], ['3 kernels', '3.0 ms']);
 });
 
+test('a kernel is named with its cluster, or its trace, where several have the name', () => {
+  const names = (clusters: [name: string, plan: string, kernel: string][]) =>
+    lineMarks(
+      report({
+        ...line,
+        plans: [1, 2].map(trace => ({ name: `f #${trace}`, function: 'f', trace })),
+        ops: clusters.map(([cluster, plan, kernel], at) => ({
+          ...{
+            name: `add_${at}`,
+            kernel,
+            plan,
+            op: 'Add',
+            cluster,
+            reason: null,
+            lines: [['<cell 7>', at + 3, 0, at + 3, 9]]
+          },
+          ...{ shape: [8], dtype: 'float64', inputs: [], scope: null, seconds: null }
+        })),
+        kernels: clusters.map(([cluster, plan, name], at) => ({
+          ...{ name, plan, cluster, ops: [`add_${at}`], kind: 'nest', lines: [], calls: 1, seconds: 0.001 },
+          ...{ bytes_read: 8, bytes_written: 8, flops: 8, bound: 'memory', of_peak: null }
+        })),
+        clusters: clusters.map(([name, plan, kernel], at) => ({
+          ...{ name, plan, color: at, pattern: 'solid', reason: null, calls: 1, ops: [`add_${at}`], kernels: [kernel] },
+          ...{ seconds: 0.001, lines: [], flops: 8, bytes_read: 8, bytes_written: 8 }
+        })),
+        ...{ boundaries: [], fallbacks: [], statements: [], retraces: [] }
+      })
+    ).map(({ name }) => name);
+  const [one, two] = ['f #1', 'f #2'];
+  assert.deepEqual(
+    names([
+      ['cluster_0', one, 'k0'],
+      ['cluster_1', two, 'k1']
+    ]),
+    ['k0', 'k1']
+  );
+  assert.deepEqual(
+    names([
+      ['cluster_0', one, 'k0'],
+      ['cluster_1', two, 'k0']
+    ]),
+    ['cluster_0 k0', 'cluster_1 k0']
+  );
+  const traced = names([
+    ['cluster_0', one, 'k0'],
+    ['cluster_0', two, 'k0']
+  ]);
+  assert.equal(new Set(traced).size, 2);
+  assert.ok(
+    traced.every(name => name.endsWith(' k0') && !name.startsWith('cluster_0')),
+    String(traced)
+  );
+});
+
 /** A report of kernels that take 1 ms each, told by the lines of their operations: `4` or `<cell 2>:4`. */
 function kernelsOf(kernels: Record<string, (number | string)[]>, seconds: number | null = 0.001) {
   const at = (place: number | string) =>

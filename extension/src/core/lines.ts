@@ -1,4 +1,4 @@
-import { flowOf, type FlowNode } from './clusters/flow';
+import { flowOf, type Flow, type FlowKernel, type FlowNode } from './clusters/flow';
 import { duration, fileName, lines as lineText, some } from './format';
 import { lineId } from './links';
 import type { Position, Report } from './report';
@@ -43,9 +43,10 @@ export function lineMarks(report: Report): LineMark[] {
   const flow = flowOf(report);
   const whole = flow.seconds ?? report.verdict.seconds ?? 0; // a share is of what the parts take together
   const marks = new Marks();
+  const titles = kernelTitles(flow);
   for (const node of flow.parts.flatMap(({ nodes }) => nodes)) {
     if (node.cluster) {
-      markCluster(marks, node);
+      markCluster(marks, node, titles);
     } else {
       markHost(marks, node);
     }
@@ -85,7 +86,24 @@ export function compiledSource(report: Report, cell: string): string[] | null {
   return source && source.first === 1 ? source.lines : null;
 }
 
-function markCluster(marks: Marks, node: FlowNode): void {
+/** What a kernel is called where its line stands: clusters number theirs each from k0, so where several do, also whose it is. */
+function kernelTitles({ parts }: Flow): ReadonlyMap<FlowKernel, string> {
+  const all = parts.flatMap(({ title, nodes }) =>
+    nodes.flatMap(node => node.kernels.map(part => ({ title, box: node.name, part, name: part.kernel.name })))
+  );
+  const count = new Map<string, number>();
+  for (const key of all.flatMap(({ box, name }) => [name, `${box} ${name}`])) {
+    count.set(key, (count.get(key) ?? 0) + 1);
+  }
+  return new Map(
+    all.map(({ title, box, part, name }) => {
+      const whose = (count.get(`${box} ${name}`) ?? 0) > 1 ? title : box;
+      return [part, (count.get(name) ?? 0) > 1 ? `${whose} ${name}` : name];
+    })
+  );
+}
+
+function markCluster(marks: Marks, node: FlowNode, titles: ReadonlyMap<FlowKernel, string>): void {
   const color = node.cluster?.color ?? null;
   for (const op of node.ops) {
     for (const position of op.lines) {
@@ -103,7 +121,7 @@ function markCluster(marks: Marks, node: FlowNode): void {
     for (const position of positions) {
       const starts = first !== undefined && same(position, first);
       const text = `Kernel ${kernel.name} of ${node.name}${span.length > 1 ? `, one loop over ${lineText(span)}` : ''}`;
-      marks.say(position, part, kernel.name, starts ? kernel.seconds : null, text, {
+      marks.say(position, part, titles.get(part) ?? kernel.name, starts ? kernel.seconds : null, text, {
         span,
         first: kernel.seconds === null ? undefined : first
       });
