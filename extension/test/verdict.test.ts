@@ -42,6 +42,15 @@ test('both bars share one scale', () => {
   assert.ok(Math.abs(end / numpy - 0.0588 / 0.2874) < 0.01);
 });
 
+test('where loops were asked for, the time of one stands first, and that of the run in a note', () => {
+  const repeated = { loops: 10, runs: 3, seconds: [0.13, 0.14, 0.16], mean: 0.142, deviation: 0.0166, text: 'mean' };
+  const json = report({ ...softmax, verdict: { ...softmax.verdict, seconds: 0.217, repeated } });
+  assert.match(badgeText(json), / · 142 ms ± 16\.6 ms/);
+  assert.doesNotMatch(badgeText(json), /217 ms/);
+  assert.equal(json.verdict.runSeconds, 0.217);
+  assert.equal(report({ ...softmax, verdict: { ...softmax.verdict, seconds: 0.217 } }).verdict.deviation, null);
+});
+
 const statement = (line: number, seconds: number) => ({
   text: `print(${line})`,
   reason: { code: 'effect', text: 'it does more than give a result' },

@@ -12,6 +12,11 @@ export function duration(seconds: number): string {
   return `${us >= 10 || us === 0 ? us.toFixed(0) : us.toFixed(1)} µs`;
 }
 
+/** `142 ms ± 16.6 ms`, of a mean of several; of one run its time alone. */
+export function spread(seconds: number, deviation: number | null): string {
+  return duration(seconds) + (deviation === null ? '' : ` ± ${duration(deviation)}`);
+}
+
 export function bytes(count: number): string {
   for (const [unit, size] of [
     ['GB', 1e9],

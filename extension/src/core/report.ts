@@ -87,7 +87,12 @@ export interface Verdict {
   statements: number;
   statementSeconds: number | null;
   loops: number;
+  /** Of one loop, the mean, where loops were asked for; else of the run. */
   seconds: number | null;
+  /** Of the loops; null where the time is of the run alone. */
+  deviation: number | null;
+  /** Of the run of the cell itself. */
+  runSeconds: number | null;
   numpySeconds: number | null;
   /** By the cost model, in one run; null where the report does not say. */
   bytesMoved: number | null;
@@ -436,6 +441,7 @@ function readSummary(value: unknown): Summary | null {
 
 function readVerdict(verdict: Record<string, unknown>): Verdict {
   const first = verdict.first_run;
+  const loop = record(verdict.repeated);
   return {
     lead: text(verdict.lead),
     operations: number(verdict.operations) ?? 0,
@@ -447,7 +453,9 @@ function readVerdict(verdict: Record<string, unknown>): Verdict {
     statements: number(verdict.statements) ?? 0,
     statementSeconds: number(verdict.statement_seconds),
     loops: number(verdict.loops) ?? 0,
-    seconds: number(verdict.seconds),
+    seconds: number(loop.mean) ?? number(verdict.seconds),
+    deviation: number(loop.deviation),
+    runSeconds: number(verdict.seconds),
     numpySeconds: number(verdict.numpy_seconds),
     bytesMoved: number(verdict.bytes_moved),
     bytesSaved: number(verdict.bytes_saved),

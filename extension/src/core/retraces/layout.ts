@@ -88,7 +88,7 @@ export function ledgerOf(report: Report): Ledger {
     groups.set(key, [...(groups.get(key) ?? []), retrace]);
   }
   const lostSeconds = sum(report.retraces.filter(({ first }) => !first)) ?? 0;
-  const whole = (report.verdict.seconds ?? 0) + lostSeconds;
+  const whole = (report.verdict.runSeconds ?? 0) + lostSeconds;
   const entries = [...groups.values()].map(group => entryOf(group, whole, report.cell.title));
   return {
     entries: entries.sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0)),

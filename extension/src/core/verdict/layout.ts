@@ -55,10 +55,11 @@ export function layoutBars(
   seconds: number,
   numpySeconds: number | null,
   width: number,
-  measure: Measure
+  measure: Measure,
+  time = duration(seconds)
 ): Picture {
   const label = 52;
-  const ends = [duration(seconds), numpySeconds === null ? '' : duration(numpySeconds)];
+  const ends = [time, numpySeconds === null ? '' : duration(numpySeconds)];
   const value = Math.max(...ends.map(text => measure(text, 'name'))) + 8;
   const scale = (width - label - value) / Math.max(seconds, numpySeconds ?? 0, 1e-12);
   const nodes = flow.parts.flatMap(part => part.nodes);

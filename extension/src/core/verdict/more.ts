@@ -49,7 +49,12 @@ export const moreOfVerdict: MoreOfVerdict = {
     );
   },
   notes: ({ verdict, cell }) =>
-    verdict.notes
+    [
+      ...verdict.notes,
+      verdict.deviation !== null && verdict.runSeconds !== null
+        ? `The run of the cell itself took ${duration(verdict.runSeconds)}.`
+        : ''
+    ]
       .filter(note => note && !cell.running)
       .map(note => h('p', { class: 'jl-first-run jl-note' }, icon('clock'), h('span', {}, note)))
 };

@@ -1,7 +1,7 @@
 import { CanvasView } from '../canvas';
 import { flowOf } from '../clusters/flow';
 import { copyLine, h, icon, on, refill, type IconName } from '../dom';
-import { bytes, duration, lines, percent, ratio, sentence, some } from '../format';
+import { bytes, duration, lines, percent, ratio, sentence, some, spread } from '../format';
 import type { KernelAccess } from '../kernel';
 import type { Report } from '../report';
 import type { MoreOfVerdict } from './more';
@@ -33,7 +33,7 @@ export class VerdictView {
     const flow = flowOf(report);
     const speed =
       verdict.seconds !== null && verdict.numpySeconds !== null ? ratio(verdict.numpySeconds, verdict.seconds) : '';
-    const time = verdict.seconds === null ? '' : duration(verdict.seconds);
+    const time = verdict.seconds === null ? '' : spread(verdict.seconds, verdict.deviation);
     const strip = new CanvasView({ role: 'img', 'aria-label': verdict.lead });
     const barsLabel = [
       `jitlab ${time}`,
@@ -63,7 +63,7 @@ export class VerdictView {
     }
     const measureBars = bars.prepare();
     if (measureBars && verdict.seconds !== null) {
-      bars.paint(layoutBars(flow, verdict.seconds, verdict.numpySeconds, room, measureBars));
+      bars.paint(layoutBars(flow, verdict.seconds, verdict.numpySeconds, room, measureBars, time));
     }
   }
 
