@@ -186,7 +186,7 @@ def test_a_cell_that_calls_once_a_run_is_joined_by_its_earlier_runs():
     runs = [{**timed(report, 0.01, count=1, seed=i), "run": i + 1} for i in range(6)]
     joined = pooled(runs, 20)
     assert joined["runs"] == [1, 2, 3, 4, 5, 6] and len(joined["samples"]) == 6 == len(joined["parts"][0]["samples"])
-    runs[0]["first"] = True
+    runs = [{**run, "first": run["run"] == 1} for run in runs]
     assert pooled(runs, 20)["runs"] == [2, 3, 4, 5, 6] and pooled(runs[:3], 20)["runs"] == [1, 2, 3]
     runs[2]["source"] = "edited"
     assert pooled(runs, 20)["runs"] == [4, 5, 6]
