@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import textwrap
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from jitlab.costs import duration
 from jitlab.errors import ImpossiblePlanError, OptionError
-from jitlab.ir import Plan, display_name
+from jitlab.ir import Plan, display_name, told_kind, told_node
 from jitlab.ir.dot import clean
 from jitlab.runtime import Executable
 from jitlab.statistics import Change
@@ -207,12 +208,14 @@ def sweep(
     executable: Executable, arguments: Sequence[Any], *, seconds: float = SWEEP_SECONDS, between: Between | None = None,
     memory: dict[str, Any] | None = None, aside: Aside = nullcontext,
 ) -> Sweep:  # fmt: skip
-    """Cut each fused edge of a plan, one at a time, and rank them by the time that a run loses. Stops after `seconds`; with the
-    same `memory` it goes on where it stopped."""
+    """Cut each fused edge of a plan, one at a time, those of the largest values first, and rank them by the time that a run
+    loses. Stops after `seconds`; with the same `memory` it goes on where it stopped."""
     kept = {} if memory is None else memory
     call = kept.setdefault("call", None) or copied_call(executable, arguments)
     kept["call"] = call
-    pairs = Experiment(executable, call.arguments, Question()).before.place.fused_edges()
+    place = Experiment(executable, call.arguments, Question()).before.place
+    # What moves most comes first: where time ends early, little was left.
+    pairs = sorted(place.fused_edges(), key=lambda pair: -place.named[pair[0]].type.nbytes)
     found: dict[tuple[str, str], SweptEdge] = kept.setdefault("found", {})
     tried: set[tuple[str, str]] = kept.setdefault("tried", set())
     kept["total"] = len(pairs)
@@ -224,7 +227,8 @@ def sweep(
         if spent >= seconds:
             left = len(pairs) - len(tried)
             was = "was" if left == 1 else "were"
-            stopped = f"Stopped after {duration(seconds)}: {left} of {len(pairs)} cuts {was} not tried."
+            stopped = f"Stopped after {duration(seconds)}: {left} of {len(pairs)} cuts {was} not tried"
+            stopped += ", those of the smallest values." if tried else "."
             break
         if between is not None:
             between(number, len(pairs))
@@ -247,7 +251,21 @@ def swept_so_far(executable: Executable, memory: dict[str, Any], stopped: str | 
     """What a sweep with this memory has found; `stopped` says why that is not all."""
     ranked = sorted(memory.get("found", {}).values(), key=lambda edge: -edge.seconds_lost)
     plan, tried = executable.plan, len(memory.get("tried", ()))
-    return Sweep(plan.title, plan.function, tuple(ranked), tried, memory.get("spent", 0.0), stopped, memory.get("total", 0))
+    edges = _told_apart(Place(plan), ranked)
+    return Sweep(plan.title, plan.function, edges, tried, memory.get("spent", 0.0), stopped, memory.get("total", 0))
+
+
+def _told_apart(place: Place, edges: Sequence[SweptEdge]) -> tuple[SweptEdge, ...]:
+    """Cuts that read the same say what the program calls both values; where that is the same, too, the operations' names."""
+    for word in (told_kind, told_node):
+        often = Counter((edge.title, edge.lines) for edge in edges)
+        edges = [
+            replace(edge, title=f"Cut {word(place.named[edge.producer])} from {word(place.named[edge.consumer])}")
+            if often[edge.title, edge.lines] > 1
+            else edge
+            for edge in edges
+        ]
+    return tuple(edges)
 
 
 def _swept(experiment: Experiment, pair: tuple[str, str]) -> SweptEdge:
@@ -342,7 +360,12 @@ def asked_of_function(function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     if options.pop("sweep", False):
         if any(options.values()):
             raise OptionError("sweep=True tries all cuts: it takes no cut, fuse, keep_out or target")
-        return sweep(executable, inputs, seconds=SWEEP_SECONDS if seconds is None else float(seconds))
+        seconds = SWEEP_SECONDS if seconds is None else float(seconds)
+        found = sweep(executable, inputs, seconds=seconds)
+        if not found.stopped:
+            return found
+        more = max(10.0, 1.5 * found.seconds * found.total / max(found.tried, 1))
+        return replace(found, stopped=f"{found.stopped} With seconds={more:.0f} there is time for about all.")
     question = Question.of(**options)
     names = getattr(inspect.unwrap(getattr(function, "python_function", function)), "__globals__", {})
     answer = ask(executable, inputs, question, names=names, seconds=ENOUGH_SECONDS if seconds is None else float(seconds))

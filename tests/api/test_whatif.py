@@ -184,6 +184,19 @@ def test_a_sweep_stops_when_its_time_is_over_and_goes_on_from_there():
     assert short.tried == 0 and "7 of 7 cuts were not tried" in short.stopped
 
 
+def test_cuts_that_read_the_same_say_the_names_of_the_program_and_a_stop_says_how_to_go_on():
+    @jl.function
+    def f(x):
+        first, second = np.exp(x), np.sqrt(x)
+        return first.sum() + second.sum() + (first * second).sum() + ((first - 1) * (second - 1)).sum()
+
+    found = f.whatif(X, sweep=True, seconds=3)
+    rows = [(edge.title, edge.lines) for edge in found.edges]
+    assert len(set(rows)) == len(rows) and found.tried == len(rows)
+    short = f.whatif(X, sweep=True, seconds=0)
+    assert short.tried == 0 and "not tried. With seconds=10 there is time" in short.stopped
+
+
 def test_the_same_plan_twice_has_no_measurable_change(planted):
     f = jl.function(softmax)
     experiment = Experiment(executable_of(f, X), [X], Question())
