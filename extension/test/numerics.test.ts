@@ -51,8 +51,12 @@ test('error and bound are of the same element, the nearest to its bound', () => 
   const near = { index: [3], abs: 1e-9, rel: 1e-3, ulp: 2, bound_abs: 1e-8, bound_ulp: 40 };
   const [found] = readNumerics([{ ...row, max_ulp: 238006, cancels: true, nearest: near }]);
   assert.ok(found);
-  assert.equal(checkedTexts(found).off, '2 ULP, 40 ULP allowed');
+  assert.equal(checkedTexts(found).off, '2 ULP, 40 ULP allowed; within 238,006 ULP of NumPy');
   assert.equal(checkedHead([found, found]), 'all 2 outputs within their bounds beside NumPy');
+  const [loose] = readNumerics([{ ...row, called: 'z', max_ulp: 2, bound_ulp: null }]);
+  assert.ok(loose);
+  assert.equal(checkedHead([found, loose]), '1 output within bounds beside NumPy, 1 without a stated bound');
+  assert.deepEqual([checkedTexts(loose).name, checkedTexts(loose).off], ['z (RealDiv)', '2 ULP, no bound is stated']);
 });
 
 test('of alike plans the worst of each output stands for the others', () => {

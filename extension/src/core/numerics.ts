@@ -7,6 +7,7 @@ export interface Checked {
   /** "" where the passes changed an output of the whole graph. */
   cluster: string;
   output: string;
+  /** "z (RealDiv)": what the program calls it, and its kind. */
   op: string;
   lines: number[];
   maxAbs: number | null;
@@ -34,7 +35,7 @@ export function readNumerics(value: unknown): Checked[] {
     plan: text(row.plan),
     cluster: text(row.cluster),
     output: text(row.output),
-    op: text(row.op),
+    op: text(row.called) ? `${text(row.called)} (${text(row.op)})` : text(row.op),
     lines: numbers(row.lines),
     maxAbs: number(row.max_abs),
     maxUlp: number(row.max_ulp),
@@ -87,13 +88,16 @@ export function worstRows(rows: readonly Checked[], plans: readonly { name: stri
 /** The heading of the list: how many, and how near. */
 export function checkedHead(rows: readonly Checked[]): string {
   const wrong = rows.filter(({ ok }) => !ok).length;
+  const loose = rows.filter(({ boundUlp }) => boundUlp === null).length;
   return wrong
     ? `${wrong} of ${some(rows.length, 'output')} outside ${rows.length === 1 ? 'its bound' : 'their bounds'} beside NumPy`
     : rows.every(({ differing }) => differing === 0)
       ? `${some(rows.length, 'output')} checked: the same bits as NumPy`
-      : rows.length === 1
-        ? '1 output within its bound beside NumPy'
-        : `all ${rows.length} outputs within their bounds beside NumPy`;
+      : loose
+        ? `${some(rows.length - loose, 'output')} within bounds beside NumPy, ${loose} without a stated bound`
+        : rows.length === 1
+          ? '1 output within its bound beside NumPy'
+          : `all ${rows.length} outputs within their bounds beside NumPy`;
 }
 
 /** What is said of one output: how far it is off, and what is allowed. */
@@ -105,7 +109,11 @@ export function checkedTexts(row: Checked): { name: string; where: string; off: 
   return {
     name: row.op || row.output,
     where: [lines(row.lines), row.cluster].filter(Boolean).join(' · '),
-    off: off === 'same bits' ? off : `${off}, ${allowed}`,
+    // The largest of all elements, which the cluster's box says, may be of one whose terms cancel.
+    off:
+      off === 'same bits'
+        ? off
+        : `${off}, ${allowed}${(row.maxUlp ?? 0) > (near ?? 0) ? `; within ${ulps(row.maxUlp ?? 0)} of NumPy` : ''}`,
     why: row.ok ? '' : (row.guilty?.text ?? row.note)
   };
 }

@@ -83,7 +83,7 @@ function failedCard(job: Job, text: string): HTMLElement {
     'div',
     { class: 'jl-card', 'data-state': job.state },
     h('div', { class: 'jl-card-head' }, icon('no'), h('b', { class: 'jl-grow' }, job.title)),
-    h('div', {}, sentence(text))
+    h('div', {}, coded(sentence(text)))
   );
 }
 
@@ -102,7 +102,7 @@ function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
       h('span', { class: 'jl-grow' }, h('b', {}, answer.title), where && h('span', { class: 'jl-muted' }, ` ${where}`)),
       !refused && changeElement(answer.change)
     ),
-    answer.refusal && h('div', {}, sentence(answer.refusal.text)),
+    answer.refusal && h('div', {}, coded(sentence(answer.refusal.text))),
     answer.refusal && answer.refusal.path.length > 0 && pathElement(answer.refusal.path, answer.refusal.code),
     before && after && bars?.element,
     rows.length > 0 &&
@@ -122,10 +122,10 @@ function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
         )
       ),
     answer.moved.length > 0 && movedElement(answer.moved),
-    answer.advice && h('div', {}, h('b', {}, answer.advice)),
+    answer.advice && h('div', {}, h('b', {}, coded(answer.advice))),
     answer.keep &&
       h('details', {}, h('summary', { class: 'jl-note jl-muted' }, keepTitle(answer)), keptLines(answer.keep.lines)),
-    answer.keepText && h('div', { class: 'jl-note jl-muted' }, sentence(answer.keepText)),
+    answer.keepText && h('div', { class: 'jl-note jl-muted' }, coded(sentence(answer.keepText))),
     answer.note && h('div', { class: 'jl-note' }, sentence(answer.note)),
     roundsNote(answer) && h('div', { class: 'jl-note jl-muted' }, roundsNote(answer))
   );
@@ -136,7 +136,7 @@ function movedElement(moved: readonly string[]): HTMLElement {
   const items = h(
     'ul',
     { class: 'jl-list jl-note', 'aria-label': 'Where it runs then' },
-    moved.map(text => h('li', {}, sentence(text)))
+    moved.map(text => h('li', {}, coded(sentence(text))))
   );
   return moved.length <= MOST_MOVED
     ? items
@@ -207,7 +207,7 @@ function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
           h(
             'tr',
             { title: edge.change?.word },
-            h('td', {}, edge.title || `${edge.producer} · ${edge.consumer}`),
+            h('td', {}, coded(edge.title || `${edge.producer} · ${edge.consumer}`)),
             h('td', { class: 'jl-muted' }, lines(edge.lines)),
             number(lost(edge.beforeSeconds, edge.afterSeconds)),
             number(edge.change ? byPercent(edge.change.ratio) : '')
@@ -234,6 +234,12 @@ function sweepCard(sweep: Sweep, goOn: (() => void) | null): HTMLElement {
       ),
     sweep.note && h('div', { class: 'jl-note' }, sentence(sweep.note))
   );
+}
+
+/** Words of the program, which stand in backticks, as code. */
+export function coded(text: string): (HTMLElement | string)[] {
+  const parts = text.split('`');
+  return parts.length % 2 ? parts.map((part, at) => (at % 2 ? h('code', {}, part) : part)) : [text];
 }
 
 function row(what: string, old: string, now: string): HTMLElement {

@@ -13,12 +13,14 @@ import { readAnswer } from './read';
 
 const KINDS = new Set(['whatif', 'sweep']);
 const NEEDS_KERNEL = 'Measuring needs the kernel that ran this cell. Run the cell again; earlier answers stay.';
+const EARLIER = 'Of an earlier version of this cell: its lines have changed since.';
 /** What will be run, said before it is. */
 const WORK = 'Builds both plans and runs each in turn, on copies of the inputs. Nothing in the notebook changes.';
 
 interface Card {
   job: Job;
   asTable: boolean;
+  isEarlier: boolean;
   bars: CanvasView | null;
   element: HTMLElement;
 }
@@ -52,6 +54,7 @@ export class WhatIfView implements SectionView {
     for (const job of this.context.kernel?.jobs.of(report.cell.id) ?? []) {
       if (KINDS.has(job.kind)) {
         known.set(job.id, job);
+        this.askedOf.set(job.id, this.askedOf.get(job.id) || writtenAs(report));
       }
     }
     this.renderAll();
@@ -264,10 +267,14 @@ export class WhatIfView implements SectionView {
   private renderCards(jobs: readonly Job[]): void {
     const { asTable } = this.section;
     const before = this.cards;
+    const now = this.report ? writtenAs(this.report) : '';
     this.cards = new Map();
     for (const job of jobs) {
       const old = before.get(job.id);
-      const card = old?.job === job && old.asTable === asTable ? old : this.card(job, asTable);
+      const asked = this.askedOf.get(job.id) ?? '';
+      const isEarlier = asked !== '' && now !== '' && asked !== now;
+      const same = old?.job === job && old.asTable === asTable && old.isEarlier === isEarlier;
+      const card = same ? old : this.card(job, asTable, isEarlier);
       this.cards.set(job.id, card);
     }
     const elements = [...this.cards.values()].map(({ element }) => element);
@@ -293,7 +300,7 @@ export class WhatIfView implements SectionView {
     }
   }
 
-  private card(job: Job, asTable: boolean): Card {
+  private card(job: Job, asTable: boolean, isEarlier: boolean): Card {
     const answer = job.state === 'done' && job.kind === 'whatif' && !asTable ? readAnswer(job.result) : null;
     const bars =
       answer?.before && answer.after
@@ -305,7 +312,11 @@ export class WhatIfView implements SectionView {
       });
     };
     const actions = this.context.kernel ? { cancel: ask('cancel'), goOn: ask('continue') } : null;
-    return { job, asTable, bars, element: jobCard(job, bars, actions) };
+    const element = jobCard(job, bars, actions);
+    if (isEarlier) {
+      element.querySelector('.jl-card-head')?.after(h('div', { class: 'jl-note' }, EARLIER));
+    }
+    return { job, asTable, isEarlier, bars, element };
   }
 
   private readonly bar = h('div', { class: 'jl-ask', role: 'group', 'aria-label': 'Ask what if' });
@@ -315,6 +326,8 @@ export class WhatIfView implements SectionView {
   private readonly waits = new Map<string, Wait>();
   private readonly end: () => void;
   private readonly answers = new Map<string, Map<string, Job>>();
+  /** The text that the cell had when a job was first heard of. */
+  private readonly askedOf = new Map<string, string>();
   private cards = new Map<string, Card>();
   private report: Report | null = null;
   private proposed: Ask | null = null;
@@ -345,6 +358,14 @@ class Wait {
 }
 
 const MOVES = ['wheel', 'touchmove', 'pointerdown', 'keydown'] as const;
+
+/** The lines of a report's cell; "" where it has none. */
+export function writtenAs({ cell, sources }: Report): string {
+  return sources
+    .filter(source => source.cell === cell.id)
+    .map(({ lines }) => lines.join('\n'))
+    .join('\n');
+}
 
 function summaryOf(jobs: readonly Job[]): string {
   const waiting = jobs.filter(({ state }) => state === 'queued' || state === 'running');
