@@ -33,7 +33,7 @@ async function save(app: JupyterFrontEnd, notebooks: Notebooks, form: PageForm):
   const { contents } = app.serviceManager;
   let page: string;
   try {
-    page = await fetchPage(kernel, report.cell.id, form);
+    page = await fetchPage(kernel, report.cell.id, form, notebook);
   } catch (error) {
     Notification.error(`The report of ${report.cell.title} was not saved. ${sayOf(error)}`);
     return '';

@@ -21,20 +21,21 @@ test('a page is put together of the pieces that the kernel sends', async () => {
   const kernel = kernelThatSends(start => ({
     page: { stop: Math.min(13, start + 4), total: 13, text: letters.slice(start, start + 4).join('') }
   }));
-  assert.equal(await fetchPage(kernel, 'c1', 'html'), whole);
-  assert.deepEqual(kernel.asked[1], { want: 'page', cell: 'c1', form: 'html', start: 4 });
+  assert.equal(await fetchPage(kernel, 'c1', 'html', 'work/a.ipynb'), whole);
+  assert.deepEqual(kernel.asked[1], { want: 'page', cell: 'c1', form: 'html', start: 4, notebook: 'a.ipynb' });
   assert.equal(kernel.asked.length, 4);
 });
 
 test('a page that does not come whole is an error, and never asked for without end', async () => {
   const kernel = kernelThatSends(() => ({ page: { total: 9, text: '' } }));
-  await assert.rejects(fetchPage(kernel, 'c1', 'svg'), /only a part/);
+  await assert.rejects(fetchPage(kernel, 'c1', 'svg', 'a.ipynb'), /only a part/);
   assert.equal(kernel.asked.length, 1);
   assert.equal(
     await fetchPage(
       kernelThatSends(() => 7),
       'c1',
-      'html'
+      'html',
+      'a.ipynb'
     ),
     ''
   );

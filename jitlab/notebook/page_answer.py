@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from .jobs import Refused
-from .requests import Json, Whole, request, run_of
+from .requests import Json, Maybe, Text, Whole, request, run_of
 
 if TYPE_CHECKING:
     from .session import Session
@@ -15,12 +15,13 @@ FORMS = ("html", "svg")
 PIECE = 500_000  # characters of one answer
 
 
-@request("page", cell=str, form=FORMS, start=Whole())
-def page(session: Session, cell: str, form: str, start: int) -> Json:
+@request("page", cell=str, form=FORMS, start=Whole(), notebook=Maybe(Text()))
+def page(session: Session, cell: str, form: str, start: int, notebook: str | None = None) -> Json:
     """The characters of the page from `start` on, as many as one message holds. It is made when it is asked for from its
-    start; who asks on gets more of that one, also when the cell has run again meanwhile."""
+    start; who asks on gets more of that one, also when the cell has run again meanwhile.
+    `notebook`: the name of its file, for the title."""
     if start == 0:
-        _made[session] = cell, form, _text(session, cell, form)
+        _made[session] = cell, form, _text(session, cell, form, notebook or "")
     of, kind, text = _made.get(session, ("", "", ""))
     if (of, kind) != (cell, form) or start > len(text):
         raise Refused("This page is no longer here.", hint="save it again")
@@ -31,11 +32,11 @@ def page(session: Session, cell: str, form: str, start: int) -> Json:
     return {"page": {"form": form, "start": start, "stop": stop, "total": len(text), "text": piece}}
 
 
-def _text(session: Session, cell: str, form: str) -> str:
+def _text(session: Session, cell: str, form: str, notebook: str) -> str:
     report = session.report_of(run_of(session, cell))
     if report is None:
         raise Refused("jitlab has no report of this cell.", hint="run the cell again")
-    text = report.to_html() if form == "html" else report.to_svg()
+    text = report.to_html(notebook=notebook) if form == "html" else report.to_svg()
     return text.encode("utf-8", "backslashreplace").decode()  # what user text holds may not be sent as it is
 
 

@@ -36,12 +36,15 @@ pre{background:var(--sunk);padding:10px;overflow-x:auto;font:12px/1.5 ui-monospa
 WIDEST = 100
 #: A text that is longer is folded at first.
 LONG = 5000
+#: What a page can't have: its answers come from the kernel that ran the cell.
+LIVE = "What-if and Compare need the kernel: they are in the jitlab panel beside the live notebook."
 STATIC = Path(__file__).parent.parent / "static"
 
 
-def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -> str:
-    """Picture, tables, source, the texts of each cluster's stages, and the data."""
-    title = _e(data["cell"].get("title") or "jitlab report")
+def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str], notebook: str = "") -> str:
+    """Picture, tables, source, the texts of each cluster's stages, and the data. The title begins with `notebook`, its file's
+    name, where it is known."""
+    title = _e(", ".join(filter(None, (notebook, data["cell"].get("title") or "jitlab report"))))
     parts = [
         "<!doctype html>", '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width,initial-scale=1">',
@@ -65,6 +68,7 @@ def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str]) -
     parts.append(_section("As text", f"<pre>{escape(report_text(data))}</pre>"))
     if run_text(data):
         parts.append(f'<p class="jl-still">{_e(run_text(data))}</p>')  # where the views are drawn, they say it
+    parts.append(f"<p>{LIVE}</p>")
     parts.append(f'<script type="application/vnd.jitlab.report+json">{embedded(data)}</script>')
     if script():
         parts.append(f"<script>{script()}</script>")

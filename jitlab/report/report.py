@@ -551,12 +551,12 @@ class Report:
         """A copy of the whole report as docs/report-format.md describes it."""
         return copy.deepcopy(dict(self.data))
 
-    def to_html(self, path: str | Path | None = None) -> str:
+    def to_html(self, path: str | Path | None = None, *, notebook: str = "") -> str:
         """One file that needs nothing else: interactive, offline, and still a page where scripts are blocked. Returned, and
-        written when a path is given."""
+        written when a path is given. Its title begins with `notebook`, the name of the notebook's file, where one is given."""
         from .html import report_html
 
-        text = report_html(self.data, self._texts())
+        text = report_html(self.data, self._texts(), notebook)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text

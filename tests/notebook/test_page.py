@@ -36,6 +36,16 @@ def test_the_page_is_what_the_report_itself_writes(ran):
     assert pages(session, cell, "svg") == (report.to_svg(), 1)
 
 
+def test_a_page_says_of_which_notebook_it_is_and_what_needs_the_panel(ran):
+    session, cell = ran
+    body = {"want": "page", "cell": cell, "form": "html", "start": 0, "notebook": "a<b>.ipynb"}
+    text = answer(session, body)["page"]["text"]
+    title = session.report_of(session.cells[cell]).data["cell"]["title"]
+    assert f"<title>a&lt;b&gt;.ipynb, {title}: " in text
+    assert f"<h1>a&lt;b&gt;.ipynb, {title}</h1>" in text
+    assert "What-if and Compare need the kernel" in text
+
+
 def test_a_long_page_comes_in_pieces_of_one_run(ran, ip, monkeypatch):
     session, cell = ran
     report = session.report_of(session.cells[cell])

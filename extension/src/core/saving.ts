@@ -7,10 +7,12 @@ export type PageForm = 'html' | 'svg';
 const PATIENCE_MS = 60_000;
 
 /** The report of a cell as a file's text: the kernel makes it and sends it in pieces. Rejects with one sentence. */
-export async function fetchPage(kernel: KernelAccess, cell: string, form: PageForm): Promise<string> {
+export async function fetchPage(kernel: KernelAccess, cell: string, form: PageForm, notebook: string): Promise<string> {
   let page = '';
   for (let start = 0; ;) {
-    const answer = record(await kernel.request({ want: 'page', cell, form, start }, PATIENCE_MS));
+    const answer = record(
+      await kernel.request({ want: 'page', cell, form, start, notebook: fileOf(notebook) }, PATIENCE_MS)
+    );
     const piece = record(answer.page);
     const stop = number(piece.stop) ?? 0;
     page += text(piece.text);
@@ -30,9 +32,14 @@ export function folderOf(notebook: string): string {
   return notebook.slice(0, Math.max(0, end));
 }
 
+/** Of a notebook's path its file. */
+function fileOf(notebook: string): string {
+  return notebook.split(/[/:]/).at(-1) ?? '';
+}
+
 /** `softmax.ipynb` and `In [7]` become `softmax-In-7.html`; what is there already keeps its file. */
 export function pageName(notebook: string, title: string, form: PageForm, taken: ReadonlySet<string>): string {
-  const file = notebook.split(/[/:]/).at(-1) ?? '';
+  const file = fileOf(notebook);
   const stem = [
     file.replace(/\.[^.]*$/, '') || 'report',
     title

@@ -30,7 +30,7 @@ export function comparisonTable({ rows, runs }: Comparison, narrow: boolean): HT
           {},
           h(
             'th',
-            { scope: 'row' },
+            { scope: 'row', title: row.name },
             row.kind === 'cluster' && row.color !== null && [swatch(row.color), ' '],
             row.kind === 'host' && [swatch('host'), ' '],
             row.kind === 'cell' ? h('b', {}, row.name) : row.name
