@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { badgeText } from '../src/core/badge';
 import { flowOf } from '../src/core/clusters/flow';
 import { layoutBars, layoutStrip } from '../src/core/verdict/layout';
+import { boundText } from '../src/core/verdict/more';
 import { pythonRows } from '../src/core/verdict/python';
 import { whatBounds } from '../src/core/verdict/view';
 import softmax from './fixtures/softmax.json';
@@ -116,6 +117,22 @@ test('nothing is left to do only where nothing raised, ran as Python or was far 
   };
   const statement = { text: 'print(x)', lines: [], calls: 1, seconds: 1, reason: null };
   assert.match(whatBounds(fine), /^Nothing left to do: k0 of cluster_0 \(lines 3–6\) takes/);
+  const slowest = { text: 'line 2 (8 kernels)', share: 0.68, kernels: ['k1', 'k2'] };
+  const several = { ...fine, temporaries: [], verdict: { ...fine.verdict, slowest } };
+  const told = boundText(several, whatBounds(several));
+  assert.match(told, /^No advice left. Slowest: line 2 \(8 kernels\) 68 % of the time; of single kernels, k0 of/);
+  const temporary = {
+    plan: 'p',
+    name: 't',
+    bytes: 4e6,
+    consumers: ['u'],
+    reason: { code: 'x', text: 'a library reads it' }
+  };
+  const { temporaries } = report({ version: 1, temporaries: [temporary] });
+  const stays = boundText({ ...fine, temporaries }, whatBounds(fine));
+  assert.match(stays, / takes .* Of the values between kernels the largest is .*, [\d.]+ [kM]B\. .*\.$/);
+  const bare = { ...several, verdict: { ...several.verdict, slowest: null } };
+  assert.equal(boundText(bare, whatBounds(bare)), whatBounds(bare));
   assert.match(whatBounds({ ...fine, cell: { ...fine.cell, error: 'ValueError' } }), /^k/);
   assert.match(whatBounds({ ...fine, statements: [statement] }), /^k.* of the time of what is compiled/);
   assert.match(whatBounds({ ...fine, kernels: fine.kernels.map(kernel => ({ ...kernel, ofPeak: 0.01 })) }), /^k/);

@@ -4,6 +4,7 @@ import { lineId } from '../links';
 import { number, numbers, record, text, texts } from '../read';
 import type { Report } from '../report';
 import { checkedElement } from './checked';
+import { memoryRows } from '../clusters/memory';
 
 /** What the panel's verdict has besides: what a check found, of how many calls the time is, which lines are slowest, how long a loop took, that the run was the first. */
 export interface MoreOfVerdict {
@@ -11,6 +12,8 @@ export interface MoreOfVerdict {
   calls(report: Report): HTMLElement | null;
   /** `pin` lights lines wherever they are shown. */
   slowest(report: Report, pin: (id: string) => void): HTMLElement | null;
+  /** What the time is spent on, and why nothing is advised. */
+  bound(report: Report, said: string): string;
   /** One below the other. */
   notes(report: Report): HTMLElement[];
 }
@@ -48,6 +51,7 @@ export const moreOfVerdict: MoreOfVerdict = {
       }
     );
   },
+  bound: boundText,
   notes: ({ verdict, cell }) =>
     [
       ...verdict.notes,
@@ -58,3 +62,20 @@ export const moreOfVerdict: MoreOfVerdict = {
       .filter(note => note && !cell.running)
       .map(note => h('p', { class: 'jl-first-run jl-note' }, icon('clock'), h('span', {}, note)))
 };
+
+/** Pure: where lines of several kernels take most, or values still reach memory, "nothing left to do" is not all there is to say. */
+export function boundText(report: Report, said: string): string {
+  const bare = said.replace(/^Nothing left to do: /, '');
+  const [largest] = memoryRows(report).rows;
+  const slowest = record(report.verdict.slowest);
+  const share = number(slowest.share);
+  const several = share !== null && texts(slowest.kernels).length > 1;
+  if (bare === said || (!several && !largest)) {
+    return said;
+  }
+  const most = several ? `${text(slowest.text)} ${percent(share)} of the time; of single kernels, ` : '';
+  const why = largest
+    ? ` Of the values between kernels the largest is ${[largest.name, largest.size].filter(Boolean).join(', ')}. ${largest.why}`
+    : '';
+  return `No advice left. Slowest: ${most}${bare}${why}`;
+}

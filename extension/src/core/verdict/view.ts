@@ -10,6 +10,9 @@ import { pythonRows } from './python';
 
 const OPEN: ReadonlySet<string> = new Set(['queued', 'running']);
 
+const HOST = 'Host: operations that NumPy runs, one by one';
+const RETRACE = 'Retrace: captured again because an input changed';
+
 /** The first thing a person reads: what compiled, how much faster, and what to do next. */
 export class VerdictView {
   readonly element = h('section', { class: 'jl-verdict', 'aria-label': 'Verdict' });
@@ -139,23 +142,11 @@ export class VerdictView {
           'Kernel: operations that share one loop over memory'
         ),
       verdict.host > 0
-        ? fact(
-            'host',
-            `${verdict.host} on the host`,
-            'Clusters',
-            'Host: operations that NumPy runs, one by one',
-            'jl-is-host'
-          )
-        : fact('ok', 'nothing on the host', 'Clusters', 'Host: operations that NumPy runs, one by one'),
+        ? fact('host', `${verdict.host} on the host`, 'Clusters', HOST, 'jl-is-host')
+        : fact('ok', 'nothing on the host', 'Clusters', HOST),
       verdict.retraces > 0
-        ? fact(
-            'retrace',
-            some(verdict.retraces, 'retrace'),
-            'Retraces',
-            'Retrace: captured again because an input changed',
-            'jl-is-retrace'
-          )
-        : fact('ok', 'no retraces', 'Retraces', 'Retrace: captured again because an input changed'),
+        ? fact('retrace', some(verdict.retraces, 'retrace'), 'Retraces', RETRACE, 'jl-is-retrace')
+        : fact('ok', 'no retraces', 'Retraces', RETRACE),
       verdict.statements > 0 &&
         fact(
           'no',
@@ -180,7 +171,8 @@ export class VerdictView {
   private next(report: Report): HTMLElement[] {
     const { next, then } = report.verdict;
     if (!next) {
-      const bound = report.verdict.compiled > 0 ? whatBounds(report) : '';
+      const said = report.verdict.compiled > 0 ? whatBounds(report) : '';
+      const bound = this.more?.bound(report, said) ?? said;
       return bound ? [h('p', { class: 'jl-bound' }, bound)] : [];
     }
     const kind = next.section === 'retraces' ? 'retrace' : 'host';
