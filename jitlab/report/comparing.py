@@ -191,7 +191,7 @@ def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = Fal
     if is_past and before < FEWEST:
         old = runs_text(found.data["runs"][0])
         few = f"The old code has {wording.counted(before, 'timed call')} ({old}) and gets no more, too few to tell ({FEWEST})"
-        needs = {"runs": None, "text": f"{few}: %jitlab baseline NAME keeps runs of a code before it is changed."}
+        needs: Json = {"runs": None, "text": f"{few}: %jitlab baseline NAME keeps runs of a code before it is changed."}
     elif runs is not None:
         sides = f"before has {_so_far(before)}, now has {_so_far(after)}"
         text = f"Needs {wording.counted(runs, 'more run')} to tell, with {FEWEST} timed calls on each side: {sides}."
