@@ -47,7 +47,7 @@ export class Badges {
     const { id, type } = cell.model;
     const state = this.followed.link.model.cell(id);
     const report = this.notebooks.settings.badges && type === 'code' ? state?.report : null;
-    cell.toggleClass('jl-old', report !== null && report !== undefined && state?.origin !== 'live');
+    cell.toggleClass('jl-not-live', report !== null && report !== undefined && state?.origin !== 'live');
     let badge = this.badges.get(cell);
     if (!report) {
       badge?.dispose();
