@@ -17,6 +17,7 @@ import { Links } from '../src/core/links';
 import { ledgerOf } from '../src/core/retraces/layout';
 import { askable, requestOf } from '../src/core/whatif/ask';
 import { factsOf } from '../src/core/whatif/card';
+import { writtenAs } from '../src/core/whatif/view';
 import {
   about,
   apart,
@@ -297,4 +298,21 @@ test('what came malformed is empty, never an error', () => {
   assert.deepEqual(readAnswer({ before: 1, refusal: { path: [null] }, keep: [] })?.refusal?.path, []);
   assert.equal(readSweep({ edges: 'all' })?.edges.length, 0);
   assert.equal(readComparison({ comparison: { rows: [{}], samples: 'x' } })?.rows[0]?.state, 'same');
+});
+
+test('the text of a cell is its own sources, so an answer about other lines can be told', () => {
+  const of = (...lines: string[]): string =>
+    writtenAs(
+      report({
+        version: 1,
+        cell: { id: 'a' },
+        sources: [
+          { file: 'In [1]', cell: 'a', lines },
+          { file: 'm.py', cell: null, lines: ['def f(x):'] }
+        ]
+      })
+    );
+  assert.equal(of('x = 1', 'y = 2'), 'x = 1\ny = 2');
+  assert.notEqual(of('x = 1'), of('x = 2'));
+  assert.equal(writtenAs(report({ version: 1 })), '');
 });

@@ -7,8 +7,9 @@ export interface Checked {
   /** "" where the passes changed an output of the whole graph. */
   cluster: string;
   output: string;
-  /** "z (RealDiv)": what the program calls it, and its kind. */
   op: string;
+  /** What the program calls it. */
+  called: string;
   lines: number[];
   maxAbs: number | null;
   /** Null where they are apart by no number. */
@@ -35,7 +36,8 @@ export function readNumerics(value: unknown): Checked[] {
     plan: text(row.plan),
     cluster: text(row.cluster),
     output: text(row.output),
-    op: text(row.called) ? `${text(row.called)} (${text(row.op)})` : text(row.op),
+    op: text(row.op),
+    called: text(row.called),
     lines: numbers(row.lines),
     maxAbs: number(row.max_abs),
     maxUlp: number(row.max_ulp),
@@ -107,7 +109,7 @@ export function checkedTexts(row: Checked): { name: string; where: string; off: 
   const off = row.differing === 0 || row.maxUlp === 0 ? 'same bits' : size;
   const allowed = row.boundUlp === null ? 'no bound is stated' : `${ulps(row.boundUlp)} allowed`;
   return {
-    name: row.op || row.output,
+    name: row.called ? `${row.called} (${row.op})` : row.op || row.output,
     where: [lines(row.lines), row.cluster].filter(Boolean).join(' · '),
     // The largest of all elements, which the cluster's box says, may be of one whose terms cancel.
     off:

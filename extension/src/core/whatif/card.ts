@@ -5,6 +5,7 @@ import { swatch } from '../marks';
 import type { Operation, Report } from '../report';
 import type { SectionContext } from '../section';
 import { askable, type Ask } from './ask';
+import { coded } from './cards';
 
 const DELAY_MS = 300;
 /** So long the pointer may be on its way to the card. */
@@ -110,7 +111,9 @@ export class Card {
         h('b', {}, about.title),
         h('span', { class: 'jl-muted jl-grow' }, about.facts)
       ),
-      ...(op ? factsOf(report, links, op).map(([text, code]) => h(code ? 'code' : 'div', {}, text)) : []),
+      ...(op
+        ? factsOf(report, links, op).map(([text, code]) => h(code ? 'code' : 'div', {}, code ? text : coded(text)))
+        : []),
       h(
         'div',
         { class: 'jl-buttons' },
