@@ -245,7 +245,9 @@ test('an operation, the value on an arrow and one in memory are called as the pr
   const memory = memoryRows({
     ...json,
     temporaries: [
-      { ...{ plan: op?.plan ?? '', name: 'div', cluster: null, consumers: ['take', 'neg'], bytes: 8, lines: [] } }
+      {
+        ...{ plan: op?.plan ?? '', name: 'div', cluster: 'cluster_0', consumers: ['take', 'neg'], bytes: 8, lines: [] }
+      }
     ].map(value => ({ ...value, producer: 'div', consumerLines: [], place: 'scratch', leaves: false, reason: null }))
   });
   assert.deepEqual(

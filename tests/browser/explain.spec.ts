@@ -55,7 +55,9 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await expect(answer).toContainText(/faster|slower|no measurable change/);
     await expect(answer).toContainText('of each, in turn');
     await answer.getByText(/^Lines that keep the cut, for line/).click();
-    await expect(answer.getByRole('group', { name: 'Lines that keep it' })).toContainText('with jl.jit_scope(cut=[("Exp", "Sum"), ');
+    await expect(answer.getByRole('group', { name: 'Lines that keep it' })).toContainText(
+      'with jl.jit_scope(cut=[("Exp", "Sum"), '
+    );
     await expect(answer.getByRole('img', { name: /^Cut Exp from / })).toBeVisible();
     await expect(answer.getByRole('table', { name: 'What moved' })).toContainText('kernels');
     await section.getByRole('button', { name: 'Show as a table' }).click();
