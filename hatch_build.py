@@ -13,6 +13,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 BUNDLE = "jitlab/labextension/package.json"
+#: pip writes it through the link of `jupyter-builder develop` when it installs once more; the wheel has it from binder/.
+INSTALLED = "jitlab/labextension/install.json"
 STATIC = ("anywidget.js", "loader.js", "html.js", "widget.css")  # in jitlab/static
 STAMP = "extension/lib/.sources"
 SOURCES = ("extension/src", "extension/style", "extension/schema", "package.json", "yarn.lock")
@@ -31,6 +33,7 @@ class ExtensionHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         root = Path(self.root)
+        (root / INSTALLED).unlink(missing_ok=True)
         if is_built(root):  # the same question as in dependencies(): both must agree
             return
         import jupyter_builder
