@@ -490,7 +490,7 @@ function readBoundary(boundary: Record<string, unknown>): Boundary {
     consumer: text(boundary.consumer),
     reason: readReason(boundary.reason),
     bytes: number(boundary.bytes),
-    wouldFuseIf: text(boundary.would_fuse_if) || null
+    wouldFuseIf: unmarked(boundary.would_fuse_if) || null
   };
 }
 
@@ -682,7 +682,12 @@ function readSpan(span: Record<string, unknown>): Span {
 }
 
 export function readReason(value: unknown): Reason | null {
-  return isRecord(value) ? { code: text(value.code), text: text(value.text) } : null;
+  return isRecord(value) ? { code: text(value.code), text: unmarked(value.text) } : null;
+}
+
+/** Beside figures, and in a map, the program's words stand as they are: without the marks around them that a text has. */
+function unmarked(value: unknown): string {
+  return text(value).replaceAll('`', '');
 }
 
 export function readPositions(value: unknown): Position[] {
