@@ -71,6 +71,9 @@ test('the first sentence is the head', () => {
   ]);
   assert.deepEqual(firstSentence('read again; matmul_1 is 12 kB'), ['read again', 'matmul_1 is 12 kB']);
   assert.deepEqual(firstSentence('read twice: matmul_1 is 12 kB'), ['read twice', 'matmul_1 is 12 kB']);
-  assert.deepEqual(firstSentence('p is read again. (p - Y)[hard] may read any row')[1], '(p - Y)[hard] may read any row');
+  assert.deepEqual(
+    firstSentence('p is read again. (p - Y)[hard] may read any row')[1],
+    '(p - Y)[hard] may read any row'
+  );
   assert.deepEqual(firstSentence('one clause.'), ['one clause', '']);
 });
