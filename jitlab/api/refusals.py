@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,17 +110,21 @@ def _not_adjacent(place: Place, pair: Pair) -> Refusal | None:
 
 def _between(place: Place, start: Node, end: Node) -> list[str]:
     """The operations on a shortest way between two; [] where there is none, or nothing is on it."""
+    return [place.name[node] for node in next(_ways(place, start, end), [])]
+
+
+def _ways(place: Place, start: Node, end: Node) -> Iterator[list[Node]]:
+    """What stands between two operations, way by way, the shortest first; each operation is on one way at most."""
     ways: list[list[Node]] = [[end]]
     seen = {end}
     while ways:
         way = ways.pop(0)
         for source in map(call_of, way[0].inputs):
             if source is start:
-                return [place.name[node] for node in way[:-1]]
-            if source not in seen and source in place.name:
+                yield way[:-1]
+            elif source not in seen and source in place.name:
                 seen.add(source)
                 ways.append([source, *way])
-    return []
 
 
 def _inside(place: Place, pair: Pair) -> Refusal:
@@ -232,19 +236,11 @@ def _around(place: Place, pair: Pair) -> list[str]:
     """Operations on a way from one to the other that run in neither's kernel: fused, the two would wait for themselves."""
     start, end = (place.named[name] for name in pair)
     homes = [{k.name for k in place.plan.kernels if node in k.nodes} for node in (start, end)]
-    ways: list[list[Node]] = [[end]]
-    seen = {end}
-    while ways:
-        way = ways.pop(0)
-        for source in map(call_of, way[0].inputs):
-            if source is start:
-                between = [node for node in way[:-1] if not {k.name for k in place.plan.kernels if node in k.nodes} & homes[0]]
-                outside = [n for n in between if not {k.name for k in place.plan.kernels if n in k.nodes} & homes[1]]
-                if any(not is_move(node) for node in outside):
-                    return [place.name[node] for node in outside]
-            elif source not in seen and source.name in place.named:
-                seen.add(source)
-                ways.append([source, *way])
+    for way in _ways(place, start, end):
+        between = [node for node in way if not {k.name for k in place.plan.kernels if node in k.nodes} & homes[0]]
+        outside = [n for n in between if not {k.name for k in place.plan.kernels if n in k.nodes} & homes[1]]
+        if any(not is_move(node) for node in outside):
+            return [place.name[node] for node in outside]
     return []
 
 
