@@ -33,6 +33,10 @@ MOST_EDGES = 12
 #: Multiplications up to which a product is told as a sum: larger ones are the library's work, as in bodies of loops.
 SMALL_WORK = 1 << 17
 
+#: Answers that are kept.
+MOST_HELD = 1000
+_held: dict[str, bool] = {}
+
 
 @dataclass(frozen=True)
 class Alternative:
@@ -52,10 +56,23 @@ class Alternative:
         return made
 
     def holds(self) -> bool:
-        """Do the two share a kernel that is no library's?"""
-        place = Place(self.compiled().plan)
-        kernel = place.kernel.get(self.consumer)
-        return kernel is not None and kernel.kind == "nest" and place.together(self.producer, self.consumer)
+        """Do the two share a kernel that is no library's? Asked once: many edges are alike, and programs are traced again."""
+        key = self._written()
+        if key not in _held:
+            while len(_held) >= MOST_HELD:
+                _held.pop(next(iter(_held)), None)
+            place = Place(self.compiled().plan)
+            kernel = place.kernel.get(self.consumer)
+            _held[key] = kernel is not None and kernel.kind == "nest" and place.together(self.producer, self.consumer)
+        return _held[key]
+
+    def _written(self) -> str:
+        """The program without its names, and which two of its operations are asked about."""
+        nodes = (*self.graph.parameters, *(node for node in self.graph.nodes if not node.op.is_parameter))
+        number = {node: n for n, node in enumerate(nodes)}
+        lines = [f"{node.op!r} {[number[x] for x in node.inputs]} {node.type}" for node in nodes]
+        asked = [number[node] for node in nodes if node.name in (self.producer, self.consumer)]
+        return "\n".join((*lines, f"{asked}"))
 
 
 class Alternatives:
