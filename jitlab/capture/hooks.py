@@ -386,7 +386,8 @@ def _only_decides(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if _in(function, WORLD):
-        capture.effect(function, None)
+        if not (function is np.errstate and not args and all(value == "ignore" for value in kwargs.values())):
+            capture.effect(function, None)  # but for silence, which compiled code keeps anyway
         return function(*args, **kwargs)
     deep_args = [capture.operand(x) for x in args]
     deep_kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
