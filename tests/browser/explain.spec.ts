@@ -44,6 +44,7 @@ test('from a line to its machine code, from a value to what its fusion is worth,
   });
 
   await test.step('the keyboard asks what if; both plans are measured, and the answer advises', async () => {
+    await lab.unfold('Clusters');
     const exp = lab.section('Clusters').getByRole('treeitem', { name: /^p \(Exp\), line 4/ });
     await exp.focus();
     await page.keyboard.press('x');
