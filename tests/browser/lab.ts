@@ -131,7 +131,8 @@ export class Lab {
           late.forEach(widget => {
             widget.dispose();
           });
-          return late.length === 0 && shell.currentWidget.context.path === file;
+          const now = shell.currentWidget as Partial<NotebookWidget> | null; // none for a moment, behind a slow server
+          return late.length === 0 && now?.context?.path === file;
         }, path)
       )
       .toBe(true);

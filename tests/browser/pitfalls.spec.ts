@@ -130,6 +130,7 @@ test.describe('pitfalls @long', () => {
     await expect.poll(() => lab.debugState()).toMatchObject({ notebook: 'another.ipynb' });
     await expect(lab.panel).toContainText('21 of 22 operations compiled');
     await lab.openNew('another.ipynb');
+    await lab.select('softmax');
     await expect(lab.panel).toHaveAttribute('data-origin', 'saved');
     await lab.run('load', 'line');
     await expect(lab.panel).toHaveAttribute('data-origin', 'live');
