@@ -132,6 +132,9 @@ export class Lab {
             widget.dispose();
           });
           const now = shell.currentWidget as Partial<NotebookWidget> | null; // none for a moment, behind a slow server
+          if (now === null && widgets[0]?.id !== undefined) {
+            shell.activateById(widgets[0].id);
+          }
           return late.length === 0 && now?.context?.path === file;
         }, path)
       )
