@@ -11,7 +11,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-hypothesis.settings.register_profile("same", derandomize=True)
+patient = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}  # a busy machine is no failure
+hypothesis.settings.register_profile("same", derandomize=True, **patient)
 hypothesis.settings.load_profile("default" if os.environ.get("JITLAB_EXPLORE") else "same")
 
 GOLDEN = Path(__file__).parent / "golden"

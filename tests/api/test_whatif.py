@@ -149,7 +149,7 @@ def test_planted_cuts_are_ranked_by_what_they_cost(planted):
 
     x = np.random.default_rng(0).random((500, 400))
     rows(x)
-    found = rows.whatif(x, sweep=True, seconds=3)
+    found = rows.whatif(x, sweep=True, seconds=1e6)
     assert found.tried == len(Place(executable_of(rows, x).plan).fused_edges()) and found.stopped is None
     lost = [edge.seconds_lost for edge in found.edges]
     assert lost == sorted(lost, reverse=True)
@@ -190,7 +190,7 @@ def test_cuts_that_read_the_same_say_the_names_of_the_program_and_a_stop_says_ho
         first, second = np.exp(x), np.sqrt(x)
         return first.sum() + second.sum() + (first * second).sum() + ((first - 1) * (second - 1)).sum()
 
-    found = f.whatif(X, sweep=True, seconds=3)
+    found = f.whatif(X, sweep=True, seconds=1e6)
     rows = [(edge.title, edge.lines) for edge in found.edges]
     assert len(set(rows)) == len(rows) and found.tried == len(rows)
     short = f.whatif(X, sweep=True, seconds=0)
@@ -397,7 +397,7 @@ def test_too_many_bytes_are_not_copied(monkeypatch):
 # ---- the answer
 
 
-def test_the_answer_is_json_and_text():
+def test_the_answer_is_json_and_text(planted):
     answer = jl.function(softmax).whatif(X, cut=("Exp", "Sum"), seconds=QUICK)
     data = json.loads(json.dumps(answer.to_json()))
     assert set(data["change"]) == {"ratio", "low", "high", "significant", "word"}
@@ -407,7 +407,7 @@ def test_the_answer_is_json_and_text():
     text = str(answer)
     assert text.startswith("Cut Exp from Sum (lines ") and max(map(len, text.splitlines())) <= 110
     assert answer._repr_mimebundle_() == {"text/plain": text}
-    assert data["advice"].endswith("in every run.") or data["advice"] == "No measurable change. Leave it."
+    assert data["advice"] == answer.advice and data["change"]["word"] == answer.change.word
 
 
 def test_a_refusal_is_json_too():

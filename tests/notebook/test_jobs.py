@@ -48,7 +48,7 @@ class Rounds:
         while self.done < self.rounds:
             context.checkpoint()
             self.inside.release()
-            assert self.go.acquire(timeout=10)
+            assert self.go.acquire(timeout=120)
             self.done += 1
             context.progress(self.done, self.rounds)
         return {"rounds": self.done}
@@ -67,7 +67,7 @@ def test_a_job_runs_and_tells_its_states(heard):
 def test_a_cell_that_starts_waits_for_one_round_and_no_more(heard):
     rounds = Rounds(3)
     ticket = heard.jobs.submit("sweep", "a", "Try every cut", rounds)
-    rounds.inside.acquire(timeout=10)
+    rounds.inside.acquire(timeout=120)
     cell = threading.Thread(target=heard.jobs.cell_started, args=("In [9]",))
     cell.start()
     cell.join(0.05)
@@ -91,9 +91,9 @@ def test_a_job_that_was_stopped_goes_on_with_what_it_has(heard):
         return rounds(context)
 
     ticket = heard.jobs.submit("sweep", "a", "Try every cut", run, so_far=lambda memory: {"rounds": memory["rounds"].done})
-    rounds.inside.acquire(timeout=10)
+    rounds.inside.acquire(timeout=120)
     rounds.go.release()
-    rounds.inside.acquire(timeout=10)
+    rounds.inside.acquire(timeout=120)
     assert heard.jobs.cancel(ticket)
     rounds.go.release()
     stopped = heard.wait(ticket, "cancelled")
@@ -157,7 +157,7 @@ def test_a_job_is_cancelled_while_it_waits_and_while_it_runs(heard):
     heard.jobs.cell_ended()
     rounds = Rounds(100)
     running = heard.jobs.submit("check", "a", "Check", rounds)
-    rounds.inside.acquire(timeout=10)
+    rounds.inside.acquire(timeout=120)
     assert heard.jobs.cancel(running)
     rounds.go.release()
     heard.wait(running, "cancelled")

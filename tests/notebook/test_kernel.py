@@ -28,7 +28,7 @@ class Notebook:
         self.client.shell_channel.send(message)
         heard = []
         while True:
-            reply = self.client.get_iopub_msg(timeout=30)
+            reply = self.client.get_iopub_msg(timeout=120)
             if reply["parent_header"].get("msg_id") != message["header"]["msg_id"]:
                 if reply["msg_type"].startswith("comm_"):
                     heard.append(reply)
@@ -166,7 +166,7 @@ def reply(notebook, body):
     id = next(NUMBERS)
     notebook.send({"op": "request", "id": id, "body": body})
     while True:
-        message = notebook.client.get_iopub_msg(timeout=30)
+        message = notebook.client.get_iopub_msg(timeout=120)
         data = message["content"].get("data", {}) if message["msg_type"] == "comm_msg" else {}
         if data.get("op") == "reply" and data.get("id") == id:
             return data["body"]

@@ -1,5 +1,6 @@
 """The wire to the panel: first with a list in the panel's place, then through a real kernel."""
 
+import os
 import time
 
 import pytest
@@ -44,7 +45,7 @@ class Panel:
         return until(lambda: self.events() and self.events()[-1]["seq"] == seq and self.events())
 
 
-def until(condition, seconds=10):
+def until(condition, seconds=60):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if found := condition():
@@ -147,8 +148,9 @@ def test_a_running_cell_reports_at_most_four_times_a_second_and_its_end_at_once(
         panel.link.report("a", RUNNING)
         time.sleep(0.01)
     panel.link.report("a", ENDED)
+    took = time.monotonic() - start  # on a busy machine longer than 0.6 s
     until(lambda: panel.of("report") and panel.of("report")[-1]["report"] is ENDED)
-    assert 2 <= len(panel.of("report")) <= 5
+    assert 2 <= len(panel.of("report")) <= 4 * took + 3
 
 
 @pytest.mark.parametrize("nonsense", [None, 3, [], {}, {"op": "run"}, {"op": "resume", "since": "x"}], ids=str)
@@ -204,7 +206,7 @@ def send(client, data, subshell=None):
     client.shell_channel.send(message)
 
 
-def comm_messages(client, op, seconds=20):
+def comm_messages(client, op, seconds=60):
     def next_one():
         message = client.get_iopub_msg(timeout=seconds)
         data = message["content"].get("data")
@@ -228,16 +230,20 @@ def test_a_real_panel_would_get_the_events_and_the_report_of_the_cell(kernel):
     assert comm_messages(kernel, "report")["report"]["cell"] == {"id": "cell-1", "running": False}
 
 
-def test_a_request_is_answered_while_a_cell_runs_that_also_emits(kernel):
+def test_a_request_is_answered_while_a_cell_runs_that_also_emits(kernel, tmp_path):
+    """The cell ends when the answer is there: see keep_subshell."""
     run(kernel, ATTACH)
     kernel.control_channel.send(kernel.session.msg("create_subshell_request", {}))
-    subshell = kernel.get_control_msg(timeout=20)["content"]["subshell_id"]
+    subshell = kernel.get_control_msg(timeout=60)["content"]["subshell_id"]
     send(kernel, {"op": "resume", "epoch": "", "since": 0})
     comm_messages(kernel, "hello")
-    busy = kernel.execute("import time\nfor _ in range(35):\n    link.emit('a', {'kind': 'traced'}); time.sleep(0.1)")
+    answered = tmp_path / "answered"
+    emits = f"while not os.path.exists({os.fspath(answered)!r}):\n    link.emit('a', {{'kind': 'traced'}}); time.sleep(0.1)"
+    busy = kernel.execute(f"import os, time\n{emits}")
     comm_messages(kernel, "batch")
-    asked = time.monotonic()
     send(kernel, {"op": "request", "id": 1, "body": {"want": "cells"}}, subshell)
-    assert comm_messages(kernel, "reply")["id"] == 1
-    assert time.monotonic() - asked < 2.5, "the reply waited for the cell: see keep_subshell"
-    until(lambda: kernel.get_shell_msg(timeout=20)["parent_header"].get("msg_id") == busy)
+    try:
+        assert comm_messages(kernel, "reply")["id"] == 1
+    finally:
+        answered.touch()
+    until(lambda: kernel.get_shell_msg(timeout=60)["parent_header"].get("msg_id") == busy)
