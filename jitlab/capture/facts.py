@@ -16,7 +16,7 @@ KEEPS_ZERO_D: frozenset[Any] = frozenset(
         np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.broadcast_to, np.where, np.tensordot, np.select, np.cov,
         np.require, np.asfortranarray, np.asarray_chkfinite, np.astype,
     }
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
 
 #: Sums and products that are computed in the dtype of `out=`.
 ADDS_IN_OUT: frozenset[Any] = frozenset(
@@ -35,7 +35,7 @@ CREATION: frozenset[Any] = frozenset(
         np.vstack, np.hstack, np.column_stack, np.dstack, np.diag, np.repeat, np.tile, np.zeros_like, np.ones_like,
         np.full_like, np.empty_like, np.ndarray, np.asfortranarray, np.require,
     }
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
 
 #: Functions whose results lie in memory with the first axis next to next where they are asked to (`order="F"`).
 ORDERED: frozenset[Any] = frozenset(
@@ -90,7 +90,7 @@ KEEP_ORDER = frozenset(
         np.where, np.clip, np.copy, np.array, np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.ndarray.astype,
         np.ndarray.clip, np.nan_to_num, np.round, np.ndarray.round,
     }
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
 
 OPERATOR_FUNCTIONS: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "matmul": np.matmul, "truediv": np.true_divide,
@@ -98,7 +98,7 @@ OPERATOR_FUNCTIONS: dict[str, Any] = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal, "neg": np.negative, "pos": np.positive, "abs": np.absolute,
     "invert": np.invert, "divmod": np.divmod,
-}  # fmt: skip  # fmt: skip
+}  # fmt: skip
 
 
 def operator_function(name: str) -> Any:

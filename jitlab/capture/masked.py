@@ -108,6 +108,11 @@ def select(capture: Arrays, x: Tensor, index: Any) -> Selection | None:
     return Selection(capture, capture.fresh(x.node()), capture.fresh(mask))
 
 
+def selected(capture: Arrays, result: Any, mask: Tensor) -> Any:
+    """What a function of whole arrays gives, of the selected elements; what is no array stays as it is."""
+    return Selection(capture, result, mask) if isinstance(result, Tensor) else result
+
+
 def with_whole(operands: Sequence[Any]) -> tuple[list[Any], Tensor] | None:
     """Operands of an elementwise function with whole arrays for selections, and their mask; None when they do not go together:
     other masks, or arrays that are not selected."""

@@ -308,11 +308,11 @@ class CellCapture(Capture):
                 raise EndPiece("effect", f"{name} in line {line} is not captured, and works on arrays")
             frame = frame.f_back
 
-    def _host(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None) -> Any:
+    def on_host(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None) -> Any:
         name = getattr(function, "__name__", type(function).__name__)
         if name in HAS_EFFECTS or any(map(_is_callback, (*args, *kwargs.values()))):
             raise EndPiece("effect", f"np.{name} may do more than give a result")
-        return super()._host(function, args, kwargs, refusal)
+        return super().on_host(function, args, kwargs, refusal)
 
     # ---- numbers
     def function_name(self, function: Any) -> str:
@@ -396,10 +396,10 @@ class CellCapture(Capture):
     def is_moving(self, input: Input) -> bool:
         return any(m.input is input for m in self.moving.values())
 
-    def _assigned(self, value: Any, dtype: np.dtype[Any] | None = None) -> Any:
+    def value_to_write(self, value: Any, dtype: np.dtype[Any] | None = None) -> Any:
         if isinstance(value, Number) and dtype is not None:
             return self._promoted_to(value, dtype)
-        return super()._assigned(value, dtype)
+        return super().value_to_write(value, dtype)
 
     def _promoted_to(self, number: Number, dtype: np.dtype[Any]) -> Any:
         try:

@@ -77,15 +77,15 @@ class Loops:
         """A Python number of the program, traced or not."""
         return x.weak is not None if isinstance(x, Tensor) else isinstance(x, (Symbolic, Number)) or type(x) in _PYTHON_NUMBERS
 
-    def _as_python(self, result: Any, operands: Sequence[Any]) -> Any:
+    def as_python(self, result: Any, operands: Sequence[Any]) -> Any:
         """What Python's operators and builtins give for Python numbers alone is one."""
         if isinstance(result, tuple):
-            return tuple(self._as_python(part, operands) for part in result)
+            return tuple(self.as_python(part, operands) for part in result)
         if isinstance(result, Tensor) and not result.ndim and all(map(self.is_python_number, operands)):
             return self.python_number(result.node())
         return result
 
-    def _may_define(self, x: Tensor) -> bool:
+    def may_define(self, x: Tensor) -> bool:
         """An integer found at run time that may become a symbol: inside a loop that is being rolled."""
         return self.bounds.depth > 0 and not x.ndim and x.dtype.kind in "iu"
 

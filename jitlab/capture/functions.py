@@ -1,0 +1,306 @@
+"""Operators and NumPy's functions of Tensors: views, nodes that a rule builds, writes into arrays, else host operations."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab import errors
+from jitlab.ir import plain, same_shape
+from jitlab.ops.base import Unsupported, broadcast_shapes
+from jitlab.ops.einsum import einsum_view
+from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VIEWS, function_rule
+from jitlab.ops.views import Reshape, View
+
+from .explanations import explained
+from .facts import (
+    ADDS_IN_OUT,
+    DTYPE_FUNCTIONS,
+    KEEPS_ZERO_D,
+    ORDERED,
+    TYPE_FUNCTIONS,
+    UPDATES_BY_METHOD,
+    WRITES_FIRST,
+    OnCopy,
+    dtype_function,
+    is_at,
+    keeps_order,
+    operator_function,
+)
+from .masked import REDUCTIONS, Selection, reduced, selected, with_whole
+from .positions import describe, here
+from .subscripts import check_writable
+from .tensor import Tensor, c_strides, kept_strides
+
+if TYPE_CHECKING:
+    from .arrays import Arrays
+
+_ATLEAST = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d})
+#: Functions that read elements in an order, and which argument it is (0: by name alone).
+_ORDER_AT: dict[Any, int] = {
+    np.ravel: 1, np.reshape: 2, np.ndarray.ravel: 1, np.ndarray.flatten: 1, np.ndarray.reshape: 0,
+}  # fmt: skip
+
+#: Python's functions of numbers that give one of its own.
+PYTHON_FUNCTIONS = frozenset({abs, max, min, round, divmod})
+
+
+# ---- operators
+def operator(capture: Arrays, name: str, *operands: Any) -> Any:
+    """`+`, `-x`, `==`, ... of Tensors; NotImplemented for operands that are no arrays."""
+    capture.check_open()
+    capture.check_plain(*operands)
+    if not all(map(capture.is_operand, operands)):
+        return NotImplemented
+    if any(isinstance(x, Selection) for x in operands) and (whole := with_whole(operands)) is not None:
+        return selected(capture, capture.operator(name, *whole[0]), whole[1])
+    rule = OPERATORS.get(name)
+    if rule is None:
+        return capture.on_host(operator_function(name), operands, {})
+    lists = [np.asarray(x) if isinstance(x, list) and not _has_tensor(x) else x for x in operands]
+    return capture.as_python(apply_rule(capture, rule, operator_function(name), lists, {}), operands)
+
+
+def inplace(capture: Arrays, name: str, target: Tensor, other: Any) -> Any:
+    """`target op= other`: writes into the array; a scalar is bound anew."""
+    result = capture.operator(name, target, other)
+    if result is NotImplemented or target.is_scalar:
+        return result
+    if isinstance(target, Selection) and target.is_lazy and isinstance(result, Selection):
+        _check_output_cast(capture, name, target.whole, other, result.whole)
+        target.take_over(result if result.dtype == target.dtype else result.astype(target.dtype))
+        return target
+    _check_output_cast(capture, name, target, other, result)
+    _check_output_shape(operator_function(name), (target, other), target, result)
+    capture.assign(target, result, "unsafe")
+    return target
+
+
+def _check_output_cast(capture: Arrays, name: str, target: Tensor, other: Any, result: Tensor) -> None:
+    if result.dtype == target.dtype or np.can_cast(result.dtype, target.dtype, "same_kind"):
+        return
+    ufunc = operator_function(name)
+    empty = [np.empty((0,) * min(x.ndim, 1), x.dtype) if isinstance(x, Tensor) else x for x in (target, other)]
+    with capture.explaining(ufunc, (target, other)):
+        ufunc(*empty, out=np.empty(0, target.dtype))  # NumPy's own exception
+        raise TypeError(f"Cannot cast {ufunc.__name__!r} output from {result.dtype!r} to {target.dtype!r}")
+
+
+def _check_output_shape(function: Any, operands: Sequence[Any], target: Tensor, value: Tensor) -> None:
+    """What is written into an array is no larger than that array."""
+    if not same_shape(broadcast_shapes(value.type.shape, target.type.shape), target.type.shape):
+        shapes = (str(plain(t.type.shape)).replace(" ", "") for t in (target, value))
+        text = "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes)
+        error = ValueError(text)
+        raise explained(error, function, operands) or error
+
+
+# ---- functions
+def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function (or ufunc, or method of a ufunc) of Tensors."""
+    capture.check_open()
+    capture.check_plain(getattr(function, "__self__", None), *args, *kwargs.values())
+    args = [capture.operand(x) for x in args]
+    kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
+    out = kwargs.get("out")
+    if out is None and isinstance(function, np.ufunc) and len(args) > function.nin:
+        args, outs = args[: function.nin], args[function.nin :]
+        out = outs[0] if len(outs) == 1 else tuple(outs)
+    if out is not None and not (isinstance(out, tuple) and all(o is None for o in out)):
+        return _into(capture, function, args, {k: v for k, v in kwargs.items() if k != "out"}, out)
+    kwargs.pop("out", None)
+    if any(isinstance(x, Selection) for x in args):
+        found = _call_on_selection(capture, function, args, kwargs)
+        if found is not None:
+            return found
+    if function in TYPE_FUNCTIONS and args and isinstance(args[0], Tensor):
+        return TYPE_FUNCTIONS[function](*args, **kwargs)
+    if function in DTYPE_FUNCTIONS:
+        return dtype_function(function, args, kwargs)
+    if function in _ATLEAST and len(args) > 1:
+        return tuple(capture.call_function(function, (x,), {}) for x in args)
+    args, kwargs = in_known_order(capture, function, args, kwargs)
+    if function in (np.real, np.imag) and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+        return real_or_imag(capture, args[0], function.__name__)
+    if function in WRITES_FIRST or is_at(function):
+        return write_first(capture, function, args, kwargs)
+    if function in VIEWS and args and isinstance(args[0], Tensor):
+        view = view_of(capture, VIEWS[function], function, args[0], args[1:], kwargs)
+        if view is not None:
+            return view
+    if function is np.einsum and len(args) == 2 and isinstance(args[1], Tensor):
+        view = view_of(capture, einsum_view, function, args[1], args[:1], kwargs)
+        if view is not None:
+            view._locked = args[1]._locked  # einsum's diagonals may be written into, np.diagonal's may not
+            return view
+    rule = function_rule(function)
+    if rule is None:
+        with capture.explaining(function, args):
+            return capture.on_host(function, args, kwargs)
+    result = apply_rule(capture, rule, function, args, kwargs)
+    return capture.as_python(result, args) if function in PYTHON_FUNCTIONS else result
+
+
+def _call_on_selection(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A function that needs no more of `x[mask]` than x and the mask; None for others."""
+    if isinstance(function, np.ufunc) and function.nout == 1 and function.signature is None and not kwargs:
+        whole = with_whole(args)
+        return None if whole is None else selected(capture, capture.call_function(function, whole[0], {}), whole[1])
+    name = REDUCTIONS.get(function) if isinstance(args[0], Selection) else None
+    return None if name is None else reduced(capture, args[0], name, args[1:], kwargs)
+
+
+def view_of(capture: Arrays, rule: Any, function: Any, x: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What shares memory with x, in NumPy as here; None: this function gives a copy of such an x."""
+    with capture.explaining(function, (x, *args)):
+        try:
+            steps = rule(x.type, *capture.lower(list(args)), **capture.lower(kwargs))
+        except Unsupported as refusal:
+            counted = capture.counted(list(args)), capture.counted(kwargs)
+            if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
+                return view_of(capture, rule, function, x, *counted)
+            return capture.on_host(function, (x, *args), kwargs, refusal)
+        if steps is None:
+            return None
+        if function is np.unstack or (steps and isinstance(steps[0], list)):  # several views: split and the like
+            several = [_along(capture, x, way, function) for way in steps]
+            if function is not np.unstack:
+                return several
+            if x.ndim > 1:
+                return tuple(several)
+            return tuple(capture.fresh(element.node(), is_scalar=True) for element in several)  # it iterates
+        return _along(capture, x, steps, function)
+
+
+def _along(capture: Arrays, x: Tensor, steps: Sequence[View | Reshape], function: Any) -> Tensor:
+    if not steps:
+        return Tensor(x._cell, x._path) if x.is_scalar and function in KEEPS_ZERO_D else x
+    result = x.along(steps)
+    result.is_scalar = x.is_scalar and not result.shape and function not in KEEPS_ZERO_D
+    return result
+
+
+def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """New arrays: what a rule builds, else what NumPy gives."""
+    with capture.explaining(function, args):
+        try:
+            args = capture.resolved(function, args)
+            lowered, named = capture.lower(list(args)), capture.lower(kwargs)
+            result = rule(*lowered, **named)
+        except Unsupported as refusal:
+            counted = capture.counted(list(args)), capture.counted(kwargs)
+            if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
+                return apply_rule(capture, rule, function, *counted)
+            return capture.on_host(function, args, kwargs, refusal)
+        if result is NotImplemented:
+            return result
+        wrapped = capture.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
+        if function is np.asfortranarray or (function in ORDERED and "F" in (*args[1:], kwargs.get("order"))):
+            wrapped._cell.strides = c_strides(plain(wrapped.type.shape)[::-1])[::-1]
+        elif isinstance(wrapped, Tensor) and wrapped.ndim > 1 and keeps_order(function):
+            operands = [x for x in args if isinstance(x, Tensor) and x.ndim]
+            wrapped._cell.strides = kept_strides(operands, wrapped.type.shape)
+        return wrapped
+
+
+def in_known_order(
+    capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """Arguments in which `order="A"` or "K" of an array is "C" or "F", as it lies."""
+    wanted = _ORDER_AT.get(function)
+    if wanted is None or not args or not isinstance(args[0], Tensor):
+        return args, kwargs
+    order = kwargs.get("order", args[wanted] if 0 < wanted < len(args) else None)
+    if order not in ("A", "K") or args[0].ndim < 2:
+        return args, kwargs
+    capture.layout_read = True
+    shape, strides = plain(args[0].type.shape), args[0].element_strides()
+    if strides == c_strides(shape):
+        order = "C"
+    elif strides == c_strides(shape[::-1])[::-1]:
+        order = "F"
+    elif order == "A":
+        order = "C"
+    else:
+        return args, kwargs
+    if "order" in kwargs:
+        return args, {**kwargs, "order": order}
+    return (*args[:wanted], order, *args[wanted + 1 :]), kwargs
+
+
+def real_or_imag(capture: Arrays, x: Tensor, name: str) -> Any:
+    """The attribute of a table: of complex numbers their parts, as a copy that knows whose they are."""
+    if name in VIEW_ATTRIBUTES:
+        view = view_of(capture, VIEW_ATTRIBUTES[name], name, x, (), {})
+        if view is not None:
+            return view
+    tensor = capture.wrap(ATTRIBUTES[name](x.node()), zero_d_is_array=not x.is_scalar)
+    tensor._cell.detached = True  # NumPy's is a view of the parts
+    if not x.is_scalar and x.dtype.kind == "c":
+        tensor._cell.parts_of = weakref.ref(x._cell)
+        x._cell.parts.append(weakref.ref(tensor._cell))
+    return tensor
+
+
+# ---- results that are written into arrays of the program's
+def _into(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
+    """`function(..., out=out)`: the result is written into `out`, under NumPy's rule for casting."""
+    casting = kwargs.pop("casting", "same_kind")
+    where = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
+    if function in ADDS_IN_OUT and isinstance(out, Tensor) and len(args) < 3 and kwargs.get("dtype") is None:
+        kwargs["dtype"] = out.dtype
+    return write_out(capture, function, args, capture.call_function(function, args, kwargs), out, casting, where)
+
+
+def write_out(
+    capture: Arrays, function: Any, args: Sequence[Any], result: Any, out: Any, casting: str, where: Any = True
+) -> Any:
+    """The results of a function into the arrays of `out`, which are what it gives."""
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    for target, value in zip(out, result, strict=True) if isinstance(out, tuple) else [(out, result)]:
+        if target is None:
+            continue
+        if not isinstance(target, Tensor):
+            raise errors.CaptureError(
+                f"out= is a {type(target).__name__} that is not traced", where=describe(here()),
+                why="only plain arrays of numbers can be written into", hint="leave out= away",
+            )  # fmt: skip
+        if where is not True:
+            value = capture.call_function(np.where, (where, value, target), {})
+        _check_output_shape(function, args, target, value)
+        capture.assign(target, value, casting)
+    return out
+
+
+def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """A function that writes into its first argument."""
+    target = args[0]
+    if not isinstance(target, Tensor) or target.is_scalar:
+        raise TypeError(f"argument 1 of {function.__name__} must be numpy.ndarray, not {type(target).__name__}")
+    check_writable(capture, target)
+    with capture.explaining(function, args):
+        rule = UPDATES.get(function) or UPDATES_BY_METHOD.get(function)
+        try:
+            if rule is None:
+                raise Unsupported(f"{function.__name__} has no loop body", "no_loop_body")
+            new = rule(*capture.lower(list(args)), **capture.lower(kwargs))
+        except Unsupported as refusal:
+            new = capture.on_host(OnCopy(function), args, kwargs, refusal).node()
+    target._cell.write(target._path, new)
+
+
+def _same_items(before: Any, after: Any) -> bool:
+    """Nothing was replaced in the arguments (Tensors have no truth to compare by)."""
+    if isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
+        return len(before) == len(after) and all(map(_same_items, before, after))
+    if isinstance(before, dict) and isinstance(after, dict):
+        return all(_same_items(before[key], after[key]) for key in before)
+    return before is after
+
+
+def _has_tensor(x: Any) -> bool:
+    return isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and any(_has_tensor(item) for item in x))
