@@ -11,7 +11,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.capture import Trace
-from jitlab.cluster import ClusteringOptions, cluster
+from jitlab.cluster import ClusteringOptions, cluster, warn_of_unmet
 from jitlab.flags import read_flags
 from jitlab.ir import DECISIONS, Clustering, Graph
 from jitlab.passes import order_operations, run_passes
@@ -70,6 +70,8 @@ def compile_trace(
 
     function, number, writes = trace.name, trace.number, trace.writes
     clustering = clustered(trace.graph)
+    if options.scopes:
+        warn_of_unmet(trace.graph, clustering.graph)
     dump_clustering(clustering, trace.name)
     executable = Executable(
         clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes

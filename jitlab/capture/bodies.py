@@ -243,6 +243,7 @@ class Run:
             for scope in self.scopes:
                 for code in scope.contexts:
                     stack.enter_context(self._captured(capture, code, sorted(self.body.locals & set(code.co_freevars)))[0])
+            capture.root.deciding.clear()  # whether a scope meets an edge is not for one of its pieces to say
             for statement in segment.statements[at:]:
                 if statement.plain_reason is not None:
                     break

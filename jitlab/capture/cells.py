@@ -400,6 +400,7 @@ class _Run:
             for scope in self.scopes:
                 for code in scope.contexts():
                     stack.enter_context(eval(code, {HOOK: HOOKS, "__builtins__": builtins}, names))
+            capture.root.deciding.clear()  # whether a scope meets an edge is not for one of its pieces to say
             while at + length < len(segment.statements):
                 statement = segment.statements[at + length]
                 if statement.plain_reason is not None and self.take_apart(segment, at + length, capture.assigned):

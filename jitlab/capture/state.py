@@ -64,6 +64,7 @@ class Mark:
     bounds: State
     loops: int
     reshaped: int
+    deciding: int
 
 
 class Capture(Arrays):
@@ -85,7 +86,10 @@ class Capture(Arrays):
         """Tensor operations inside are added to this capture's graph."""
         token = current.set(self)
         try:
-            with events.busy, self.graph.building(), positions(here), proving(self.bounds), called_by_nobody():
+            with (
+                events.busy, self.graph.building(), positions(here), proving(self.bounds),
+                called_by_nobody(self.root.deciding),
+            ):  # fmt: skip
                 yield self
         finally:
             current.reset(token)
@@ -313,6 +317,7 @@ class Capture(Arrays):
         return Mark(
             len(graph.nodes), len(self.inputs), len(self.journal), len(self.read_log), len(self.guards), dict(graph._names),
             list(graph.scopes), graph.scope_count, self.bounds.state(), len(self.loops), len(self.reshaped),
+            len(self.root.deciding),
         )  # fmt: skip
 
     def rollback(self, mark: Mark) -> None:
@@ -337,7 +342,7 @@ class Capture(Arrays):
         for node in [node for node in self.values if node in gone]:
             del self.values[node]
         self.bounds.restore(mark.bounds)
-        del self.loops[mark.loops :]
+        del self.loops[mark.loops :], self.root.deciding[mark.deciding :]
         graph._names, graph.scopes, graph.scope_count = mark.names, mark.scopes, mark.scope_count
 
 

@@ -3,5 +3,6 @@
 from .cluster import cluster, reset_names
 from .options import ClusteringOptions
 from .scope import jit_scope
+from .unmet import warn_of_unmet
 
-__all__ = ["ClusteringOptions", "cluster", "jit_scope", "reset_names"]
+__all__ = ["ClusteringOptions", "cluster", "jit_scope", "reset_names", "warn_of_unmet"]

@@ -43,7 +43,8 @@ def jit_scope(
                 "jit_scope was given cut= or fuse= together with marks", why="those two mark nothing",
                 hint="two scopes, one inside the other: with jl.jit_scope(strict=True), jl.jit_scope(cut=...):",
             )  # fmt: skip
-        with deciding(Decision(_pairs("cut", cut), _pairs("fuse", fuse))):
+        at = next(iter(sorted(graph.position())), None)
+        with deciding(Decision(_pairs("cut", cut), _pairs("fuse", fuse), at)):
             yield
         return
     wanted = compile_ops if callable(compile_ops) else _as_bool(compile_ops)

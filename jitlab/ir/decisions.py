@@ -20,11 +20,14 @@ class Decision:
 
     cut: tuple[tuple[str, str], ...] = ()
     fuse: tuple[tuple[str, str], ...] = ()
+    at: Source | None = None  # the line that says so; None where no program does
 
 
 @contextmanager
 def deciding(decision: Decision) -> Iterator[None]:
-    """What is made inside is decided of."""
+    """What is made inside is decided of; the recording it is in keeps a list of such scopes."""
+    if (entered := _entered.get()) is not None:
+        entered.append(decision)
     token = _decisions.set((*_decisions.get(), decision))
     try:
         yield
@@ -46,14 +49,15 @@ def called_at(site: Source | None) -> Iterator[None]:
 
 
 @contextmanager
-def called_by_nobody() -> Iterator[None]:
-    """A recording that begins inside another has calls and scopes of its own."""
-    tokens = _decisions.set(()), _calls.set(())
+def called_by_nobody(entered: list[Decision]) -> Iterator[None]:
+    """A recording that begins inside another has calls and scopes of its own; `entered` takes the scopes that decide."""
+    tokens = _decisions.set(()), _entered.set(entered), _calls.set(())
     try:
         yield
     finally:
         _decisions.reset(tokens[0])
-        _calls.reset(tokens[1])
+        _entered.reset(tokens[1])
+        _calls.reset(tokens[2])
 
 
 def made_now() -> dict[str, Any]:
@@ -72,4 +76,5 @@ def absorbed(attrs: dict[str, Any], others: Iterable[Decision]) -> None:
 
 
 _decisions: ContextVar[tuple[Decision, ...]] = ContextVar("jitlab_decisions", default=())
+_entered: ContextVar[list[Decision] | None] = ContextVar("jitlab_entered", default=None)
 _calls: ContextVar[tuple[Source, ...]] = ContextVar("jitlab_calls", default=())

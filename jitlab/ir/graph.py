@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .decisions import DECISIONS, absorbed, made_now
+from .decisions import DECISIONS, Decision, absorbed, made_now
 from .extents import Moving, bind_extents, poly, symbols_in
 from .operation import CONTROL, NodeDef, OperationView, Output, node_def, operations
 from .types import NOWHERE, ArrayType, Origin, Origins, Source, Sources
@@ -104,6 +104,7 @@ class Graph:
     marked_only: bool = False  # a jit_scope(strict=True) was entered: what no scope marks stays out of clusters (design D9)
     gradient_names: dict[str, int] = field(default_factory=dict)
     overrides: list[Mapping[str, Any]] = field(default_factory=list)  # attributes that win over the scope's (gradients)
+    deciding: list[Decision] = field(default_factory=list)  # the scopes that decide of edges, as the recording entered them
     sizes: dict[str, int] = field(default_factory=dict)  # of a body: the values of the shape symbols of the graphs around it
     _names: dict[str, int] = field(default_factory=dict)
     _sized: dict[Node, tuple[Any, bool]] = field(default_factory=dict, repr=False, compare=False)  # has the operation extents?
@@ -197,7 +198,7 @@ class Graph:
                 if defining:
                     named.update(symbols_of(node))
         new = Graph(self.name, list(self.parameters), [n for n in self.nodes if n in live], list(self.outputs))
-        new._names, new.scope_count = self._names, self.scope_count
+        new._names, new.scope_count, new.deciding = self._names, self.scope_count, self.deciding
         new.gradient_names, new.marked_only, new.sizes = self.gradient_names, self.marked_only, self.sizes
         return new
 

@@ -1,9 +1,12 @@
 """`jit_scope(cut=..., fuse=...)`: edges between operations made inside are cut or fused, and nothing else changes."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.cluster import unmet
 
 pytestmark = pytest.mark.usefixtures("compiled")
 X = np.random.default_rng(3).random((60, 20))
@@ -39,6 +42,7 @@ def test_a_cut_is_of_what_is_made_inside_alone(form):
     np.testing.assert_allclose(both(X), np.exp(np.exp(X) * 2) * 3, rtol=1e-13)
 
 
+@pytest.mark.filterwarnings("ignore:jit_scope")
 def test_both_ends_of_a_cut_are_made_inside():
     @jl.function
     def one_end(x):
@@ -197,8 +201,117 @@ def test_a_contract_sees_no_attribute_of_ours():
 
     @jl.function
     def asked(x):
-        with jl.jit_scope(cut=("Exp", "Mul")), jl.jit_scope(lambda op: bool(seen.append(dict(op.attr))) or True):
+        with jl.jit_scope(cut=("Exp", "Sum")), jl.jit_scope(lambda op: bool(seen.append(dict(op.attr))) or True):
             return helper(x)
 
     asked(X)
     assert seen and not any(name.startswith("_Jl") for attr in seen for name in attr)
+
+
+@pytest.fixture
+def afresh(monkeypatch):
+    """Nothing was said yet."""
+    monkeypatch.setattr(unmet, "_known", set())
+
+
+def told(function, *args):
+    """What a call of two shapes, and one more call, warn of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for x in (X, X[:50], X):
+            function(x, *args)
+    assert all(warning.filename == __file__ for warning in caught)
+    return [str(warning.message) for warning in caught]
+
+
+def scoped(body, **options):
+    @jl.function
+    def function(x):
+        e = np.log(x + 2)
+        with jl.jit_scope(**options):
+            return body(x, e)
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("option", "pair", "body", "why", "hint"),
+    [
+        ("cut", ("Exp", "Sum"), lambda x, e: np.sqrt(x) * 2, "kind or the name Exp", '"Sqrt", "Mul"'),
+        ("cut", ("Exps", "Sum"), lambda x, e: np.exp(x * 2).sum(), "kind or the name Exps", '"Exp"'),
+        ("fuse", ("Sum", "Exp"), lambda x, e: np.exp(x).sum(), "goes from `np.exp(x)` (Exp) to", 'fuse=("Exp", "Sum")'),
+        ("cut", ("Exp", "Sum"), lambda x, e: (np.exp(x) * x).sum(), "no Sum reads", '("Exp", "Mul"), ("Mul", "Sum")'),
+        ("cut", ("Log", "Sum"), lambda x, e: e.sum(axis=0), "`e` (Log, line", "a larger block"),
+        ("cut", ("Neg", "Neg"), lambda x, e: np.negative(-x) * 3, "simplifying the program left no edge", "leave the pair out"),
+        ("cut", ("Exp", "Sum"), lambda x, e: x, "nothing made inside is captured", "into the block"),
+    ],
+)
+def test_a_scope_that_meets_no_edge_says_so_once(afresh, option, pair, body, why, hint):
+    (text,) = told(scoped(body, **{option: pair}))
+    head, where, because, instead = text.split("\n")
+    assert head.startswith(f'jit_scope({option}=("{pair[0]}", "{pair[1]}")) meets no edge from {pair[0]} to {pair[1]}')
+    assert "with jl.jit_scope(**options):" in where and why in because and hint in instead
+
+
+def partly(x, whole):
+    with jl.jit_scope(cut=("Exp", "Sum")):
+        return np.exp(x).sum(axis=1) if whole else np.exp(x)[:, 0]
+
+
+def in_turns(x):
+    for i in range(1, 40):
+        with jl.jit_scope(cut=("Exp", "RealDiv")):
+            x = np.exp(-x) / (1 + np.sqrt(x) * i)
+    return x
+
+
+def on_one_side(x):
+    with jl.jit_scope(cut=("Exp", "Sum")):
+        y = np.exp(x).sum(axis=0) if x.sum() > 0 else x[0] * 1
+    return y
+
+
+def merged(x):
+    e = np.exp(x)
+    with jl.jit_scope(cut=("Exp", "Sum")):
+        return np.exp(x).sum(axis=1), e
+
+
+def differentiated(x):
+    with jl.jit_scope(cut=("Exp", "Mul")):
+        return jl.grad(lambda t: np.exp(t * 2).sum())(x)
+
+
+def in_two_calls(x):
+    return partly(x, False) + partly(x, True)
+
+
+@pytest.mark.parametrize("body", [in_two_calls, in_turns, on_one_side, merged, differentiated])
+@pytest.mark.parametrize("form", [jl.function, jl.jit])
+def test_a_scope_that_meets_an_edge_somewhere_is_not_warned_of(afresh, form, body):
+    assert told(form(body)) == []
+
+
+def test_a_scope_in_pieces_is_not_warned_of():
+    @jl.jit
+    def pieces(x, kept):
+        with jl.jit_scope(cut=("Exp", "Mul")):
+            y = np.exp(x) * 2
+            kept.append(1)
+            z = np.sqrt(y) + 3
+        return z
+
+    assert told(pieces, []) == []
+
+
+def test_a_statement_that_is_captured_anew_warns_once_for_what_it_is_in_the_end():
+    @jl.jit
+    def broken(x, kept):
+        y = x * 2
+        kept.append(1)
+        with jl.jit_scope(cut=("Exp", "Sum")):
+            z = np.sqrt(y) + 3
+        return z
+
+    (text,) = told(broken, [])
+    assert '"Sqrt", "AddV2"' in text
