@@ -367,7 +367,7 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         return draw(capture, owner, function, args, kwargs)
     if is_numpy(function):
         return _call_numpy(capture, function, args, kwargs)
-    if not _only_decides(function, args, kwargs):
+    if not _says_no_effect(function, args, kwargs):
         capture.effects.before_call(capture, function, owner)
     capture.effect(function, owner)
     if any(map(capture.is_number, args)) and not kwargs:
@@ -379,9 +379,10 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
     return capture.deep_value(function(*args, **kwargs))
 
 
-def _only_decides(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """`jit_scope(cut=..., fuse=...)`, which counts nothing and marks nothing: a loop around it is rolled as it is without."""
-    return getattr(function, "__name__", "") == "jit_scope" and not args and bool(kwargs) and kwargs.keys() <= {"cut", "fuse"}
+def _says_no_effect(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """What a call with these arguments returns counts and marks nothing: a loop around it is rolled as it is without."""
+    says = getattr(function, "__jitlab_no_effect__", None) if isinstance(function, types.FunctionType) else None
+    return says is not None and bool(says(*args, **kwargs))
 
 
 def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

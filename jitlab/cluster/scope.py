@@ -61,6 +61,14 @@ def jit_scope(
         graph.scopes.pop()
 
 
+def _only_decides(*marks: Any, cut: Any = (), fuse: Any = (), **others: Any) -> bool:
+    """A scope that is given nothing else has no effect on the clusters: it counts nothing and marks nothing."""
+    return not marks and not others and bool(cut or fuse)
+
+
+jit_scope.__jitlab_no_effect__ = _only_decides  # type: ignore[attr-defined]
+
+
 def _pairs(option: str, value: Any) -> tuple[tuple[str, str], ...]:
     listed = [value] if isinstance(value, (tuple, list)) and len(value) == 2 and isinstance(value[0], str) else value
     try:

@@ -106,6 +106,40 @@ def test_a_loop_with_a_cut_in_it_is_rolled_and_cut_in_each_turn(form, inside):
     np.testing.assert_allclose(f(X), y, rtol=1e-12)
 
 
+def test_a_scope_that_only_decides_is_known_by_itself_not_by_its_name():
+    around = []
+
+    def jit_scope(**options):  # the user's own, which has an effect in each turn
+        around.append(options)
+        return np.errstate()
+
+    def steps(x, scope):
+        for _ in range(40):
+            with scope(cut=("Exp", "Mul")):
+                x = np.exp(-x) * 2
+        return x
+
+    assert jl.jit_scope.__jitlab_no_effect__(cut=("Exp", "Mul")) and jl.jit_scope.__jitlab_no_effect__(fuse=[("Exp", "Mul")])
+    for marks in ({}, {"strict": True}, {"cut": ("Exp", "Mul"), "strict": True}, {"compile_ops": True}):
+        assert not jl.jit_scope.__jitlab_no_effect__(**marks)
+    assert not jl.jit_scope.__jitlab_no_effect__(True)
+
+    @jl.function
+    def mine(x):
+        return steps(x, jl.jit_scope)
+
+    @jl.jit
+    def theirs(x):
+        return steps(x, jit_scope)
+
+    wanted = X
+    for _ in range(40):
+        wanted = np.exp(-wanted) * 2
+    assert any("while" in kernel or "loop" in kernel for kernel in kernels(mine, X))
+    np.testing.assert_allclose(theirs(X), wanted, rtol=1e-12)
+    assert len(around) == 40
+
+
 def test_a_branch_is_cut_inside():
     @jl.function
     def branch(x):
