@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -134,6 +135,13 @@ def amount(number: int) -> str:
 def counted(number: int, noun: str) -> str:
     """(1, "kernel") -> "1 kernel"; (2, "kernel") -> "2 kernels"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def one_of(name: str, names: Iterable[str]) -> str:
+    """What an error advises where nothing is called `name`: the names that are nearest, else the first."""
+    known = list(names)
+    near = difflib.get_close_matches(name, known, 3, 0.5) or known[:8]
+    return f"one of {', '.join(near)}" if near else ""
 
 
 def operations(data: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[str, Any]]:
