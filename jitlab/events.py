@@ -282,9 +282,10 @@ class OperationRan(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared(Event):
-    """The same work was replayed op by op on NumPy, on copies."""
+    """The same work was replayed op by op on NumPy, on copies; the times are of the fastest of `rounds` on each side."""
 
     kind: ClassVar[str] = "compared"
+    rounds: int
     numpy_ns: int
     compiled_ns: int
     largest_error: float

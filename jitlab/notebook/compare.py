@@ -119,7 +119,10 @@ class Comparison:
         replay = compiled.recording
         replay.numpy = numpy.recording.numpy
         replay.take_lane("op by op", numpy.recording)
-        replay.listen(events.Compared(cell=cell, numpy_ns=numpy.least_ns, compiled_ns=compiled.least_ns, largest_error=largest))
+        told = events.Compared(
+            cell=cell, rounds=numpy.rounds, numpy_ns=numpy.least_ns, compiled_ns=compiled.least_ns, largest_error=largest
+        )
+        replay.listen(told)
         recording.adopt_runs(replay)
         return ""
 

@@ -48,7 +48,7 @@ def report_lines(data: Mapping[str, Any]) -> list[str]:
                 names[key] = f"n{len(names)}"
                 lines.append(f"{names[key]} [shape=ellipse, label={quoted(source)}];")
             edge = cut.get((op["plan"], source, op["name"]))
-            style = f" [style=dashed, tooltip={quoted(edge['reason']['text'])}]" if edge else ""
+            style = f" [style=dashed, tooltip={quoted(wording.unmarked(edge['reason']['text']))}]" if edge else ""
             lines.append(f"{names[key]} -> {names[op['plan'], op['name']]}{style};")
     return lines
 

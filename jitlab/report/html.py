@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
@@ -128,6 +129,10 @@ def _section(heading: str, body: str, is_open: bool = True) -> str:
     return f"<details{' open' if is_open else ''}><summary>{_e(heading)}</summary>{body}</details>"
 
 
+#: Columns of sentences: all else is told as it is.
+IN_WORDS = frozenset({"why", "why not", "would fuse", "would compile if"})
+
+
 def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     rows = list(rows)
     if not rows:
@@ -138,8 +143,9 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     ]
     mark = ['class="n"' if n else "" for n in numeric]
     head = "".join(f"<th {m}>{_e(text)}</th>" for m, text in zip(mark, heads, strict=True))
+    columns = list(zip(mark, (_coded if name in IN_WORDS else _e for name in heads), strict=True))
     body = "".join(
-        "<tr>" + "".join(f"<td {m}>{_e('' if v is None else v)}</td>" for m, v in zip(mark, row, strict=True)) + "</tr>"
+        "<tr>" + "".join(f"<td {m}>{e('' if v is None else v)}</td>" for (m, e), v in zip(columns, row, strict=True)) + "</tr>"
         for row in rows
     )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -262,3 +268,8 @@ def _lines(entry: Mapping[str, Any]) -> str:
 
 def _e(value: Any) -> str:
     return escape(wording.clean(value), quote=True)
+
+
+def _coded(value: Any) -> str:
+    """As `_e`; words of the program, which have marks around them, as code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", _e(value))

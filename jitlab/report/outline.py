@@ -102,11 +102,13 @@ class Outline:
     loops: tuple[LoopRow, ...] = ()
     more_loops: int = 0
     colors: Mapping[str, int] = field(default_factory=dict)
+    compared_once: bool = False  # the times are of one run of each side
 
     @property
     def faster(self) -> str:
-        """ "4.9 × faster", "1.2 × slower", "as fast as NumPy"; "" until NumPy was measured."""
-        return wording.ratio(self.numpy_seconds, self.seconds)
+        """ "4.9 × faster", "1.2 × slower", "as fast as NumPy", "…, one run each"; "" until NumPy was measured."""
+        said = wording.ratio(self.numpy_seconds, self.seconds)
+        return f"{said}, {wording.ONE_RUN_EACH}" if said and self.compared_once else said
 
 
 def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kernels: int = 24) -> Outline:
@@ -126,6 +128,7 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
         loops=tuple(loops[:most_retraces]), more_loops=max(0, len(loops) - most_retraces),
         more_retraces=more, warm_up=warm_up, lanes=tuple(data["timeline"]["lanes"]),
         colors={cluster["name"]: cluster["color"] for cluster in data["clusters"]},
+        compared_once=verdict.get("compared_once", False),
     )  # fmt: skip
 
 

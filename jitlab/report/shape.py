@@ -53,7 +53,7 @@ REPORT: dict[str, Any] = {
         "lead": str, "operations": int, "compiled": int, "clusters": int, "kernels": int, "host": int, "retraces": int,
         "seconds": Null(Number), "numpy_seconds": Null(Number), "next": Null(ADVICE), "then": May(ADVICE), "traces": May(int),
         "statements": May(int), "statement_seconds": May(Number), "loops": May(int), "largest_error": May(Number),
-        "bytes_moved": May(Number), "bytes_saved": May(Number),
+        "bytes_moved": May(Number), "bytes_saved": May(Number), "compared_once": May(bool),
         "first_run": May({"seconds": Number, "calls": int, "quick_calls": int, "quick_share": Null(Number), "text": str}),
         "repeated": May({"text": str}),
         "slowest": May({"text": str, "file": str, "lines": LINES, "seconds": Number, "share": Number, "kernels": TEXTS}),

@@ -74,7 +74,7 @@ def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     right = _lanes(draw, o, top, bars) if "timeline" in shown else top
     right = _retraces(draw, o, right) if "retraces" in shown else right
     right = _next(draw, o, right)
-    label = o.lead + (f". {wording.clean(o.next['text'])}" if o.next else "")
+    label = o.lead + (f". {wording.unmarked(wording.clean(o.next['text']))}" if o.next else "")
     return draw.done(max(left, right) + 14, label)
 
 
@@ -247,14 +247,14 @@ def _next(draw: Drawing, o: Outline, y: float) -> float:
     y += 6
     draw.text(x, y, "Do next", bold=True)
     y += 17
-    for line in wrapped(wording.clean(o.next["text"]), 12, room)[:4]:
+    for line in wrapped(wording.unmarked(wording.clean(o.next["text"])), 12, room)[:4]:
         draw.text(x, y, line)
         y += 15
     for line in _code(wording.clean(o.next["code"] or ""), int(room / 6.9))[:6]:
         draw.code(x, y + 1, line)
         y += 15
     y += 3
-    for line in wrapped(wording.clean(o.next["why"] or ""), 11, room)[:6]:
+    for line in wrapped(wording.unmarked(wording.clean(o.next["why"] or "")), 11, room)[:6]:
         draw.text(x, y, line, size=11, fill=MUTED)
         y += 14
     return y
@@ -289,7 +289,8 @@ class Drawing:
         self, x: float, y: float, text: str, *, size: int = 12, fill: str = TEXT, bold: bool = False, anchor: str = "",
         room: float | None = None,
     ) -> None:  # fmt: skip
-        """One line of text, cut with an ellipsis where it would leave its room."""
+        """One line of text, cut with an ellipsis where it would leave its room; words of the program have no marks here."""
+        text = wording.unmarked(text)
         if room is not None:
             text = cut(text, size, room, bold)
         if text:

@@ -85,6 +85,11 @@ def loop_reason(code: str, text: str) -> str:
     return ": ".join(filter(None, (rule, detail))) or code.replace("_", " ")
 
 
+def unmarked(text: str) -> str:
+    """Without the marks that a text has around the program's words, for what shows them in another way or not at all."""
+    return text.replace("`", "")
+
+
 def size(count: int) -> str:
     """2_400_000 -> "2.4 MB"."""
     for unit, least in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
@@ -108,6 +113,10 @@ def first_sentence(text: str) -> tuple[str, str]:
     """The first sentence or clause, and what follows it."""
     end = re.search(r"[.:;] (?=[A-Za-z`])", text)
     return (text[: end.start()], text[end.end() :]) if end else (text.removesuffix("."), "")
+
+
+#: Beside a ratio of two single measurements.
+ONE_RUN_EACH = "one run each"
 
 
 def ratio(numpy_seconds: float | None, seconds: float | None) -> str:

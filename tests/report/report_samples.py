@@ -135,7 +135,7 @@ class Clock:
         return {"start_ns": start, "duration_ns": int(ms * MS)}
 
 
-def softmax_events(retraces=5, compare=True, function="In [7]"):
+def softmax_events(retraces=5, compare=True, function="In [7]", rounds=9):
     """Six runs: the first call, then five with another learning rate; then the same op by op."""
     clock = Clock()
     rates = ["0.1", "0.095", "0.09025", "0.0857", "0.0815", "0.0774"]
@@ -164,7 +164,9 @@ def softmax_events(retraces=5, compare=True, function="In [7]"):
             for name, op, ms in REPLAY:
                 yield events.OperationRan(function=function, trace=i + 1, operation=name, op=op, **clock.take(ms))
         runs = retraces + 1
-        yield events.Compared(numpy_ns=int(47.9 * MS) * runs, compiled_ns=int(9.76 * MS) * runs, largest_error=2e-7)
+        yield events.Compared(
+            rounds=rounds, numpy_ns=int(47.9 * MS) * runs, compiled_ns=int(9.76 * MS) * runs, largest_error=2e-7
+        )
 
 
 REPLAY = [

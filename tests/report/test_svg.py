@@ -49,6 +49,24 @@ def test_picture_says_what_the_text_says(svg):
         assert words in said
 
 
+def test_a_ratio_of_two_single_runs_is_said_to_be_one(svg):
+    once = samples.softmax_report(rounds=1)
+    assert "58.6 ms · NumPy 287 ms · 4.9 × faster, one run each" in texts(once.to_svg())
+    assert "4.9 × faster, one run each)" in " ".join(str(once).split())
+    assert "one run each" not in svg
+
+
+def test_words_of_the_program_have_no_marks_in_pictures_and_are_code_in_a_page():
+    report = samples.softmax_report()
+    report.data["boundaries"][0]["reason"]["text"] = "`p` is read again"
+    report.data["verdict"]["next"].update(text="Make `lr` an array", why="`lr` < 1 changes")
+    assert report.data["verdict"]["next"]["code"] == "lr = np.asarray(lr, np.float32)"
+    said = [*texts(report.to_svg()), report.graph().source]
+    assert "Make lr an array" in said and not [text for text in said if "`" in text]
+    page = report.to_html()
+    assert "<code>p</code> is read again" in page
+
+
 def test_nothing_stands_outside_the_picture(svg):
     for text in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text"):
         x, wide = float(text.get("x")), width("".join(text.itertext()), float(text.get("font-size", 12)))

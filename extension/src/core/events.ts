@@ -168,6 +168,7 @@ export interface OperationRan extends Event {
 /** Twin of Compared. */
 export interface Compared extends Event {
   kind: 'compared';
+  rounds: number;
   numpy_ns: number;
   compiled_ns: number;
   largest_error: number;
