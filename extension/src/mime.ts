@@ -2,7 +2,8 @@ import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
 import type { CellState } from './core/model';
 import { PanelView } from './core/panel';
-import { readReport, REPORT_MIME, type Report } from './core/report';
+import { readReport } from './core/read-report';
+import { REPORT_MIME, type Report } from './core/report';
 import { savedText } from './core/saved';
 import { shownReports, type ShownReport } from './outputs';
 

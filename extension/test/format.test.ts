@@ -10,10 +10,19 @@ import {
   percent,
   ratio,
   sentence,
-  some
+  some,
+  unbroken
 } from '../src/core/format';
 import { wrap } from '../src/core/shapes';
 import { measure } from './helpers';
+
+test('a number is not parted from its unit, nor from the arrow that leads to it', () => {
+  const text = 'Others took 88 % of it: 4 kernels → 5, 9 operations → 7; 6.4 MB in 3 ms by 2 programs.';
+  assert.equal(
+    unbroken(text).replaceAll('\u00a0', '_'),
+    'Others took 88_% of it: 4 kernels_→_5, 9 operations_→_7; 6.4_MB in 3_ms by 2 programs.'
+  );
+});
 
 test('a time has a unit and no digit that says nothing', () => {
   assert.deepEqual([0, 1.2e-6, 45e-6, 0.0002, 0.0096, 0.12, 2.345, 41.26].map(duration), [

@@ -1,4 +1,5 @@
-import { readReport, type Report } from '../src/core/report';
+import { readReport } from '../src/core/read-report';
+import type { Report } from '../src/core/report';
 import type { Measure, Picture, Words } from '../src/core/shapes';
 
 /** A fixture as the panel reads it. */

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CellState } from '../src/core/model';
-import { readReport, type Report } from '../src/core/report';
+import { readReport } from '../src/core/read-report';
+import type { Report } from '../src/core/report';
 import { newest } from '../src/outputs';
 import softmax from './fixtures/softmax.json';
 

@@ -1,5 +1,5 @@
 import { PanelView, type PanelState } from '../src/core/panel';
-import { readReport } from '../src/core/report';
+import { readReport } from '../src/core/read-report';
 import branch from './fixtures/branch.json';
 import error from './fixtures/error.json';
 import explained from './fixtures/explained.json';

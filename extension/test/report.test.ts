@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readReport } from '../src/core/report';
+import { readReport } from '../src/core/read-report';
 import { prompted } from '../src/core/sources';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';

@@ -111,3 +111,8 @@ export function firstSentence(text: string): [string, string] {
 export function sentence(text: string): string {
   return /[.!?…]$/.test(text) || text === '' ? text : `${text}.`;
 }
+
+/** A number stays beside its unit, and what an arrow leads to beside the arrow, where a text is broken into lines. */
+export function unbroken(text: string): string {
+  return text.replace(/(?<=\d) (?=(?:%|×|[kMG]?B\b|[µm]?s\b))| (?=→)|(?<=→) (?=\d)/g, '\u00a0');
+}

@@ -1,4 +1,5 @@
-import { flowOf, type Flow, type FlowKernel, type FlowNode } from './clusters/flow';
+import type { FlowKernel, FlowNode } from './clusters/boxes';
+import { flowOf, type Flow } from './clusters/flow';
 import { duration, fileName, lines as lineText, some } from './format';
 import { lineId } from './links';
 import type { Position, Report } from './report';

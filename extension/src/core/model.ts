@@ -1,6 +1,7 @@
 import { isCellFinished, isCellStarted, type Batch, type FromKernel, type ToKernel } from './events';
 import { JobsModel } from './kernel';
-import { readReport, type Report } from './report';
+import { readReport } from './read-report';
+import type { Report } from './report';
 import { sameReport } from './same';
 import { Signal } from './signal';
 

@@ -109,8 +109,7 @@ export class PanelView {
       title => {
         this.jump(title);
       },
-      () => actions?.kernel ?? null,
-      moreOfVerdict,
+      moreOfVerdict(() => actions?.kernel ?? null),
       id => {
         this.selection.togglePin(id);
         this.jump('Code');

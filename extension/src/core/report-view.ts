@@ -1,6 +1,7 @@
 import { SmallClustersView } from './clusters/small';
 import { h } from './dom';
-import { readReport, type Report } from './report';
+import { readReport } from './read-report';
+import type { Report } from './report';
 import { RetracesView } from './retraces/view';
 import { Section } from './section';
 import { VerdictView } from './verdict/view';
@@ -33,16 +34,13 @@ export class ReportView {
         }
       }
     ];
-    this.verdict = new VerdictView(
-      title => {
-        const part = this.parts.find(({ section }) => section.title.toLowerCase() === title.toLowerCase());
-        if (part) {
-          part.section.open = true;
-          part.section.element.scrollIntoView({ block: 'nearest' });
-        }
-      },
-      () => null
-    );
+    this.verdict = new VerdictView(title => {
+      const part = this.parts.find(({ section }) => section.title.toLowerCase() === title.toLowerCase());
+      if (part) {
+        part.section.open = true;
+        part.section.element.scrollIntoView({ block: 'nearest' });
+      }
+    });
     this.element = h(
       'div',
       { class: 'jl jl-output', role: 'region', 'aria-label': 'jitlab' },

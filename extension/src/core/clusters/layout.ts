@@ -1,46 +1,12 @@
 import { duration, lineRanges, lines, sentence, some } from '../format';
 import type { Linked } from '../links';
-import type { Boundary, Operation, Statement } from '../report';
-import {
-  clip,
-  clusterMark,
-  wrap,
-  type Ink,
-  type Item,
-  type Mark,
-  type Measure,
-  type Picture,
-  type Shape,
-  type Type,
-  type Words
-} from '../shapes';
-import { headOf, type Flow, type FlowEdge, type FlowKernel, type FlowNode } from './flow';
-import type { Heat } from './heat';
-import { layoutOperations } from './operations';
-import {
-  clusterFacts,
-  distinctTexts,
-  edgeLabel,
-  firstLine,
-  hostFacts,
-  kernelFacts,
-  kernelLabel,
-  nodeLabel,
-  scopeOf,
-  wrongText
-} from './words';
-
-export interface ClustersOptions {
-  width: number;
-  measure: Measure;
-  open: ReadonlySet<string>;
-  /** The thing that is pointed at or pinned in any view. */
-  linked: Linked | null;
-  /** What the bars of the boxes say; null: nothing. */
-  heat?: Heat | null;
-  /** The id of a named thing of a plan; its name, where that is enough. */
-  idOf?: (name: string, plan: string) => string;
-}
+import type { Statement } from '../report';
+import { clip, clusterMark, wrap, type Ink, type Mark, type Picture, type Shape } from '../shapes';
+import type { FlowEdge, FlowNode } from './boxes';
+import { headOf, type Flow } from './flow';
+import { addKernel, addOps } from './kernels';
+import { Pen, type ClustersOptions } from './pen';
+import { clusterFacts, distinctTexts, edgeLabel, firstLine, hostFacts, nodeLabel, wrongText } from './words';
 
 const MOST_STATEMENTS = 24;
 
@@ -54,12 +20,9 @@ export function layoutClusters(flow: Flow, options: ClustersOptions): Picture {
   return { width: options.width, height: spine.y + 4, shapes: spine.shapes, items: spine.items };
 }
 
-class Spine {
-  readonly shapes: Shape[] = [];
-  readonly items: Item[] = [];
+/** Boxes from the top down, and what passes between them. */
+class Spine extends Pen {
   y = 2;
-
-  constructor(private readonly options: ClustersOptions) {}
 
   addPart(nodes: readonly FlowNode[], edges: readonly FlowEdge[], title: string, wholeSeconds: number | null): void {
     if (title) {
@@ -277,222 +240,16 @@ class Spine {
     y -= 4;
     if (isOpen) {
       if (isHost) {
-        y = this.addOps(node.ops, left + 28, y, width - 38, mark === 'host', 2) + 4;
+        y = addOps(this, node.ops, left + 28, y, width - 38, mark === 'host', 2) + 4;
       }
       node.kernels.forEach((part, index) => {
-        y = this.addKernel(part, node, index, left + 16, y, width - 26, mark);
+        y = addKernel(this, part, node, index, left + 16, y, width - 26, mark);
       });
       y += 6;
     }
     frame.height = y - top;
     band.height = y - top - 1;
     this.y = y;
-  }
-
-  private addKernel(
-    part: FlowKernel,
-    node: FlowNode,
-    index: number,
-    x: number,
-    y: number,
-    width: number,
-    mark: Mark & Ink
-  ): number {
-    const { kernel } = part;
-    const { measure, linked } = this.options;
-    const kernelId = this.idOf(kernel.name, kernel.plan);
-    const litKernel = linked?.kind === 'kernel' && linked.kernels.has(kernelId);
-    let at = index > 0 || part.boundaries.length ? this.addBoundaries(part.boundaries, x, y, width) : y;
-    const scope = scopeOf(part.ops);
-    const before = scopeOf(node.kernels[index - 1]?.ops ?? []);
-    at += scope ? (scope === before ? 8 : 18) : 4;
-    const top = at;
-    const frame: Shape = {
-      shape: 'box',
-      x: x + 0.5,
-      y: top + 0.5,
-      width: width - 1,
-      height: 0,
-      radius: 3,
-      fill: 'bg',
-      stroke: litKernel ? 'link' : mark,
-      thickness: litKernel ? 2 : 1.25
-    };
-    this.shapes.push(frame);
-    const time = kernel.seconds === null ? '' : duration(kernel.seconds);
-    this.words(x + 10, top + 17, kernel.name, 'name', 'text');
-    const used = 10 + measure(kernel.name, 'name') + 8;
-    const where = lines(kernel.lines);
-    if (measure(where, 'note') < width - used - (time ? measure(time, 'name') : 0) - 16) {
-      this.words(x + used, top + 17, where, 'note', 'muted');
-    }
-    this.words(x + width - 8, top + 17, time, 'name', 'text', 'right');
-    const [leftFacts, rightFacts] = kernelFacts(part, width > 330);
-    at = top + 32;
-    if (measure(leftFacts, 'note') + measure(rightFacts, 'note') + 30 < width) {
-      this.words(x + 10, at, leftFacts, 'note', 'muted');
-      this.words(x + width - 8, at, rightFacts, 'note', 'muted', 'right');
-    } else {
-      const rows = [leftFacts, rightFacts].filter(Boolean).join(' · ');
-      at = this.addLines(rows, x + 10, at, width - 18, 'note', 'muted') - 14;
-    }
-    this.item(kernelId, 'kernel', kernelLabel(part), 2, x, top, width, at - top + 4);
-    at = this.addOps(part.ops, x + 10, at + 10, width - 20, false, 3);
-    const joined =
-      node.cluster?.reason && scope === '' && node.kernels.some(({ ops }) => scopeOf(ops) !== '')
-        ? 'unmarked; joined its neighbour'
-        : '';
-    if (joined) {
-      this.words(x + 10, at + 8, joined, 'note', 'muted');
-      at += 16;
-    }
-    frame.height = at - top;
-    if (scope) {
-      this.shapes.push({
-        shape: 'box',
-        x: x - 4.5,
-        y: top - 4.5,
-        width: width + 8,
-        height: at - top + 9,
-        radius: 5,
-        stroke: 'text',
-        dash: [1.5, 3]
-      });
-      if (scope !== before) {
-        this.shapes.push({
-          shape: 'box',
-          x: x + 8,
-          y: top - 12,
-          width: measure(scope, 'note') + 8,
-          height: 14,
-          fill: 'bg',
-          tint: mark
-        });
-        this.words(x + 12, top - 1, scope, 'note', 'text');
-      }
-      at += 5;
-    }
-    return at + 2;
-  }
-
-  /** Two strokes across a dashed line, and beside it why the two sides are apart. */
-  private addBoundaries(boundaries: readonly Boundary[], x: number, y: number, width: number): number {
-    const distinct = distinctTexts(boundaries, 'kernels');
-    const shown = distinct.slice(0, 3);
-    if (shown.length === 0) {
-      return y + 6;
-    }
-    const line = x + 14;
-    let at = y + 16;
-    shown.forEach(([{ head, why, flip }, boundary], index) => {
-      const top = at;
-      at = this.addLines(head, line + 14, at, width - 30, 'name', 'text');
-      at = this.addLines(why, line + 14, at, width - 30, 'note', 'text');
-      at = this.addLines(flip, line + 14, at, width - 30, 'note', 'link');
-      const label = [head, why, flip].filter(Boolean).map(sentence).join(' ');
-      this.item(
-        `edge:${this.idOf(boundary.producer, boundary.plan)}→${this.idOf(boundary.consumer, boundary.plan)}`,
-        'boundary',
-        label,
-        2,
-        line - 6,
-        top - 12,
-        width - 10,
-        at - top
-      );
-      at += index < shown.length - 1 ? 4 : 0;
-    });
-    if (distinct.length > shown.length) {
-      at = this.addLines(
-        `and ${some(distinct.length - shown.length, 'smaller value')}`,
-        line + 14,
-        at,
-        width - 30,
-        'note',
-        'muted'
-      );
-    }
-    const middle = y + 12;
-    const end = at - 4;
-    this.shapes.push(
-      {
-        shape: 'stroke',
-        path: `M${line} ${y}V${middle - 4}M${line} ${middle + 6}V${end - 2}`,
-        ink: 'text',
-        thickness: 1.25,
-        dash: [3, 2.5],
-        arrow: { x: line, y: end, to: 'down' }
-      },
-      {
-        shape: 'stroke',
-        path: `M${line - 6} ${middle + 1}l12 -5M${line - 6} ${middle + 6}l12 -5`,
-        ink: 'text',
-        thickness: 1.5
-      }
-    );
-    return end;
-  }
-
-  private addOps(
-    ops: readonly Operation[],
-    x: number,
-    y: number,
-    width: number,
-    isHost: boolean,
-    level: number
-  ): number {
-    const { measure, linked } = this.options;
-    const made = layoutOperations(ops, {
-      x,
-      y,
-      width,
-      isHost,
-      level,
-      measure,
-      linked,
-      open: this.options.open,
-      idOf: (name, plan) => this.idOf(name, plan)
-    });
-    this.shapes.push(...made.shapes);
-    this.items.push(...made.items);
-    return made.bottom;
-  }
-
-  private idOf(name: string, plan: string): string {
-    return this.options.idOf?.(name, plan) ?? name;
-  }
-
-  private addLines(text: string, x: number, y: number, room: number, type: Type, ink: Ink): number {
-    let at = y;
-    for (const row of text ? wrap(text, room, type, this.options.measure) : []) {
-      this.words(x, at, row, type, ink);
-      at += type === 'name' ? 15 : 14;
-    }
-    return at;
-  }
-
-  private words(x: number, y: number, text: string, type: Type, ink: Ink, align?: Words['align']): void {
-    if (text) {
-      this.shapes.push({ shape: 'words', x, y, text, type, ink, ...(align && { align }) });
-    }
-  }
-
-  private stroke(path: string, ink: Ink, arrow?: { x: number; y: number; to: 'right' | 'left' | 'down' }): void {
-    this.shapes.push({ shape: 'stroke', path, ink, ...(arrow && { arrow }) });
-  }
-
-  private item(
-    id: string,
-    kind: string,
-    label: string,
-    level: number,
-    x: number,
-    y: number,
-    width: number,
-    height: number,
-    expanded?: boolean
-  ): void {
-    this.items.push({ id, kind, label, level, x, y, width, height, ...(expanded !== undefined && { expanded }) });
   }
 
   private get left(): number {

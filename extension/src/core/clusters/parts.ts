@@ -1,15 +1,7 @@
 import { isRecord, list, number } from '../read';
 import type { KernelAccess } from '../kernel';
-import {
-  readBoundaries,
-  readKernels,
-  readOperations,
-  readTemporaries,
-  type Boundary,
-  type Cluster,
-  type Operation,
-  type Report
-} from '../report';
+import { readBoundaries, readKernels, readOperations, readTemporaries } from '../read-report';
+import type { Boundary, Cluster, Operation, Report } from '../report';
 
 /** Items of one request; the kernel gives no more than 20 000. */
 const AT_ONCE = 5000;

@@ -2,7 +2,8 @@ import { CanvasView } from '../canvas';
 import { h, on } from '../dom';
 import type { Item } from '../shapes';
 import type { Flow } from './flow';
-import { layoutClusters, type ClustersOptions } from './layout';
+import { layoutClusters } from './layout';
+import type { ClustersOptions } from './pen';
 
 /** What the spine asks of the section that it is a picture of. */
 export interface SpineHost {

@@ -1,6 +1,7 @@
 import { arrayBytes, lineRanges } from '../format';
 import type { Boundary, Operation, Reason } from '../report';
-import type { Flow, FlowKernel, FlowNode } from './flow';
+import type { FlowKernel, FlowNode } from './boxes';
+import type { Flow } from './flow';
 import { SIDES, sidesOf } from './operations';
 import type { SceneSource } from './scene';
 import { labelOf } from './words';

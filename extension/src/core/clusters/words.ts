@@ -1,7 +1,7 @@
 import { arrayType, bytes, duration, firstSentence, lines, percent, sentence, some } from '../format';
 import { closeness } from '../numerics';
 import type { Boundary, Kernel, Operation } from '../report';
-import type { FlowEdge, FlowKernel, FlowNode } from './flow';
+import type { FlowEdge, FlowKernel, FlowNode } from './boxes';
 
 /** What a reader hears of an operation, and the line below the picture when it is pinned. */
 export function describe(op: Operation): string {

@@ -1,7 +1,8 @@
 import { some } from '../format';
 import type { CodeStage } from '../kernel';
 import { isRecord, list, number, record, records, text } from '../read';
-import { readPositions, type Position } from '../report';
+import { readPositions } from '../read-report';
+import type { Position } from '../report';
 
 /** A line of a cluster's generated code, and what it came from. */
 export interface CodeLine {

@@ -1,6 +1,6 @@
 import { CanvasView } from '../canvas';
 import { h, icon, on, refill } from '../dom';
-import { lines, sentence } from '../format';
+import { lines, sentence, unbroken } from '../format';
 import type { Request } from '../kernel';
 import type { CellState } from '../model';
 import { isRecord, record } from '../read';
@@ -14,6 +14,8 @@ import { comparisonTable } from './table';
 const NEEDS_KERNEL = 'The kernel keeps the runs: comparing needs the one that ran this cell.';
 /** Below this width the picture is its table. */
 const NARROW = 320;
+/** From this width on the times of a table have columns of their own. */
+const WIDE = 480;
 
 /** What became faster or slower since an earlier run or a named baseline. */
 export class CompareView implements SectionView {
@@ -83,7 +85,7 @@ export class CompareView implements SectionView {
     }
     if (comparison && comparison.rows.length > 0) {
       this.canvas.element.setAttribute('aria-label', this.spoken(comparison));
-      parts.push(canvas ? canvas.element : comparisonTable(comparison, this.width < NARROW));
+      parts.push(canvas ? canvas.element : comparisonTable(comparison, this.width < WIDE));
     }
     if (comparison) {
       parts.push(...this.notes(comparison));
@@ -182,14 +184,19 @@ export class CompareView implements SectionView {
   private notes(comparison: Comparison): HTMLElement[] {
     const { planChanges, retraces } = comparison;
     const plan = planChanges.map(({ cluster, text, lines: at }) =>
-      h('div', { class: 'jl-plan-change' }, icon('cluster'), h('span', {}, sentence(said(cluster, text, lines(at)))))
+      h(
+        'div',
+        { class: 'jl-plan-change' },
+        icon('cluster'),
+        h('span', {}, unbroken(sentence(said(cluster, text, lines(at)))))
+      )
     );
     const again =
       retraces && retraces.before !== retraces.after
         ? [h('div', {}, `Retraces: ${retraces.before} → ${retraces.after}.`)]
         : [];
     const samples = [timesNote(this.history, comparison), comparison.note, samplesNote(comparison)].filter(Boolean);
-    return [...plan, ...again, ...samples.map(text => h('div', { class: 'jl-note jl-muted' }, text))];
+    return [...plan, ...again, ...samples.map(text => h('div', { class: 'jl-note jl-muted' }, unbroken(text)))];
   }
 
   private choice(history: History): { value: string; against: Against } | undefined {
@@ -274,7 +281,7 @@ export class CompareView implements SectionView {
 
 function summaryOf({ rows, planChanges, needs }: Comparison): string {
   const cell = rows.find(({ kind }) => kind === 'cell');
-  return [cell?.change?.word ?? (needs ? 'too few calls to tell' : ''), planChanges.length ? 'the plan changed' : '']
+  return [cell?.change?.word ?? (needs ? 'too few calls to tell' : ''), planChanges.length ? 'plan changed' : '']
     .filter(Boolean)
     .join(' · ');
 }

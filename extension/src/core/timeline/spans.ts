@@ -1,6 +1,7 @@
 import type { KernelAccess } from '../kernel';
 import { isRecord, list, number } from '../read';
-import { readSpans, type Lane, type Report, type Span } from '../report';
+import { readSpans } from '../read-report';
+import type { Lane, Report, Span } from '../report';
 
 /** Spans of one request; the kernel gives no more than 20 000. */
 const AT_ONCE = 10_000;

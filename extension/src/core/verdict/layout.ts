@@ -1,4 +1,5 @@
-import type { Flow, FlowNode } from '../clusters/flow';
+import type { FlowNode } from '../clusters/boxes';
+import type { Flow } from '../clusters/flow';
 import { duration, lines } from '../format';
 import { clip, clusterMark, type Item, type Mark, type Measure, type Picture, type Shape } from '../shapes';
 

@@ -1,10 +1,12 @@
 import { h, icon, on } from '../dom';
 import { duration, percent, some } from '../format';
+import type { KernelAccess } from '../kernel';
 import { lineId } from '../links';
 import { number, numbers, record, text, texts } from '../read';
 import type { Report } from '../report';
 import { checkedElement } from './checked';
 import { memoryRows } from '../clusters/memory';
+import { Measure } from './measure';
 
 /** What the panel's verdict has besides: what a check found, of how many calls the time is, which lines are slowest, how long a loop took, that the run was the first. */
 export interface MoreOfVerdict {
@@ -16,9 +18,17 @@ export interface MoreOfVerdict {
   bound(report: Report, said: string): string;
   /** One below the other. */
   notes(report: Report): HTMLElement[];
+  /** What the kernel can find out when it is asked to; null where nothing. */
+  measure(report: Report): HTMLElement | null;
 }
 
-export const moreOfVerdict: MoreOfVerdict = {
+/** `kernel` is the one that can measure, while there is one. */
+export function moreOfVerdict(kernel: () => KernelAccess | null): MoreOfVerdict {
+  const measure = new Measure(kernel);
+  return { ...MORE, measure: report => measure.show(report) };
+}
+
+const MORE: Omit<MoreOfVerdict, 'measure'> = {
   checked: checkedElement,
   calls: ({ clusters }) => {
     const calls = clusters.reduce((most, cluster) => Math.max(most, cluster.calls), 0);

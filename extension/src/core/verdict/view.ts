@@ -2,13 +2,10 @@ import { CanvasView } from '../canvas';
 import { flowOf } from '../clusters/flow';
 import { copyLine, h, icon, on, refill, type IconName } from '../dom';
 import { bytes, duration, lines, percent, ratio, sentence, some, spread } from '../format';
-import type { KernelAccess } from '../kernel';
 import type { Report } from '../report';
 import type { MoreOfVerdict } from './more';
 import { layoutBars, layoutStrip } from './layout';
 import { pythonRows } from './python';
-
-const OPEN: ReadonlySet<string> = new Set(['queued', 'running']);
 
 const HOST = 'Host: operations that NumPy runs, one by one';
 const RETRACE = 'Retrace: captured again because an input changed';
@@ -17,10 +14,9 @@ const RETRACE = 'Retrace: captured again because an input changed';
 export class VerdictView {
   readonly element = h('section', { class: 'jl-verdict', 'aria-label': 'Verdict' });
 
-  /** `jump` opens the section that a fact speaks of; `kernel` is the one that can measure, while there is one. */
+  /** `jump` opens the section that a fact speaks of. */
   constructor(
     private readonly jump: (section: string) => void,
-    private readonly kernel: () => KernelAccess | null = () => null,
     /** Null where there is too little room for a script that has it. */
     private readonly more: MoreOfVerdict | null = null,
     private readonly pin: (id: string) => void = () => undefined
@@ -30,7 +26,6 @@ export class VerdictView {
     const { verdict } = report;
     if (report !== this.report) {
       this.report = report;
-      this.refused = '';
       this.unfolded = report.numerics.some(({ ok }) => !ok);
     }
     const flow = flowOf(report);
@@ -45,7 +40,17 @@ export class VerdictView {
     const bars = new CanvasView({ role: 'img', 'aria-label': barsLabel.filter(Boolean).join(', ') });
     refill(
       this.element,
-      h('div', { class: 'jl-lead' }, h('span', {}, verdict.lead), h('span', { class: 'jl-times' }, speed || time)),
+      h(
+        'div',
+        { class: 'jl-lead' },
+        h('span', {}, verdict.lead),
+        h(
+          'span',
+          { class: 'jl-times' },
+          speed || time,
+          speed && verdict.once && h('span', { class: 'jl-note jl-muted' }, ', one run each')
+        )
+      ),
       this.facts(report),
       ...(this.more?.notes(report) ?? []),
       strip.element,
@@ -70,50 +75,26 @@ export class VerdictView {
     }
   }
 
-  /** Nothing is measured unasked: a button says what it will run. */
   private notMeasured(report: Report): HTMLElement[] {
     const { seconds, numpySeconds, compiled } = report.verdict;
-    const unknown = numpySeconds === null || report.numerics.length === 0;
-    if (seconds === null || !unknown || compiled === 0 || report.cell.running) {
+    if (seconds === null || compiled === 0 || report.cell.running) {
       return [];
     }
-    const kernel = this.kernel();
-    if (!kernel) {
-      return numpySeconds === null && report.cell.source[0]?.startsWith('%%jit') === true
-        ? [
-            h(
-              'p',
-              { class: 'jl-note jl-muted' },
-              'NumPy is not measured. ',
-              h('code', {}, '%%jit --compare'),
-              ' runs it once on copies.'
-            )
-          ]
-        : [];
+    const measure = this.more?.measure(report);
+    if (measure) {
+      return [measure];
     }
-    const said = h('span', { class: 'jl-grow', role: 'status' }, this.refused || whatIsUnknown(report));
-    const button = (label: string, want: 'measure' | 'check', title: string): HTMLElement => {
-      const element = on(h('button', { type: 'button', class: 'jl-button', title }, label), {
-        click: () => {
-          kernel.request({ want, cell: report.cell.id }).catch((refusal: unknown) => {
-            this.refused = refusal instanceof Error ? refusal.message : String(refusal);
-            said.textContent = this.refused;
-          });
-        }
-      });
-      element.disabled = kernel.jobs.of(report.cell.id).some(({ kind, state }) => kind === want && OPEN.has(state));
-      return element;
-    };
-    return [
-      h(
-        'div',
-        { class: 'jl-measure jl-note' },
-        said,
-        numpySeconds === null && button('Measure', 'measure', 'Times NumPy on the cell’s operations, one by one'),
-        report.numerics.length === 0 &&
-          button('Check', 'check', 'Compares each cluster’s numbers with NumPy’s, and finds who is out of bounds')
-      )
-    ];
+    return numpySeconds === null && report.cell.source[0]?.startsWith('%%jit') === true
+      ? [
+          h(
+            'p',
+            { class: 'jl-note jl-muted' },
+            'NumPy is not measured. ',
+            h('code', {}, '%%jit --compare'),
+            ' runs it once on copies.'
+          )
+        ]
+      : [];
   }
 
   private facts(report: Report): HTMLElement {
@@ -196,17 +177,6 @@ export class VerdictView {
   private report: Report | null = null;
   /** Whether the list of checked outputs is open. */
   private unfolded = false;
-  /** Why the kernel would not measure. */
-  private refused = '';
-}
-
-/** What a button beside it can find out; each runs NumPy on the cell's operations once. */
-function whatIsUnknown({ verdict, numerics }: Report): string {
-  const [slow, near] = ['NumPy is not measured', 'the numbers are not checked'];
-  const parts = [verdict.numpySeconds === null ? slow : '', numerics.length === 0 ? near : ''].filter(Boolean);
-  const said = parts.join(', and ').replace(/^t/, 'T');
-  const each = parts.length > 1 ? 'Either' : 'It';
-  return `${said}. ${each} needs one run of the cell’s operations, on copies of its inputs.`;
 }
 
 /** "moved 294 MB, fusion saved 217 MB"; "" where nobody knows. */
