@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from jitlab.ir import Copied, Node, Poly
 from jitlab.ir.program import (
@@ -19,6 +20,7 @@ from jitlab.ir.program import (
     Scalar,
     Statement,
     Store,
+    contiguous_strides,
 )
 from jitlab.ops.arithmetic import Add
 from jitlab.ops.base import Reduction
@@ -26,7 +28,7 @@ from jitlab.ops.host import Item
 from jitlab.ops.indexing import ScatterAdd
 from jitlab.ops.library import Library as LibraryOperation
 from jitlab.ops.sources import Constant
-from jitlab.ops.views import Update
+from jitlab.ops.views import Reshape, Update
 
 from .block import Block, covers, has_several, root
 from .control import name_definitions, write_branch, write_define, write_loop
@@ -62,12 +64,16 @@ class BlockWriter:
         )
         self.inside = set(self.block.all_nodes)
         self.shared.copies += arranged.copies
-        self._allocate(arranged)
+        same = self._reshaped_results(arranged)
+        self._allocate(arranged, same)
         order = {node: number for number, node in enumerate(self.block.nodes)}
         for group in arranged.groups:
+            if group.nodes[0] in same.values():
+                continue
             computed: dict[Node, None] = {}
             statements = self._write(group, computed)
-            yield group, statements, sorted({n for n in (*computed, *group.nodes) if n in order}, key=order.__getitem__)
+            made = {*computed, *group.nodes, *(same[node] for node in group.nodes if node in same)}
+            yield group, statements, sorted((n for n in made if n in order), key=order.__getitem__)
 
     def statements(self) -> list[Statement]:
         """The whole block, in order; nests are without vectors yet."""
@@ -86,7 +92,26 @@ class BlockWriter:
 
     # -- memory
 
-    def _allocate(self, arranged: Arranged) -> None:
+    def _reshaped_results(self, arranged: Arranged) -> dict[Node, Node]:
+        """x = concatenate(a, b); return reshape(x): the value -> the result, where nothing but its shape is another, so that it
+        is made where the result lies. What reads the result in a nest of its own, or changes the value, keeps them apart."""
+        if self.block.ordered or self.shared.level == "O0":
+            return {}
+        read = {node for group in arranged.groups for stage in group.stages for node in stage.reads}
+        changed = {*arranged.in_place, *arranged.in_place.values()}
+        made = {node for group in arranged.groups for node in group.nodes if not has_several(node)}
+        found: dict[Node, Node] = {}
+        for group in arranged.groups:
+            (node, *others) = group.nodes
+            if others or not isinstance(node.op, Reshape) or node not in self.block.outputs or node in read | changed:
+                continue
+            (base,) = node.inputs
+            is_free = base in made and base not in self.block.outputs and base not in changed and base not in found
+            if is_free and (base, node) not in self.shared.cuts.pairs and base.ndim:
+                found[base] = node
+        return found
+
+    def _allocate(self, arranged: Arranged, same: Mapping[Node, Node]) -> None:
         made = {node for group in arranged.groups for node in group.nodes}
         where = {node: group for group in arranged.groups for node in group.nodes}
         elsewhere = {n for g in arranged.groups for s in g.stages for n, _ in s.refs if where.get(n) is not g}
@@ -94,7 +119,13 @@ class BlockWriter:
         for node in self.block.all_nodes:
             if node not in made or has_several(node) or (self.block.ordered and not node.ndim and not _is_called(node)):
                 continue
-            if node in arranged.in_place:
+            if node in same:
+                made_in = self.buffers[node] = self.shared.places[node] = self.shared.allocate(node, True)
+                shape = tuple(self.sizes.of(n) for n in same[node].shape)
+                self.buffers[same[node]] = replace(made_in, shape=shape, strides=contiguous_strides(shape))
+            elif node in same.values():
+                continue
+            elif node in arranged.in_place:
                 base = arranged.in_place[node]
                 self.buffers[node] = self.buffers[base] if base in self.buffers else self.shared.input(base)
             elif node in arranged.stored or node in elsewhere or not isinstance(node.op, Reduction):
@@ -313,6 +344,11 @@ class _NotingReader(Reader):
     def compute(self, node: Node, position: Position) -> Expr:
         self._computed[node] = None
         return super().compute(node, position)
+
+    def read_flat(self, node: Node, flat: Index) -> Expr:
+        if node.ndim > 1 and self.resolve(node, (Index(),) * node.ndim) is None:
+            self._computed[node] = None
+        return super().read_flat(node, flat)
 
 
 def _is_called(node: Node) -> bool:

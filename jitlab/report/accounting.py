@@ -48,7 +48,8 @@ def moved(data: Mapping[str, Any]) -> Json:
 
 
 def in_words(data: Mapping[str, Any]) -> list[str]:
-    """A sentence on traffic, one on what still reaches memory, and the largest of those; nothing where nothing ran."""
+    """A sentence on traffic, one on what still reaches memory though it is no result, and the largest of those; nothing where
+    nothing ran."""
     verdict = data["verdict"]
     saved, moved = verdict.get("bytes_saved"), verdict.get("bytes_moved")
     is_per_turn = any(cluster.get("per_turn") and cluster["calls"] for cluster in data["clusters"])
@@ -62,7 +63,7 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
     if left:
         total = wording.size(sum(t["bytes"] for t in left))
         still = "values still reach" if len(left) > 1 else "value still reaches"
-        lines.append(f"{len(left)} {still} memory, {total} a call")
+        lines.append(f"{len(left)} {still} memory besides results, {total} a call")
         ops = wording.operations(data)
         lines += [in_a_line(t, ops) for t in left[:MOST_TOLD]]
     return lines
