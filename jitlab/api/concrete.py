@@ -29,7 +29,7 @@ from jitlab.specs import Shape, TensorSpec, is_subshape
 from .binding import CannotCast, bound_names, cast
 
 if TYPE_CHECKING:
-    from .tracing import Function
+    from .traces import Traces
 
 _numbers = itertools.count()
 
@@ -63,7 +63,7 @@ class AttrValue:
 class ConcreteFunction:
     """A `function` traced for one type of arguments. Called like the function, with arguments of that type."""
 
-    def __init__(self, owner: Function, type: FunctionType) -> None:
+    def __init__(self, owner: Traces, type: FunctionType) -> None:
         self._owner = owner
         self._type = type
         self._frozen = Frozen()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import inspect
 import threading
@@ -53,7 +52,6 @@ from jitlab.capture import (
 from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.ir import Source, outside
-from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
 
 from .definitions import calling_line
 from .explaining import Explained, Found, Ways
@@ -61,9 +59,7 @@ from .jit_options import JitOptions, check_backend, checked
 from .ledger import Ledger
 from .methods import look_like
 from .stages import Options, compile_trace
-
-#: A trace that was called so often gets a C function of its own.
-WARM_CALLS = 5
+from .warm import WARM_CALLS, warm_up
 
 
 class Jit(Explained):
@@ -231,7 +227,7 @@ class Jit(Explained):
         started = time.perf_counter_ns() if events.active() else 0
         trace.costs.called()
         if trace.costs.calls == WARM_CALLS:
-            _warm_up(trace)
+            warm_up(trace)
         refusal: Exception | None = None
         try:
             result = trace.answer(values, inputs, numbers)
@@ -470,28 +466,6 @@ class PathJit(Jit):
 
 def _inlined(capture: Capture, function: Jit, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return function.__jitlab_inline__(capture, args, kwargs)
-
-
-def _warm_up(trace: CallTrace) -> None:
-    """From now on a C function runs the trace's machine code, where that can be (design D17); the guards stay Python's."""
-    executable, run = trace.executable, trace.run
-    if trace.writes or executable is None or run is None or not layout_is_known():
-        return
-    made = executable.warm(list, [not node.shape for node in executable.graph.outputs], tells_call=False)
-    if made is None:
-        return
-    warm, codes = made
-    entry, keep = make_entry(warm, events.busy.word, ctypes.c_int64(0), lambda *inputs: run(inputs), trace.name)
-    scalars = [n for n, input in enumerate(trace.inputs) if not input.is_array]
-
-    def run_warm(inputs: Sequence[Any], keep: Any = (keep, codes)) -> list[Any]:
-        if scalars:
-            inputs = list(inputs)
-            for n in scalars:
-                inputs[n] = np.asarray(inputs[n])
-        return entry(*inputs)  # type: ignore[no-any-return]
-
-    trace.run = run_warm
 
 
 class _Refused(Exception):

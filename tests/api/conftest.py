@@ -2,14 +2,14 @@
 
 import pytest
 
-from jitlab.api import tracing
+from jitlab.api import traces
 from jitlab.capture.cells import interpreted
 
 
 @pytest.fixture(autouse=True)
 def _op_by_op(request, monkeypatch):
     if "compiled" not in request.fixturenames:
-        monkeypatch.setattr(tracing, "compile_trace", lambda trace, options: interpreted(trace))
+        monkeypatch.setattr(traces, "compile_trace", lambda trace, options: interpreted(trace))
 
 
 @pytest.fixture

@@ -253,17 +253,17 @@ def run_steps(x, steps):
 @example(steps=[("transpose", 0, None), ("copy", 0, None), ("ravel", 2, None)], fortran=True)
 @example(steps=[("transpose", 0, None), ("double", 1, None), ("transpose", 2, None), ("ravel", 3, None)], fortran=False)
 def test_random_programs_of_views(steps, fortran):
-    from jitlab.api import tracing
+    from jitlab.api import traces
     from jitlab.capture.cells import interpreted
 
-    compiled, tracing.compile_trace = tracing.compile_trace, lambda trace, options: interpreted(trace)
+    compiled, traces.compile_trace = traces.compile_trace, lambda trace, options: interpreted(trace)
     try:
         x = np.asfortranarray(a(3, 4)) if fortran else a(3, 4)
         mine, theirs = x.copy(order="K"), x.copy(order="K")
         expected = run_steps(theirs, steps)
         result = jl.function(lambda x: run_steps(x, steps))(mine)
     finally:
-        tracing.compile_trace = compiled
+        traces.compile_trace = compiled
     assert_same(mine, theirs)
     assert_same(result, expected)
     assert_same_sharing([*result, mine], [*expected, theirs])
