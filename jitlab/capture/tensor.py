@@ -24,6 +24,8 @@ from jitlab.ir import (
     NotRolled,
     OperationView,
     Source,
+    made_as,
+    made_now,
     output_name,
     plain,
     positions,
@@ -55,7 +57,8 @@ class Cell:
         self.home = capture.graph if input is None else capture.root  # the graph in which the program made it
         self.input = input  # the argument or captured array whose memory this is
         self.reads: dict[Path, Node] = {}
-        self.places: dict[Path, Source | None] = {}  # where the program made each view; it is recorded when it is read
+        # Where the program made each view, and in which scopes and calls; it is recorded when it is read.
+        self.places: dict[Path, tuple[Source | None, dict[str, Any]]] = {}
         self.strides: tuple[int, ...] | None = None  # in elements; None: C order
         self.readonly = False
         self.detached = False  # a copy of what NumPy would show as a view: only to be read
@@ -72,8 +75,8 @@ class Cell:
             key = path[:n]
             known = self.reads.get(key)
             if known is None:
-                place = self.places.get(key)
-                with positions(here if place is None else partial(_itself, place)):
+                place, attrs = self.places.get(key) or (None, made_now())
+                with positions(here if place is None else partial(_itself, place)), made_as(attrs):
                     known = self.reads[key] = self.capture.graph.add(path[n - 1], node)
                 self.capture.read_log.append((self, key))
             node = known
@@ -245,7 +248,7 @@ class Tensor:
 
     def _seen_through(self, path: Path) -> Tensor:
         if path not in self._cell.places:
-            self._cell.places[path] = here()
+            self._cell.places[path] = here(), made_now()
         return Tensor(self._cell, path)
 
     def element_strides(self) -> tuple[int, ...]:

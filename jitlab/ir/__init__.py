@@ -4,7 +4,7 @@ from . import program
 from .bodies import Nest, every_node, inner_nodes
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
 from .called import name_values, told, told_kind, told_node
-from .decisions import CALLS, DECISIONS, Decision, called_at, called_by_nobody, deciding
+from .decisions import CALLS, DECISIONS, Decision, called_at, called_by_nobody, deciding, made_as, made_now
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
@@ -53,6 +53,8 @@ __all__ = [
     "called_at",
     "called_by_nobody",
     "deciding",
+    "made_as",
+    "made_now",
     "NO_OVERRIDES",
     "Overrides",
     "computed_again",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -68,6 +68,17 @@ def made_now() -> dict[str, Any]:
     if calls := _calls.get():
         found[CALLS] = calls
     return found
+
+
+@contextmanager
+def made_as(attrs: Mapping[str, Any]) -> Iterator[None]:
+    """What is made inside was made when `made_now` gave these attributes."""
+    tokens = _decisions.set(attrs.get(DECISIONS, ())), _calls.set(attrs.get(CALLS, ()))
+    try:
+        yield
+    finally:
+        _decisions.reset(tokens[0])
+        _calls.reset(tokens[1])
 
 
 def absorbed(attrs: dict[str, Any], others: Iterable[Decision]) -> None:

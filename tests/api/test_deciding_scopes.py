@@ -68,6 +68,27 @@ def test_what_a_helper_makes_is_made_inside():
     assert apart(found, "exp", "sum") and apart(found, "mul", "exp")
 
 
+def turned(x):
+    return np.sqrt(x)[::-1]
+
+
+@pytest.mark.parametrize("form", [jl.function, jl.jit])
+def test_a_view_is_made_where_the_program_makes_it_not_where_it_is_read(form):
+    @form
+    def views(x):
+        with jl.jit_scope(cut=("Sqrt", "StridedSlice")):
+            a = np.sqrt(x)
+            b = a[::-1]
+            c = turned(x * 3)
+        return b * 2, a.reshape(-1)[::2] * 3, c
+
+    found = kernels(views, X)
+    assert apart(found, "sqrt", "mul_1") and apart(found, "sqrt", "stridedslice") and apart(found, "sqrt_1", "stridedslice_2")
+    x = np.sqrt(X)
+    for mine, theirs in zip(views(X), (x[::-1] * 2, x.reshape(-1)[::2] * 3, np.sqrt(X * 3)[::-1]), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-13)
+
+
 def test_operations_are_named_where_kinds_say_too_much():
     @jl.function
     def named(x):
