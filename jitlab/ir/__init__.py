@@ -9,27 +9,9 @@ from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, ev
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
 from .overrides import NO_OVERRIDES, Overrides, computed_again
-from .plan import (
-    Apart,
-    Change,
-    Cluster,
-    ClusterCode,
-    Clustering,
-    Copied,
-    Copy,
-    Edge,
-    Flip,
-    Joined,
-    KernelInfo,
-    NotFused,
-    Plan,
-    Reason,
-    Stays,
-    Stored,
-    Temporary,
-    is_operation,
-    line_numbers,
-)
+from .plan import Cluster, ClusterCode, Clustering, Copy, Edge, KernelInfo, Plan, Temporary
+from .plan_json import is_operation, line_numbers
+from .reasons import Apart, Change, Copied, Flip, Joined, NotFused, Reason, Stays, Stored
 from .types import (
     NOWHERE,
     TRACED_DTYPES,

@@ -1,0 +1,147 @@
+"""Why: the closed lists of causes for every decision that the compiler takes, and what would flip one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+
+class Stays(Enum):
+    """Why an operation is in no cluster, in the order the questions are asked (semantics §2.2, §2.4).
+
+    `meaning` is the question's name here, `upstream` what the contract logs for it (§2.10).
+    """
+
+    def __init__(self, meaning: str, upstream: str) -> None:
+        self.meaning, self.upstream = meaning, upstream
+
+    DISALLOWED = "a jit_scope with compile_ops=False", "disallowed by _XlaCompile attribute"
+    NO_COMPILER = "its device has no compiler", "could not find JIT device type"
+    JIT_OFF = "the level is OFF and no scope marks it", "global jit disabled"
+    LEVEL = "jit_compile=False and no scope marks it", "disallowed by _XlaCompile attribute"
+    ARGUMENT = "an argument of the graph", "top level _Arg or _Retval"
+    NO_LOOP_BODY = "jitlab has no loop for it", "unsupported op"
+    DTYPE = "jitlab has no loop for this dtype", "unsupported op"
+    FOREIGN_TYPE = "it works on other things than plain arrays", "unsupported op"
+    DATA_DEPENDENT_SHAPE = "values decide the shape of its result", "unsupported op"
+    EFFECT = "it has an effect outside the arrays", "unsupported op"
+    UNSUPPORTED_WHILE = "a loop with an operation that can't be compiled", "unsupported while"
+    UNSUPPORTED_IF = "a branch with an operation that can't be compiled", "unsupported if"
+    UNSUPPORTED_FUNCTION = "a call of what can't be compiled", "unsupported function"
+    DEPTH = "bodies inside bodies", "function depth limit exceeded"
+    STATEFUL_RANDOM = "it draws from a random generator", "stateful random op"
+    CHECK = "it checks a value and raises", "Assert or CheckNumerics"
+    SLOW = "compiled code for it is slow", "slow operation"
+    NOT_FUSIBLE = "it shares loops with nothing", "not fusable op but fusion_only enabled"
+    NOT_LISTED = "not in tf_xla_ops_to_cluster", "rejected by allowlist"
+    EXCLUDED = "in tf_xla_cluster_exclude_ops", "in the exclusion list"
+    FUEL = "the fuel is used up", "fuel"
+    SIZE = "its cluster would be too small", "cluster too small"
+
+
+class Joined(Enum):
+    """Why an operation is in its cluster."""
+
+    MARKED = "marked by jit_scope"
+    AUTO = "joined by auto-clustering"
+    MUST = "jit_compile=True"
+    PLACED = "placed on an XLA device"
+
+
+class Apart(Enum):
+    """Why an edge was not contracted, in the order the questions are asked (semantics §2.3)."""
+
+    NOT_COMPILED = "one end is not compiled"
+    DEVICES = "the two nodes have incompatible devices"
+    SCOPES = "the two nodes have mismatching XLA scopes"
+    SIZE = "the new cluster will be larger than the max cluster size"
+    CROSS_DEVICE = "the new cluster will introduce a cross device dependency"
+    RESOURCES = "the new cluster would break resource variable semantics"
+    CYCLE = "contracting the edge would create a cycle"
+
+
+class Change(Enum):
+    """What would be changed to flip a decision about clusters."""
+
+    ALLOW = "compile_ops=True"
+    MARK = "make it inside a jit_scope"
+    ONE_SCOPE = "make them inside one jit_scope"
+    LEVEL = "clustering ON"
+    MUST = "jit_compile=True"
+    MIN_SIZE = "tf_xla_min_cluster_size"
+    MAX_SIZE = "tf_xla_max_cluster_size"
+    FUEL = "tf_xla_clustering_fuel"
+    LIST = "tf_xla_ops_to_cluster"
+    DO_NOT_EXCLUDE = "tf_xla_cluster_exclude_ops"
+    CAST = "another dtype"
+    NEST_LESS = "fewer bodies inside one another"
+    PLACE = "another device"
+    USE_VALUE = "use the value that was assigned"
+    COMPUTE_TWICE = "compute it a second time"
+
+
+class NotFused(Enum):
+    """Why two operations of one cluster are in different kernels (design §6)."""
+
+    LIBRARY_CALL = "library_call"
+    READ_AGAIN = "read_again"
+    REDUCED_OUTER_AXIS = "reduced_outer_axis"
+    WHOLE_REDUCTION = "whole_reduction"
+    DIFFERENT_SPACE = "different_space"
+    RECOMPUTE_IS_DEAR = "recompute_is_dear"
+    RESHAPED = "reshaped"
+    GATHERED = "gathered"
+    OVERLAP = "overlap"
+    UPDATED = "updated"
+    TOO_LONG = "too_long"
+    LEVEL = "level_O0"
+    CLUSTER_BORDER = "cluster_border"
+    CUT = "cut"  # a what-if says so
+
+
+class Copied(Enum):
+    """Why an array was copied that NumPy's program changes in place (loops.md §5)."""
+
+    INPUT_KEPT = "input_kept"
+    OLD_VERSION_READ = "old_version_read"
+    SOURCE_CHANGES = "source_changes"
+    MADE_ELSEWHERE = "made_elsewhere"
+    SNAPSHOT = "snapshot"
+    OVERLAP = "overlap"
+
+
+class Stored(Enum):
+    """Why a value of a cluster lies in memory although no edge to its reader was cut."""
+
+    PARTIAL_RESULTS = "partial_results"
+    LIBRARY_OPERAND = "library_operand"
+    LOOP_VALUE = "loop_value"
+    KEPT = "kept"
+    LEAVES_CLUSTER = "leaves_cluster"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One decision's cause: a code of a closed enum, its sentence for people, and plain evidence (names, sizes, paths)."""
+
+    code: Stays | Joined | Apart | NotFused | Copied | Stored
+    text: str
+    evidence: tuple[Any, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        shown = {"evidence": [str(part) for part in self.evidence]} if self.evidence else {}
+        return {"code": self.code.name.lower(), "text": self.text, **shown}
+
+
+@dataclass(frozen=True)
+class Flip:
+    """The smallest change that was found to flip a decision: `text` follows "would compile if" or "would fuse if".
+
+    `names`: the operations that are changed; `value`: what a setting (or an attribute of theirs) would be.
+    """
+
+    change: Change
+    text: str
+    names: tuple[str, ...] = ()
+    value: Any = None
