@@ -4,7 +4,7 @@ import type { KernelMessage } from '@jupyterlab/services';
 import { editsOf, type Edits } from './core/edits';
 import type { KernelAccess } from './core/kernel';
 import { cellOfFile, compiledSource, lineMarks, type LineMark } from './core/lines';
-import type { PanelState } from './core/panel';
+import type { PanelState } from './core/panel-state';
 import { record } from './core/read';
 import { REPORT_MIME, type Report } from './core/report';
 import { Signal } from './core/signal';

@@ -1,6 +1,6 @@
 import { Widget } from '@lumino/widgets';
-import type { PanelOptions } from './core/panel';
-import { PanelView, type PanelActions } from './core/panel';
+import { PanelView } from './core/panel';
+import type { PanelActions, PanelOptions } from './core/panel-state';
 import type { FollowedNotebook } from './follow';
 import { panelIcon } from './icon';
 import type { Notebooks } from './notebooks';

@@ -1,6 +1,7 @@
 import type { KernelAccess, Request } from '../src/core/kernel';
 import { NotebookModel } from '../src/core/model';
-import { type PanelActions, PanelView, type PanelState } from '../src/core/panel';
+import { PanelView } from '../src/core/panel';
+import type { PanelActions, PanelState } from '../src/core/panel-state';
 import { readReport } from '../src/core/read-report';
 import explained from './fixtures/explained.json';
 import { hugeReport } from './huge';

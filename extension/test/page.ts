@@ -1,4 +1,5 @@
-import { PanelView, type PanelState } from '../src/core/panel';
+import { PanelView } from '../src/core/panel';
+import type { PanelState } from '../src/core/panel-state';
 import { readReport } from '../src/core/read-report';
 import branch from './fixtures/branch.json';
 import error from './fixtures/error.json';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PanelState } from '../src/core/panel';
+import type { PanelState } from '../src/core/panel-state';
 import { savedText } from '../src/core/saved';
 import { howToBegin, noticeText } from '../src/core/states';
 import softmax from './fixtures/softmax.json';

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Lane } from '../src/core/report';
 import { chromeTrace } from '../src/core/timeline/chrome';
 import { laneTop, layoutTimeline, spanAt } from '../src/core/timeline/layout';
+import { Navigation } from '../src/core/timeline/navigation';
 import { homeWindow, prepareLanes, wholeWindow } from '../src/core/timeline/prepare';
 import { totals, trafficOf } from '../src/core/timeline/totals';
 import softmax from './fixtures/softmax.json';
@@ -99,6 +100,32 @@ test('the span under the pointer is found', () => {
   const top = laneTop(lanes, 1, 560);
   assert.deepEqual(spanAt(lanes, window, 560, 80, top + 4), { lane: 1, span: 0 });
   assert.equal(spanAt(lanes, window, 560, 480, top + 4), null);
+});
+
+test('the keyboard goes from span to span and from lane to lane, and the window goes along', () => {
+  const nav = new Navigation();
+  nav.lanes = lanes;
+  nav.fit();
+  assert.deepEqual(nav.window, homeWindow(lanes));
+  assert.ok(nav.step(1) && nav.step(1));
+  assert.deepEqual(nav.cursor, { lane: 0, span: 1 });
+  const first = nav.span;
+  nav.zoom(1 / 1000, 0);
+  assert.ok(nav.touched && nav.window.end < (first?.start ?? 0), 'the span at the cursor is out of sight');
+  assert.ok(nav.step(1));
+  assert.ok(nav.window.start <= (nav.span?.start ?? 0) && nav.window.end > (nav.span?.start ?? 0));
+  const time = nav.span?.start ?? 0;
+  assert.ok(nav.changeLane(1));
+  assert.equal(nav.cursor.lane, 1);
+  assert.ok((nav.span?.start ?? Infinity) <= time, 'what runs there at that time');
+  assert.equal(nav.changeLane(lanes.length), false);
+  assert.ok(nav.select());
+  assert.equal(nav.selected?.start, nav.span?.start);
+  nav.centre();
+  assert.ok(nav.selected && nav.window.start <= nav.selected.start && nav.window.end >= nav.selected.end);
+  assert.ok(nav.clear());
+  assert.equal(nav.clear(), false);
+  assert.deepEqual([nav.cursor, nav.selected], [null, null]);
 });
 
 test('a selection has totals: what ended, how long it was busy, what it moved', () => {

@@ -2,7 +2,7 @@ import { h, icon, iconButton, on } from './dom';
 import { inCalls } from './compare/layout';
 import { duration, grouped, some } from './format';
 import { openMenu, type MenuItem } from './popup';
-import type { PanelActions, PanelState } from './panel';
+import type { PanelActions, PanelState } from './panel-state';
 import type { Report } from './report';
 
 /** What the head can do besides what the host lends it. */

@@ -3,15 +3,15 @@ import { addIcons, h, on } from './dom';
 import { Head } from './head';
 import { KeyHelp } from './help';
 import { PANEL_ICONS } from './icons';
-import { isMade, keyOf, type Key } from './keys';
-import type { KernelAccess } from './kernel';
-import type { Busy, CellState } from './model';
-import type { MenuItem } from './popup';
+import { isMade, keyOf } from './keys';
+import type { CellState } from './model';
+import { OpenSections } from './open-sections';
+import type { PanelActions, PanelOptions, PanelState } from './panel-state';
 import type { Report } from './report';
 import { Section, type SectionContext, type SectionView } from './section';
 import { SECTIONS } from './sections';
 import { Selection } from './selection';
-import { DEFAULTS, type Settings } from './settings';
+import { DEFAULTS } from './settings';
 import { Message, Notice, Work } from './states';
 import { watchTheme } from './theme';
 import { moreOfVerdict } from './verdict/more';
@@ -19,59 +19,6 @@ import { VerdictView } from './verdict/view';
 import { Card } from './whatif/card';
 
 addIcons(PANEL_ICONS);
-
-/** All that the panel is told. */
-export interface PanelState {
-  notebook: string;
-  /** Undefined where nothing is known of a cell. */
-  cell: CellState | undefined;
-  /** Whether the kernel has jitlab loaded; null while nobody knows, and for an output that needs no kernel. */
-  loaded: boolean | null;
-  /** The cell's source as it stands now; null where it can't have changed. */
-  source: string[] | null;
-  /** Another cell of the notebook that has a report. */
-  other: { id: string; title: string; lead: string } | null;
-  pinned: boolean;
-  /** Nothing has run here yet: all reports are those that the notebook keeps, and `other` is the nearest of them. */
-  isSaved?: boolean;
-  /** The cell is shown in the place of the active one, which has no saved report. */
-  instead?: boolean;
-  /** Of which run a saved report is, as `savedText` has it. */
-  saved?: string;
-  /** Events that are recorded and not here yet. */
-  behind?: number;
-  /** Another cell that runs in the same kernel. */
-  busy?: Busy | null;
-}
-
-/** What the host lends the panel. What is optional is not everywhere: the panel leaves it out. */
-export interface PanelActions {
-  /** The kernel that made the report that is shown; null: a saved report, or no kernel. */
-  readonly kernel: KernelAccess | null;
-  goTo(cell: string, line?: number): void;
-  /** Goes to a line of what was compiled, wherever it stands now. */
-  goToLine?: (file: string, line: number) => void;
-  togglePin(): void;
-  /** Gives the keyboard back to the notebook. */
-  leave(): void;
-  /** Opens the whole panel (null) or a section of it where there is more room. */
-  readonly main?: { label: string; sections: boolean; open(section: string | null): void };
-  menu?: () => MenuItem[];
-  readonly settings?: Settings;
-  /** Runs the command that a key stands for; whether one had it. */
-  runKey?: (event: KeyboardEvent) => boolean;
-  /** What a key is now. */
-  nameOf?: (key: Key) => string;
-  /** Which sections of a notebook were open, kept by the host: `null` asks. */
-  keep?: (notebook: string, open: readonly string[] | null) => readonly string[] | null;
-}
-
-export interface PanelOptions {
-  /** Shared with other views: what is pointed at in one lights up in the others. */
-  selection?: Selection;
-  /** In the main area: columns, or one section alone. */
-  main?: { only: string | null };
-}
 
 /** The whole panel: head, verdict, sections, and what it says when there is nothing to show. */
 export class PanelView {
@@ -104,7 +51,8 @@ export class PanelView {
       return { section, view: make(section, context) };
     });
     this.sections = this.parts.map(({ section }) => section);
-    this.openAtFirst();
+    this.opened = new OpenSections(this.sections, actions, options.main !== undefined);
+    this.opened.atFirst('');
     this.verdict = new VerdictView(
       title => {
         this.jump(title);
@@ -164,7 +112,7 @@ export class PanelView {
     ];
     for (const section of this.sections) {
       section.changed = () => {
-        this.keepOpen();
+        this.opened.changed(this.state?.notebook);
         this.schedule();
       };
     }
@@ -181,7 +129,7 @@ export class PanelView {
 
   show(state: PanelState): void {
     if (state.notebook !== this.state?.notebook) {
-      this.recall(state.notebook);
+      this.opened.recall(state.notebook, this.state?.notebook ?? '');
     }
     this.state = state;
     const told = this.toldOf(state);
@@ -200,7 +148,7 @@ export class PanelView {
   /** Settings have changed. */
   configure(): void {
     this.forced = true;
-    this.openAtFirst();
+    this.opened.atFirst(this.state?.notebook ?? '');
     this.schedule();
   }
 
@@ -305,7 +253,7 @@ export class PanelView {
     if (report && cell && hasFigures) {
       this.selection.show(report);
       this.verdict.show(report, this.layout && width >= 1200 ? width / 3 : width);
-      this.openFor(report);
+      this.opened.forReport(report, state.notebook);
       for (const { section, view } of this.parts) {
         view.show(report, this.layout?.widthOf(section) ?? width, cell);
         if (linked) {
@@ -332,7 +280,6 @@ export class PanelView {
     this.element.classList.toggle('jl-still', settings.reducedMotion);
   }
 
-  /** At most one message a run, when it has ended. */
   /** One message a run: who walks from cell to cell reads what is there, and hears what is new. */
   private announce({ cell, verdict }: Report, { running, origin }: CellState): void {
     const run = `${cell.id} ${cell.title}`;
@@ -437,78 +384,6 @@ export class PanelView {
     this.parts.find(({ section }) => section.title === 'Compare')?.view.compareWith?.(run);
   }
 
-  /** The sections of the setting; what a person opens or closes afterwards is theirs. */
-  private openAtFirst(): void {
-    if (!this.actions || this.options.main || this.kept.has(this.state?.notebook ?? '')) {
-      return;
-    }
-    const wanted = (this.actions.settings ?? DEFAULTS).openSections;
-    this.asItWas(() => {
-      for (const section of this.sections) {
-        section.open = wanted.includes(section.title);
-      }
-    });
-  }
-
-  /** The section that *Do next* speaks of opens too, unless the person has chosen. */
-  private openFor(report: Report): void {
-    const asked = report.verdict.next?.section.toLowerCase();
-    const notebook = this.state?.notebook ?? '';
-    if (this.options.main) {
-      this.asItWas(() => {
-        this.sections
-          .filter(({ open }) => !open && !this.kept.has(notebook))
-          .forEach(section => {
-            section.open = true;
-          });
-      });
-      this.kept.set(notebook, []);
-    } else if (asked !== undefined && this.actions && !this.kept.has(notebook)) {
-      const section = this.sections.find(({ title }) => title.toLowerCase() === asked);
-      if (section && !section.open) {
-        this.asItWas(() => {
-          section.open = true;
-        });
-      }
-    }
-  }
-
-  /** Opens or closes without its being a person's choice. */
-  private asItWas(change: () => void): void {
-    this.choosing = false;
-    change();
-    this.choosing = true;
-  }
-
-  private keepOpen(): void {
-    const notebook = this.state?.notebook;
-    if (this.choosing && notebook !== undefined && !this.options.main) {
-      const open = this.sections.filter(section => section.open).map(({ title }) => title);
-      this.kept.set(notebook, open);
-      this.actions?.keep?.(notebook, open);
-    }
-  }
-
-  /** What was open is kept per notebook. */
-  private recall(notebook: string): void {
-    const open = this.kept.get(notebook) ?? this.actions?.keep?.(notebook, null);
-    if (this.options.main) {
-      return;
-    }
-    if (!open) {
-      this.openAtFirst();
-      return;
-    }
-    this.kept.set(notebook, open);
-    this.asItWas(() => {
-      for (const section of this.sections) {
-        if (section.open !== open.includes(section.title)) {
-          section.open = !section.open;
-        }
-      }
-    });
-  }
-
   private readonly bar = h('div', {
     class: 'jl-live',
     role: 'progressbar',
@@ -529,9 +404,9 @@ export class PanelView {
   private readonly verdict: VerdictView;
   private readonly parts: { section: Section; view: SectionView }[];
   private readonly sections: Section[];
+  private readonly opened: OpenSections;
   private readonly observer: ResizeObserver;
   private readonly ends: (() => void)[];
-  private readonly kept = new Map<string, readonly string[]>();
   private state: PanelState | null = null;
   private shown: PanelState | null = null;
   private width = 0;
@@ -541,7 +416,6 @@ export class PanelView {
   private told: readonly unknown[] = [];
   private forced = false;
   private pressed = false;
-  private choosing = true;
   private frame = 0;
 }
 

@@ -2,7 +2,7 @@ import { copyLine, h, icon, on } from './dom';
 import { editsOf } from './edits';
 import { duration, lines, some } from './format';
 import type { Job, KernelAccess } from './kernel';
-import type { PanelActions, PanelState } from './panel';
+import type { PanelActions, PanelState } from './panel-state';
 import type { Report } from './report';
 
 /** One dashed line above the figures: that they are old, or of an older version of the cell. */

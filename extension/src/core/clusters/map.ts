@@ -1,6 +1,8 @@
 import { CanvasView } from '../canvas';
 import { h, on } from '../dom';
+import { Camera } from './camera';
 import { Layouter } from './layouter';
+import { MapItems } from './map-items';
 import { Minimap } from './minimap';
 import { Scene, type Rect, type SceneSource } from './scene';
 import { drawScene, type SceneLook, type Viewport } from './scene-draw';
@@ -22,10 +24,6 @@ export interface MapHost {
   key(event: KeyboardEvent, box: TreeNode | null): boolean;
 }
 
-const CLOSEST = 2;
-const FARTHEST = 0.01;
-/** Elements for the keyboard and for readers: those around the one in focus. */
-const AROUND = 24;
 const STEP = 1.25;
 
 /** A graph of any size on a canvas that is moved and zoomed; boxes open in place. */
@@ -36,20 +34,20 @@ export class MapView {
     private readonly host: MapHost,
     private readonly layouter = new Layouter()
   ) {
-    this.layer = h('div', { class: 'jl-layer', role: 'tree', 'aria-label': 'Graph, boxes in program order' });
+    this.items = new MapItems(host);
     this.note = h('div', { class: 'jl-map-note jl-note', role: 'status', hidden: true });
     this.element = h(
       'div',
       { class: 'jl-frame jl-map' },
       this.canvas.element,
-      this.layer,
+      this.items.element,
       this.minimap.element,
       this.note
     );
     on(this.element, {
       pointerdown: event => {
         if (event.button === 0) {
-          this.drag = { x: event.clientX, y: event.clientY, moved: false, view: { ...this.view } };
+          this.drag = { x: event.clientX, y: event.clientY, moved: false };
           this.from = this.pointOf(event);
         }
       },
@@ -84,8 +82,7 @@ export class MapView {
       event => {
         if (event.ctrlKey || event.metaKey) {
           event.preventDefault();
-          const { x, y } = this.pointOf(event);
-          this.zoom(Math.exp(-event.deltaY * 0.01), x, y);
+          this.zoom(Math.exp(-event.deltaY * 0.01), this.pointOf(event));
         }
       },
       { passive: false }
@@ -103,7 +100,7 @@ export class MapView {
     for (const box of open) {
       this.scene.toggle(box);
     }
-    this.fitted = true;
+    this.camera.fitted = true;
     await this.layOut();
   }
 
@@ -127,7 +124,7 @@ export class MapView {
     if (width !== this.width || height !== this.height) {
       [this.width, this.height] = [width, height];
       this.element.style.height = `${height}px`;
-      if (this.fitted) {
+      if (this.camera.fitted) {
         this.fit();
       }
     }
@@ -152,8 +149,8 @@ export class MapView {
       lit: box => this.host.lit(box),
       litEdge: (edge, group) => this.host.litEdge(edge, group)
     };
-    drawScene(brush.context, scene, this.view, look);
-    this.minimap.show(scene, this.view, this, look.heat, again);
+    drawScene(brush.context, scene, this.camera, look);
+    this.minimap.show(scene, this.camera, this, look.heat, again);
     this.placeItems(again);
   }
 
@@ -163,17 +160,7 @@ export class MapView {
     if (!scene) {
       return;
     }
-    const scale = Math.min(1, (this.width - 16) / scene.width, (this.height - 16) / scene.height);
-    const k = Math.max(FARTHEST, Number.isFinite(scale) ? scale : 1);
-    this.view = {
-      scale: k,
-      x: scene.width / 2 - this.width / 2 / k,
-      y: Math.min(scene.height / 2 - this.height / 2 / k, Math.max(-8 / k, 0))
-    };
-    if (scene.height * k < this.height) {
-      this.view.y = scene.height / 2 - this.height / 2 / k;
-    }
-    this.fitted = true;
+    this.camera.fit(scene, this);
     this.schedule();
   }
 
@@ -192,15 +179,14 @@ export class MapView {
       return;
     }
     const before = scene.rectOf(box);
-    const at = corner ?? (before && this.toScreen(before));
+    const at = corner ?? (before && this.camera.toScreen(before));
     scene.toggle(box);
     this.focused = box.key;
-    this.fitted = false;
+    this.camera.fitted = false;
     await this.layOut(() => {
       const rect = scene.rectOf(box);
       if (rect && at) {
-        this.view.x = rect.x - at.x / this.view.scale;
-        this.view.y = rect.y - at.y / this.view.scale;
+        this.camera.place(rect, at);
       }
     });
   }
@@ -223,7 +209,7 @@ export class MapView {
       for (const other of boxes) {
         scene.toggle(other);
       }
-      this.fitted = true;
+      this.camera.fitted = true;
       await this.layOut();
     }
   }
@@ -236,16 +222,11 @@ export class MapView {
     }
     scene.reveal(box);
     this.focused = box.key;
-    this.fitted = false;
+    this.camera.fitted = false;
     await this.layOut(() => {
       const rect = scene.rectOf(box);
       if (rect) {
-        const scale = Math.max(this.view.scale, 0.8);
-        this.view = {
-          scale,
-          x: rect.x + rect.width / 2 - this.width / 2 / scale,
-          y: rect.y + Math.min(rect.height, this.height / scale) / 2 - this.height / 2 / scale
-        };
+        this.camera.locate(rect, this);
       }
     });
   }
@@ -254,9 +235,9 @@ export class MapView {
   place(box: TreeNode, at: { x: number; y: number }): void {
     const rect = this.scene?.rectOf(box);
     if (rect) {
-      this.view = { scale: 1, x: rect.x - at.x, y: rect.y - at.y };
+      this.camera.scale = 1;
+      this.camera.place(rect, at);
       this.focused = box.key;
-      this.fitted = false;
       this.render();
     }
   }
@@ -265,13 +246,13 @@ export class MapView {
   cornerOf(box: TreeNode): { x: number; y: number } | null {
     const rect = this.scene?.rectOf(box);
     const frame = this.element.getBoundingClientRect();
-    const at = rect && this.toScreen(rect);
+    const at = rect && this.camera.toScreen(rect);
     return at ? { x: frame.left + at.x, y: frame.top + at.y } : null;
   }
 
   focus(): void {
     this.placeItems(false);
-    this.layer.querySelector<HTMLElement>('[tabindex="0"]')?.focus({ preventScroll: true });
+    this.items.focus(this.focused);
   }
 
   dispose(): void {
@@ -285,23 +266,18 @@ export class MapView {
     for (const box of this.order()) {
       boxes += box.level > 0 ? 1 : 0;
     }
-    return { view: { ...this.view }, boxes, busy: this.busy };
+    const { x, y, scale } = this.camera;
+    return { view: { x, y, scale }, boxes, busy: this.busy };
   }
 
   pan(dx: number, dy: number): void {
-    this.view.x += dx / this.view.scale;
-    this.view.y += dy / this.view.scale;
-    this.fitted = false;
+    this.camera.pan(dx, dy);
     this.schedule();
   }
 
-  zoom(factor: number, x = this.width / 2, y = this.height / 2): void {
-    const { view } = this;
-    const scale = Math.max(FARTHEST, Math.min(CLOSEST, view.scale * factor));
-    view.x += x / view.scale - x / scale;
-    view.y += y / view.scale - y / scale;
-    view.scale = scale;
-    this.fitted = false;
+  /** Around a point of the picture; without one around its middle. */
+  zoom(factor: number, at = { x: this.width / 2, y: this.height / 2 }): void {
+    this.camera.zoom(factor, at);
     this.schedule();
   }
 
@@ -329,7 +305,7 @@ export class MapView {
     Object.assign(this.element.dataset, { busy: 'false', boxes: String(this.state.boxes) });
     if (place) {
       place();
-    } else if (this.fitted) {
+    } else if (this.camera.fitted) {
       this.fit();
     }
     this.render();
@@ -355,10 +331,8 @@ export class MapView {
           this.drag.moved = true;
           this.element.setPointerCapture(event.pointerId);
         }
-        this.view.x = this.drag.view.x - dx / this.view.scale;
-        this.view.y = this.drag.view.y - dy / this.view.scale;
-        this.fitted = false;
-        this.schedule();
+        Object.assign(this.drag, { x: event.clientX, y: event.clientY });
+        this.pan(-dx, -dy);
       }
       return;
     }
@@ -384,7 +358,7 @@ export class MapView {
       this.host.pin(box);
     }
     this.placeItems(false);
-    this.focusItem();
+    this.items.focus(this.focused);
   }
 
   private onKey(event: KeyboardEvent): void {
@@ -439,11 +413,11 @@ export class MapView {
         break;
       case '[':
       case ']':
-        go(box ? this.alongEdge(box, event.key === ']') : undefined);
+        go(box ? scene.along(box, event.key === ']') : undefined);
         break;
       case 'n':
       case 'N':
-        go(this.nextApart(index));
+        go(scene.nextApart(order, index));
         break;
       case ' ':
         this.fit();
@@ -468,41 +442,11 @@ export class MapView {
     this.focused = box.key;
     const rect = this.scene?.rectOf(box);
     if (rect) {
-      const { x, y } = this.toScreen(rect);
-      const [wide, tall] = [rect.width * this.view.scale, rect.height * this.view.scale];
-      if (x < 0 || y < 0 || x + Math.min(wide, 60) > this.width || y + Math.min(tall, 24) > this.height) {
-        this.view.x += (x + Math.min(wide, this.width) / 2 - this.width / 2) / this.view.scale;
-        this.view.y += (y + Math.min(tall, this.height) / 2 - this.height / 2) / this.view.scale;
-        this.fitted = false;
-      }
+      this.camera.reveal(rect, this);
     }
     this.host.hover(box);
     this.render(true);
-    this.focusItem();
-  }
-
-  private alongEdge(box: TreeNode, forward: boolean): TreeNode | undefined {
-    const group = this.scene?.groupOf(box) ?? null;
-    const boxes = this.scene?.childrenOf(group) ?? [];
-    const at = boxes.indexOf(box);
-    const edge = this.scene?.source.edgesOf(group).find(({ from, to }) => (forward ? from : to) === at);
-    return edge && boxes[forward ? edge.to : edge.from];
-  }
-
-  /** The next box that reads a value which was not fused. */
-  private nextApart(index: number): TreeNode | undefined {
-    const order = this.order();
-    const readers = new Set<TreeNode>();
-    for (const group of [null, ...order.filter(box => this.scene?.isOpen(box))]) {
-      const boxes = this.scene?.childrenOf(group) ?? [];
-      for (const { to, boundary } of this.scene?.source.edgesOf(group) ?? []) {
-        const reader = boxes[to];
-        if (boundary && reader) {
-          readers.add(reader);
-        }
-      }
-    }
-    return [...order.slice(index + 1), ...order.slice(0, index + 1)].find(box => readers.has(box));
+    this.items.focus(this.focused);
   }
 
   /** All boxes that are shown; made once a layout, because a moving picture asks for them in every frame. */
@@ -510,10 +454,9 @@ export class MapView {
     return (this.listed ??= [...(this.scene?.shown() ?? [])]);
   }
 
-  /** A window of tree items around the one in focus, each over its box; the canvas itself says nothing to a reader. */
   private placeItems(again: boolean): void {
     const { scene } = this;
-    if (!scene || (again && !this.layer.contains(document.activeElement))) {
+    if (!scene || (again && !this.items.isFocused)) {
       return;
     }
     const order = this.order();
@@ -522,64 +465,14 @@ export class MapView {
       order.findIndex(({ key }) => key === this.focused)
     );
     this.focused = order[at]?.key ?? '';
-    const first = Math.max(0, at - AROUND);
-    const shown = order.slice(first, at + AROUND);
-    while (this.layer.children.length > shown.length) {
-      this.layer.lastElementChild?.remove();
-    }
-    shown.forEach((box, index) => {
-      let element = this.layer.children[index] as HTMLElement | undefined;
-      if (!element) {
-        element = h('div', { class: 'jl-item', role: 'treeitem', tabindex: '-1' });
-        this.layer.append(element);
-      }
-      const place = box.key === this.focused ? 0 : -1;
-      if (element.tabIndex !== place) {
-        element.tabIndex = place;
-      }
-      if (!again || element.dataset.key !== box.key) {
-        this.nameItem(element, box, scene);
-      }
-      const rect = scene.rectOf(box);
-      const { x, y } = rect ? this.toScreen(rect) : { x: 0, y: 0 };
-      const tall = scene.isOpen(box) ? 26 : (rect?.height ?? 0);
-      Object.assign(element.style, {
-        left: `${Math.max(-20, Math.min(this.width, x))}px`,
-        top: `${Math.max(-20, Math.min(this.height, y))}px`,
-        width: `${Math.max(8, (rect?.width ?? 0) * this.view.scale)}px`,
-        height: `${Math.max(8, tall * this.view.scale)}px`
-      });
-    });
-  }
-
-  private nameItem(element: HTMLElement, box: TreeNode, scene: Scene): void {
-    element.dataset.key = box.key;
-    element.dataset.id = box.id;
-    element.dataset.kind = box.kind;
-    const siblings = scene.childrenOf(scene.groupOf(box));
-    element.setAttribute('aria-label', this.host.label(box));
-    element.setAttribute('aria-level', String(Math.max(1, box.level)));
-    element.setAttribute('aria-setsize', String(siblings.length));
-    element.setAttribute('aria-posinset', String(siblings.indexOf(box) + 1));
-    element.setAttribute('aria-selected', String(this.host.pinned(box)));
-    if (box.group) {
-      element.setAttribute('aria-expanded', String(scene.isOpen(box)));
-    } else {
-      element.removeAttribute('aria-expanded');
-    }
-  }
-
-  private focusItem(): void {
-    for (const element of this.layer.children as HTMLCollectionOf<HTMLElement>) {
-      if (element.dataset.key === this.focused) {
-        element.focus({ preventScroll: true });
-      }
-    }
+    const { width, height } = this;
+    const screen = { width, height, scale: this.camera.scale, at: (rect: Rect) => this.camera.toScreen(rect) };
+    this.items.show(scene, order, at, screen, again);
   }
 
   private boxAt(event: MouseEvent): TreeNode | null {
-    const { x, y } = this.pointOf(event);
-    return this.scene?.at(this.view.x + x / this.view.scale, this.view.y + y / this.view.scale) ?? null;
+    const { x, y } = this.camera.toScene(this.pointOf(event));
+    return this.scene?.at(x, y) ?? null;
   }
 
   private pointOf(event: MouseEvent): { x: number; y: number } {
@@ -587,31 +480,24 @@ export class MapView {
     return { x: event.clientX - frame.left, y: event.clientY - frame.top };
   }
 
-  private toScreen(rect: Rect): { x: number; y: number } {
-    return { x: (rect.x - this.view.x) * this.view.scale, y: (rect.y - this.view.y) * this.view.scale };
-  }
-
   private readonly canvas = new CanvasView({ 'aria-hidden': 'true' });
   private readonly minimap = new Minimap((x, y) => {
-    this.view.x = x - this.width / 2 / this.view.scale;
-    this.view.y = y - this.height / 2 / this.view.scale;
-    this.fitted = false;
+    this.camera.centre({ x, y }, this);
     this.schedule();
   });
-  private readonly layer: HTMLElement;
+  private readonly items: MapItems;
   private readonly note: HTMLElement;
   private scene: Scene | null = null;
   private listed: readonly TreeNode[] | null = null;
-  private view: Viewport = { x: 0, y: 0, scale: 1 };
+  private readonly camera = new Camera();
   /** Of what the screen shows. */
   width = 0;
   height = 0;
   private room = { width: 0, most: 0, least: 0 };
-  private fitted = true;
   private busy = false;
   private focused = '';
   private pointed: TreeNode | null = null;
   private from = { x: 0, y: 0 };
-  private drag: { x: number; y: number; moved: boolean; view: Viewport } | null = null;
+  private drag: { x: number; y: number; moved: boolean } | null = null;
   private frame = 0;
 }

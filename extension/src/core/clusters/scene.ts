@@ -203,6 +203,30 @@ export class Scene {
     }
   }
 
+  /** The box at the other end of an edge: of one that leaves (`forward`), or one that enters. */
+  along(box: TreeNode, forward: boolean): TreeNode | undefined {
+    const group = this.groupOf(box);
+    const boxes = this.childrenOf(group);
+    const at = boxes.indexOf(box);
+    const edge = this.source.edgesOf(group).find(({ from, to }) => (forward ? from : to) === at);
+    return edge && boxes[forward ? edge.to : edge.from];
+  }
+
+  /** Of what is shown, the next box after a place that reads a value which was not fused. */
+  nextApart(shown: readonly TreeNode[], place: number): TreeNode | undefined {
+    const readers = new Set<TreeNode>();
+    for (const group of [null, ...shown.filter(box => this.isOpen(box))]) {
+      const boxes = this.childrenOf(group);
+      for (const { to, boundary } of this.source.edgesOf(group)) {
+        const reader = boxes[to];
+        if (boundary && reader) {
+          readers.add(reader);
+        }
+      }
+    }
+    return [...shown.slice(place + 1), ...shown.slice(0, place + 1)].find(box => readers.has(box));
+  }
+
   private closedSize(node: TreeNode): readonly [number, number] {
     let size = this.sizes.get(node);
     if (!size) {

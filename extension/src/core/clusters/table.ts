@@ -5,7 +5,17 @@ import type { Statement } from '../report';
 import { VirtualRows } from '../virtual';
 import { factsOf } from './labels';
 import type { GraphTree, TreeNode } from './tree';
-import { clusterFacts, distinctTexts, firstLine, hostFacts, kernelFacts, wrongText } from './words';
+import {
+  clusterFacts,
+  describe,
+  distinctTexts,
+  firstLine,
+  hostFacts,
+  kernelFacts,
+  kernelLabel,
+  nodeLabel,
+  wrongText
+} from './words';
 
 interface Row {
   level: number;
@@ -176,6 +186,17 @@ export class ClustersTable {
   private tree: GraphTree | null = null;
   private rows: Row[] = [];
   private open = new Set<string>();
+}
+
+/** What a reader hears of a box. */
+export function labelOf(box: TreeNode): string {
+  if (box.kind === 'kernel' && box.kernel) {
+    return kernelLabel(box.kernel);
+  }
+  if (box.op) {
+    return describe(box.op);
+  }
+  return box.flow ? nodeLabel(box.flow) : `${box.name}, ${lines(box.lines)}.`;
 }
 
 /** The second line of a row: what it is, and what keeps it apart. */

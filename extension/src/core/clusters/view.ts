@@ -1,11 +1,11 @@
-import { h, iconButton, on } from '../dom';
+import { h, on } from '../dom';
 import { lines, percent, some } from '../format';
 import type { Operation, Report } from '../report';
 import { stateKey, type Section, type SectionContext } from '../section';
-import { FindBox } from './find';
 import type { FlowNode } from './boxes';
-import { clusterCount, flowOf, slowest, type Flow } from './flow';
-import { heatOf, HEATS, type Heat, type HeatKind } from './heat';
+import { FindBox } from './find';
+import { flowOf, slowest, type Flow } from './flow';
+import { idOfBox, isEdgeLit, isLit } from './lit';
 import { MapView } from './map';
 import { MemoryFold } from './memory';
 import { Notice, type NoticeAction } from './notice';
@@ -13,15 +13,16 @@ import { Parts } from './parts';
 import type { SceneSource } from './scene';
 import { SearchIndex, type Found } from './search';
 import { SpineView } from './spine';
-import { aboutOf, ClustersTable } from './table';
-import { GraphTree, neighbourhood, neighbourSource, type TreeEdge, type TreeNode } from './tree';
-import { describe, kernelLabel, nodeLabel } from './words';
+import { slowestCluster, summaryOf } from './summary';
+import { aboutOf, ClustersTable, labelOf } from './table';
+import { Tools } from './tools';
+import { GraphTree, neighbourhood, neighbourSource, type TreeNode } from './tree';
+import { describe } from './words';
 
 const MOST_BOXES = 40;
 const FIRST_BOXES = 12;
 /** More boxes and open operations than these are drawn as a map; fewer, as a spine. */
 const MOST_OPEN = 60;
-const WIDE = 520;
 const MOST_RADIUS = 6;
 
 /** The cluster graph: a spine while it is small, a map when it is not, one operation's neighbours, or a table. */
@@ -51,10 +52,10 @@ export class ClustersView {
     });
     const ofBoxes = {
       hover: (box: TreeNode | null): void => {
-        selection.hover(box ? this.idOf(box) : null);
+        selection.hover(box ? idOfBox(selection, box) : null);
       },
       pin: (box: TreeNode): void => {
-        const id = this.idOf(box);
+        const id = idOfBox(selection, box);
         if (id) {
           selection.togglePin(id);
         }
@@ -64,13 +65,16 @@ export class ClustersView {
     this.map = new MapView({
       ...ofBoxes,
       label: labelOf,
-      heat: box => this.heat?.of(box) ?? null,
-      lit: box => this.isLit(box),
-      litEdge: (edge, group) => this.isEdgeLit(edge, group),
-      pinned: box => selection.pin !== null && selection.pin === this.idOf(box),
+      heat: box => this.tools.heat?.of(box) ?? null,
+      lit: box => isLit(selection, box),
+      litEdge: (edge, group) => isEdgeLit(selection, this.around?.source ?? this.tree(), edge, group),
+      pinned: box => selection.pin !== null && selection.pin === idOfBox(selection, box),
       key: (event, box) => {
         if (box && event.key.toLowerCase() === 'x') {
-          selection.menu.emit({ id: this.idOf(box) ?? '', anchor: document.activeElement ?? this.map.element });
+          selection.menu.emit({
+            id: idOfBox(selection, box) ?? '',
+            anchor: document.activeElement ?? this.map.element
+          });
           return true;
         }
         return this.onPictureKey(event, box?.op ?? null);
@@ -80,30 +84,14 @@ export class ClustersView {
     this.find = new FindBox(found => {
       void this.locate(found);
     });
-    this.heatButtons = HEATS.map(kind => {
-      const button = h('button', { type: 'button', class: 'jl-seg' }, kind);
-      return on(button, {
-        click: () => {
-          this.heatKind = kind;
-          this.render();
-        }
-      });
-    });
-    this.mapButton = iconButton('map', 'Show as a map (M)', () => {
-      this.setMap(!this.isMap());
-    });
-    this.searchButton = iconButton('search', 'Search (/)', () => {
-      this.searching = !this.searching;
-      this.render();
-      this.find.focus();
-    });
-    this.tools = h(
-      'div',
-      { class: 'jl-graph-tools' },
-      this.find.element,
-      this.searchButton,
-      h('span', { class: 'jl-heat', role: 'group', 'aria-label': 'Heat' }, h('span', {}, 'heat'), this.heatButtons),
-      this.mapButton
+    this.tools = new Tools(
+      this.find,
+      () => {
+        this.setMap(!this.isMap());
+      },
+      () => {
+        this.render();
+      }
     );
     this.status = h('div', { class: 'jl-note jl-pinned', role: 'status' });
     this.picture = h('div', {});
@@ -113,9 +101,7 @@ export class ClustersView {
     on(section.body, {
       keydown: event => {
         if (event.key === '/' && !event.ctrlKey && !event.metaKey && !event.altKey) {
-          this.searching = true;
-          this.render();
-          this.find.focus();
+          this.tools.search();
           event.preventDefault();
           event.stopPropagation();
         }
@@ -149,7 +135,7 @@ export class ClustersView {
     }
     this.drawn = { report, key };
     this.width = width;
-    this.section.summary = report.clusters.length ? this.summary(report) : 'none';
+    this.section.summary = report.clusters.length ? summaryOf(report, this.nodes()) : 'none';
     this.render();
   }
 
@@ -166,9 +152,9 @@ export class ClustersView {
       return;
     }
     if (this.picture.parentElement !== body) {
-      body.replaceChildren(this.tools, this.notice.element, this.picture, this.status, this.memory.element);
+      body.replaceChildren(this.tools.element, this.notice.element, this.picture, this.status, this.memory.element);
     }
-    this.renderTools(all);
+    this.tools.render(flow, this.width, this.isMap(), !this.section.asTable && all > 0);
     if (this.parts) {
       this.memory.show(this.parts.report);
     }
@@ -190,7 +176,7 @@ export class ClustersView {
         width: this.width - 12,
         open: this.open,
         linked: lit,
-        heat: this.heat,
+        heat: this.tools.heat,
         idOf: (name, plan) => links?.idOf(name, plan) ?? name
       });
     }
@@ -210,23 +196,7 @@ export class ClustersView {
     this.flow = flowOf(report);
     this.built = null;
     this.find.index = new SearchIndex(this.flow);
-    this.heatShown = null;
-  }
-
-  private renderTools(all: number): void {
-    const wide = this.width >= WIDE || this.searching;
-    this.find.element.hidden = !wide;
-    this.searchButton.hidden = this.width >= WIDE;
-    this.searchButton.setAttribute('aria-pressed', String(this.searching));
-    if (this.heatShown !== this.heatKind && this.flow) {
-      this.heat = heatOf(this.heatKind, this.flow);
-      this.heatShown = this.heatKind;
-    }
-    this.heatButtons.forEach((button, index) => {
-      button.setAttribute('aria-pressed', String(HEATS[index] === this.heatKind));
-    });
-    this.mapButton.setAttribute('aria-pressed', String(this.isMap()));
-    this.mapButton.hidden = this.section.asTable || all === 0;
+    this.tools.reset();
   }
 
   private renderMap(): void {
@@ -269,9 +239,7 @@ export class ClustersView {
       [
         'search',
         () => {
-          this.searching = true;
-          this.render();
-          this.find.focus();
+          this.tools.search();
         }
       ]
     ]);
@@ -486,59 +454,6 @@ export class ClustersView {
     this.showPinned();
   }
 
-  private summary(report: Report): string {
-    const nodes = this.nodes();
-    const apart = nodes
-      .flatMap(node => [node.boundaries, ...node.kernels.map(({ boundaries }) => boundaries)])
-      .reduce((sum, boundaries) => sum + boundaries.length, 0);
-    const clusters = nodes.filter(node => node.cluster !== null);
-    const slow = slowestCluster(clusters);
-    const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
-    return (
-      [
-        apart && report.boundaries.length >= (report.summary?.boundaries ?? 0)
-          ? `${some(apart, 'value')} not fused`
-          : '',
-        heavy
-      ]
-        .filter(Boolean)
-        .join(' · ') || clusterCount(report)
-    );
-  }
-
-  /** The id by which all views know what a box stands for; null for what only the picture has. */
-  private idOf(box: TreeNode): string | null {
-    const { links } = this.context.selection;
-    const plan = box.op?.plan ?? box.kernel?.kernel.plan ?? box.flow?.cluster?.plan ?? '';
-    return box.id ? (links?.idOf(box.id, plan) ?? box.id) : null;
-  }
-
-  private isLit(box: TreeNode): boolean {
-    const { lit } = this.context.selection;
-    const id = lit && this.idOf(box);
-    if (!lit || !id) {
-      return false;
-    }
-    return box.kind === 'cluster'
-      ? lit.kind === 'cluster' && lit.clusters.has(id)
-      : box.kind === 'kernel'
-        ? lit.kind === 'kernel' && lit.kernels.has(id)
-        : lit.kind !== 'cluster' && lit.kind !== 'kernel' && lit.ops.has(id); // what is inside has its box's own mark
-  }
-
-  private isEdgeLit({ from, to, boundary }: TreeEdge, group: TreeNode | null): boolean {
-    const { lit, links } = this.context.selection;
-    if (!lit || !links || lit.edges.size === 0 || lit.kind === 'cluster' || lit.kind === 'kernel') {
-      return false;
-    }
-    const source = this.around?.source ?? this.tree();
-    const boxes = group ? source.childrenOf(group) : source.roots;
-    const [producer, consumer] = [boxes[from]?.op, boxes[to]?.op];
-    const edge =
-      boundary ?? (producer && consumer && { producer: producer.name, consumer: consumer.name, plan: producer.plan });
-    return edge ? lit.edges.has(links.edgeId(edge)) : false;
-  }
-
   private put(element: HTMLElement): void {
     if (element.parentElement !== this.picture) {
       this.picture.replaceChildren(element);
@@ -562,10 +477,7 @@ export class ClustersView {
   private readonly map: MapView;
   private readonly table: ClustersTable;
   private readonly find: FindBox;
-  private readonly tools: HTMLElement;
-  private readonly heatButtons: HTMLButtonElement[];
-  private readonly mapButton: HTMLButtonElement;
-  private readonly searchButton: HTMLButtonElement;
+  private readonly tools: Tools;
   private readonly notice = new Notice();
   private readonly status: HTMLElement;
   private readonly picture: HTMLElement;
@@ -581,23 +493,10 @@ export class ClustersView {
   /** What the person has chosen; null: by size. */
   private asMap: boolean | null = null;
   private around: { op: Operation; radius: number; source: SceneSource } | null = null;
-  private searching = false;
-  private heatKind: HeatKind = 'time';
-  private heatShown: HeatKind | null = null;
-  private heat: Heat | null = null;
   private width = 0;
   private drawn: { report: Report; key: string } | null = null;
   private pinned = '';
   private said = '';
-}
-
-/** The first one where none was timed. */
-function slowestCluster(nodes: readonly FlowNode[]): FlowNode | undefined {
-  const clusters = nodes.filter(node => node.cluster !== null);
-  return clusters.reduce<FlowNode | undefined>(
-    (slow, node) => (slow === undefined || (node.seconds ?? 0) > (slow.seconds ?? 0) ? node : slow),
-    undefined
-  );
 }
 
 /** The box of the spine that a box is in. */
@@ -611,14 +510,4 @@ function homeOf(box: TreeNode): TreeNode | null {
 
 function kernelsToOpen(tree: GraphTree, box: TreeNode): TreeNode[] {
   return box.count <= 400 ? tree.childrenOf(box).filter(inside => inside.kind === 'kernel') : [];
-}
-
-function labelOf(box: TreeNode): string {
-  if (box.kind === 'kernel' && box.kernel) {
-    return kernelLabel(box.kernel);
-  }
-  if (box.op) {
-    return describe(box.op);
-  }
-  return box.flow ? nodeLabel(box.flow) : `${box.name}, ${lines(box.lines)}.`;
 }

@@ -5,18 +5,10 @@ import type { Lane, Report, Span } from '../report';
 import { stateKey, type Section, type SectionContext } from '../section';
 import { chromeTrace } from './chrome';
 import { Drawer } from './drawer';
-import { axis, laneTitle, layoutTimeline, nameOf, spanAt, type SpanPlace } from './layout';
+import { axis, laneTitle, layoutTimeline, nameOf, spanAt } from './layout';
 import { keysOf, legendOf } from './legend';
-import {
-  busyOf,
-  countOf,
-  homeWindow,
-  lastStartingBefore,
-  prepareLanes,
-  wholeWindow,
-  type PreparedLane,
-  type TimeWindow
-} from './prepare';
+import { Navigation } from './navigation';
+import { busyOf, countOf, prepareLanes, wholeWindow, type PreparedLane, type TimeWindow } from './prepare';
 import { fetchSpans } from './spans';
 import { TimelineTable } from './table';
 import { trafficOf, type Traffic } from './totals';
@@ -29,11 +21,11 @@ export class TimelineView {
   ) {
     this.table = new TimelineTable({
       point: (lane, span) => {
-        this.hover(this.spanOf({ lane, span }));
+        this.hover(this.nav.spanOf({ lane, span }));
       },
       pin: (lane, span) => {
-        this.cursor = { lane, span };
-        this.pin(this.spanOf(this.cursor));
+        this.nav.cursor = { lane, span };
+        this.pin(this.nav.span);
       }
     });
     this.exporting = h('button', { type: 'button', class: 'jl-button' }, icon('save'), 'Export Chrome trace');
@@ -51,11 +43,13 @@ export class TimelineView {
       wheel: event => {
         if (event.ctrlKey || event.metaKey) {
           event.preventDefault();
-          this.zoom(Math.exp(event.deltaY * 0.01), this.axis().time(event.offsetX));
+          this.nav.zoom(Math.exp(event.deltaY * 0.01), this.axis().time(event.offsetX));
+          this.schedule();
         } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
           event.preventDefault();
-          const size = this.window.end - this.window.start;
-          this.pan(((event.deltaX || event.deltaY) / Math.max(200, this.width)) * size);
+          const size = this.nav.window.end - this.nav.window.start;
+          this.nav.pan(((event.deltaX || event.deltaY) / Math.max(200, this.width)) * size);
+          this.schedule();
         }
       },
       pointerdown: event => {
@@ -82,11 +76,10 @@ export class TimelineView {
       this.whole = null;
       this.notice.hidden = true;
       this.traffic = trafficOf(report);
-      this.touched &&= !other;
+      this.nav.touched &&= !other;
       this.waiting = true;
       if (other) {
-        this.selected = null;
-        this.cursor = null;
+        this.nav.clear();
       }
     }
     if (this.section.open) {
@@ -114,15 +107,15 @@ export class TimelineView {
   }
 
   /** The lanes are made when they are first looked at: closed, the section needs none of 100 000 spans. */
-  private ready(): PreparedLane[] {
+  private ready(): readonly PreparedLane[] {
     if (this.waiting && this.report) {
       this.waiting = false;
       this.take(this.report.lanes);
-      if (!this.touched) {
-        this.fit();
+      if (!this.nav.touched) {
+        this.nav.fit();
       }
     }
-    return this.lanes;
+    return this.nav.lanes;
   }
 
   /** Draws again. `again`: only the window, the cursor or the selection has moved. */
@@ -131,7 +124,7 @@ export class TimelineView {
       return;
     }
     const { body } = this.section;
-    if (this.lanes.length === 0) {
+    if (this.nav.lanes.length === 0) {
       body.replaceChildren(h('p', { class: 'jl-muted' }, 'No times were recorded.'));
       return;
     }
@@ -140,9 +133,9 @@ export class TimelineView {
         body.replaceChildren(this.table.element);
         this.tabled = null;
       }
-      if (this.tabled !== this.lanes) {
-        this.tabled = this.lanes;
-        this.table.show(this.lanes, this.selected);
+      if (this.tabled !== this.nav.lanes) {
+        this.tabled = this.nav.lanes;
+        this.table.show(this.nav.lanes, this.nav.selected);
       }
       return;
     }
@@ -160,14 +153,15 @@ export class TimelineView {
     if (!measure) {
       return;
     }
-    const { width, window, selected, cursor } = this;
-    this.canvas.paint(layoutTimeline(this.lanes, { width, measure, window, selected, cursor, lit: this.lit() }));
+    const { width, nav } = this;
+    const { lanes, window, selected, cursor } = nav;
+    this.canvas.paint(layoutTimeline(lanes, { width, measure, window, selected, cursor, lit: this.lit() }));
     if (!again) {
-      const said = this.lanes.map(
+      const said = this.nav.lanes.map(
         lane => `${laneTitle(lane.name)}: ${some(lane.spans.length, 'span')}, ${duration(lane.busy / 1e6)}`
       );
       this.canvas.element.setAttribute('aria-label', `Timeline. ${said.join('; ')}. Press T for the table.`);
-      this.legend.replaceChildren(...legendOf(this.lanes, this.report.clusters));
+      this.legend.replaceChildren(...legendOf(this.nav.lanes, this.report.clusters));
     }
     this.showDrawer();
   }
@@ -175,8 +169,8 @@ export class TimelineView {
   /** For whoever measures, and for tests. */
   get state(): { window: TimeWindow; whole: TimeWindow; spans: number; selected: TimeWindow | null } {
     this.ready();
-    const spans = this.lanes.reduce((sum, lane) => sum + lane.spans.length, 0);
-    return { window: { ...this.window }, whole: wholeWindow(this.lanes), spans, selected: this.selected };
+    const spans = this.nav.lanes.reduce((sum, lane) => sum + lane.spans.length, 0);
+    return { window: { ...this.nav.window }, whole: wholeWindow(this.nav.lanes), spans, selected: this.nav.selected };
   }
 
   dispose(): void {
@@ -185,7 +179,7 @@ export class TimelineView {
   }
 
   private take(lanes: readonly Lane[]): void {
-    this.lanes = prepareLanes(
+    this.nav.lanes = prepareLanes(
       lanes.filter(lane => countOf(lane) > 0),
       this.report?.clusters ?? []
     );
@@ -306,36 +300,42 @@ export class TimelineView {
     if (event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
-    const { start, end } = this.window;
+    const { nav } = this;
+    const { start, end } = nav.window;
     const middle = (start + end) / 2;
     const tenth = (end - start) / 10;
     switch (event.key) {
       case 'w':
       case 'W':
-        this.zoom(1 / 1.5, middle);
+        nav.zoom(1 / 1.5, middle);
+        this.schedule();
         break;
       case 's':
       case 'S':
-        this.zoom(1.5, middle);
+        nav.zoom(1.5, middle);
+        this.schedule();
         break;
       case 'a':
       case 'A':
-        this.pan(-tenth);
+        nav.pan(-tenth);
+        this.schedule();
         break;
       case 'd':
       case 'D':
-        this.pan(tenth);
+        nav.pan(tenth);
+        this.schedule();
         break;
       case ',':
-        this.step(-1);
+        this.go(nav.step(-1));
         break;
       case '.':
-        this.step(1);
+        this.go(nav.step(1));
         break;
       case 'f':
       case 'F':
       case ' ':
-        this.centre();
+        nav.centre();
+        this.render(true);
         break;
       case '?':
         this.allKeys = !this.allKeys;
@@ -347,27 +347,29 @@ export class TimelineView {
         break;
       case 'ArrowUp':
       case 'ArrowDown':
-        this.changeLane(event.key === 'ArrowDown' ? 1 : -1);
+        this.go(nav.changeLane(event.key === 'ArrowDown' ? 1 : -1));
         break;
       case 'Enter':
-        this.pin(this.spanOf(this.cursor));
+        this.pin(nav.span);
         break;
       case 'r':
       case 'R':
-        this.selectCursor();
+        if (nav.select()) {
+          this.render(true);
+        }
         break;
       case 'ArrowLeft':
       case 'ArrowRight':
         if (!event.shiftKey) {
           return;
         }
-        this.extend(event.key === 'ArrowRight' ? tenth / 2 : -tenth / 2);
+        nav.extend(event.key === 'ArrowRight' ? tenth / 2 : -tenth / 2);
+        this.render(true);
         break;
       case 'Escape':
-        if (!this.selected && !this.cursor) {
+        if (!nav.clear()) {
           return;
         }
-        this.selected = this.cursor = null;
         this.render();
         break;
       default:
@@ -380,11 +382,11 @@ export class TimelineView {
   private onMove(event: PointerEvent): void {
     if (this.dragFrom !== null && event.buttons) {
       const time = this.axis().time(event.offsetX);
-      this.selected = { start: Math.min(this.dragFrom, time), end: Math.max(this.dragFrom, time) };
+      this.nav.selected = { start: Math.min(this.dragFrom, time), end: Math.max(this.dragFrom, time) };
       this.schedule();
       return;
     }
-    const span = this.spanOf(spanAt(this.lanes, this.window, this.width, event.offsetX, event.offsetY));
+    const span = this.nav.spanOf(spanAt(this.nav.lanes, this.nav.window, this.width, event.offsetX, event.offsetY));
     const title = span ? `${nameOf(span)}  ${duration(span.duration / 1e6)}` : '';
     if (this.canvas.element.title !== title) {
       this.canvas.element.title = title;
@@ -395,121 +397,28 @@ export class TimelineView {
   private onUp(event: PointerEvent): void {
     const time = this.axis().time(event.offsetX);
     const dragged =
-      this.dragFrom !== null && Math.abs(time - this.dragFrom) > (this.window.end - this.window.start) / 100;
+      this.dragFrom !== null && Math.abs(time - this.dragFrom) > (this.nav.window.end - this.nav.window.start) / 100;
     this.dragFrom = null;
     if (!dragged) {
-      this.selected = null;
-      this.cursor = spanAt(this.lanes, this.window, this.width, event.offsetX, event.offsetY);
-      this.pin(this.spanOf(this.cursor));
+      this.nav.selected = null;
+      this.nav.cursor = spanAt(this.nav.lanes, this.nav.window, this.width, event.offsetX, event.offsetY);
+      this.pin(this.nav.span);
       this.render(true);
     }
   }
 
-  private zoom(factor: number, around: number): void {
-    const whole = wholeWindow(this.lanes);
-    const { start, end } = this.window;
-    const size = Math.min((end - start) * factor, whole.end - whole.start);
-    const least = (whole.end - whole.start) / 1e5;
-    const next = Math.max(size, least);
-    const from = around - ((around - start) / (end - start)) * next;
-    this.moveTo(from, next);
-  }
-
-  private pan(by: number): void {
-    this.moveTo(this.window.start + by, this.window.end - this.window.start);
-  }
-
-  private moveTo(start: number, size: number): void {
-    const whole = wholeWindow(this.lanes);
-    const from = Math.max(whole.start, Math.min(start, whole.end - size));
-    this.window = { start: from, end: from + size };
-    this.touched = true;
-    this.schedule();
-  }
-
-  /** First what is to be compared, then everything. */
-  private fit(home = true): void {
-    this.window = home ? homeWindow(this.lanes) : wholeWindow(this.lanes);
-    this.touched = !home;
-  }
-
-  /** The span under the cursor, or the selection, with room beside it; again, and without either, what there is at first, then all. */
-  private centre(): void {
-    const span = this.spanOf(this.cursor);
-    const aim = this.selected ?? (span ? { start: span.start, end: span.start + span.duration } : null);
-    if (
-      aim &&
-      !(
-        this.window.start < aim.start &&
-        this.window.end > aim.end &&
-        this.window.end - this.window.start < (aim.end - aim.start) * 3
-      )
-    ) {
-      const size = Math.max(aim.end - aim.start, 1e-3) * 2;
-      this.moveTo((aim.start + aim.end) / 2 - size / 2, size);
-      return;
-    }
-    const home = homeWindow(this.lanes);
-    this.fit(this.window.start !== home.start || this.window.end !== home.end);
-    this.render(true);
-  }
-
-  private step(by: number): void {
-    const lane = this.cursor?.lane ?? 0;
-    const { spans } = this.lanes[lane] ?? { spans: [] };
-    const first = this.cursor ? this.cursor.span + by : Math.max(0, this.firstShown(lane));
-    if (first >= 0 && first < spans.length) {
-      this.goTo({ lane, span: first });
-    } else if (this.lanes[lane + by]) {
-      this.goTo({ lane: lane + by, span: by > 0 ? 0 : (this.lanes[lane + by]?.spans.length ?? 1) - 1 });
-    }
-  }
-
-  private changeLane(by: number): void {
-    const lane = this.cursor ? this.cursor.lane + by : 0;
-    const next = this.lanes[lane];
-    if (next) {
-      const time = this.spanOf(this.cursor)?.start ?? this.window.start;
-      this.goTo({ lane, span: Math.max(0, lastStartingBefore(next, time)) });
-    }
-  }
-
-  private firstShown(lane: number): number {
-    const prepared = this.lanes[lane];
-    return prepared ? lastStartingBefore(prepared, this.window.start) : 0;
-  }
-
-  private goTo(place: SpanPlace): void {
-    this.cursor = place;
-    const span = this.spanOf(place);
-    const size = this.window.end - this.window.start;
-    if (span && (span.start < this.window.start || span.start + span.duration > this.window.end)) {
-      this.moveTo(span.start - size / 3, size);
-    }
-    this.hover(span);
-    this.render(true);
-  }
-
-  private selectCursor(): void {
-    const span = this.spanOf(this.cursor);
-    if (span) {
-      this.selected = { start: span.start, end: span.start + span.duration };
+  /** Shows the span that the keyboard has gone to. */
+  private go(moved: boolean): void {
+    if (moved) {
+      this.hover(this.nav.span);
       this.render(true);
     }
-  }
-
-  private extend(by: number): void {
-    const from = this.spanOf(this.cursor)?.start ?? this.window.start;
-    const { start, end } = this.selected ?? { start: from, end: from };
-    this.selected = { start, end: Math.max(start, Math.min(this.window.end, end + by)) };
-    this.render(true);
   }
 
   private showDrawer(): void {
     this.drawer.show(this.dragFrom !== null, () => {
-      const { lanes, traffic, selected } = this;
-      const span = this.spanOf(this.cursor);
-      return { lanes, traffic, selected, span, lines: span ? this.linesOf(span) : '' };
+      const { lanes, selected, span } = this.nav;
+      return { lanes, traffic: this.traffic, selected, span, lines: span ? this.linesOf(span) : '' };
     });
   }
 
@@ -527,15 +436,12 @@ export class TimelineView {
     this.keys.replaceChildren(...keysOf(this.allKeys));
   }
 
-  private spanOf(place: SpanPlace | null): Span | undefined {
-    return place === null ? undefined : this.lanes[place.lane]?.spans[place.span];
-  }
-
   private axis(): ReturnType<typeof axis> {
-    return axis(this.window, this.width);
+    return axis(this.nav.window, this.width);
   }
 
   private readonly canvas = new CanvasView({ tabindex: '0', role: 'application', 'aria-roledescription': 'timeline' });
+  private readonly nav = new Navigation();
   private readonly legend = h('div', { class: 'jl-keys' });
   private readonly drawer = new Drawer();
   private readonly keys = h('div', { class: 'jl-keys' });
@@ -545,16 +451,10 @@ export class TimelineView {
   private report: Report | null = null;
   /** All lanes, when they have been fetched. */
   private whole: Lane[] | null = null;
-  private lanes: PreparedLane[] = [];
   /** The lanes of this report are not made yet. */
   private waiting = false;
-  private tabled: PreparedLane[] | null = null;
+  private tabled: readonly PreparedLane[] | null = null;
   private traffic: Traffic = new Map();
-  private window: TimeWindow = { start: 0, end: 1 };
-  /** Whether the person has moved the window; until then it follows what is recorded. */
-  private touched = false;
-  private selected: TimeWindow | null = null;
-  private cursor: SpanPlace | null = null;
   private dragFrom: number | null = null;
   private width = 0;
   private frame = 0;
