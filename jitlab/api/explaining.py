@@ -13,7 +13,8 @@ from jitlab.ir.dot import clean
 
 from .definitions import Site
 from .fixes import Fix
-from .ledger import RULES, Ledger, Miss
+from .ledger import Ledger
+from .misses import RULES, Miss
 
 if TYPE_CHECKING:
     from .check import Check

@@ -25,7 +25,7 @@ from jitlab.events import Cause, VariantCause
 from .callsite import at_call
 
 if TYPE_CHECKING:
-    from .ledger import Miss
+    from .misses import Miss
 
 #: Of more recorded calls the newest are replayed; of more things to change, those of the newest calls are tried.
 MOST_CALLS, MOST_STEPS = 1000, 8

@@ -1,0 +1,137 @@
+"""A miss: a call that no trace of a function fitted, kept as what it was called with, and the words for what had changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jitlab.capture import Change, Leaf
+from jitlab.costs import Costs, short_numbers
+from jitlab.events import Cause, VariantCause
+from jitlab.ir import Source
+
+from .definitions import Site, calling_site
+
+if TYPE_CHECKING:
+    from .ledger import Ledger
+
+#: The rule behind each cause, in a few words.
+RULES: dict[str, str] = {
+    Cause.FIRST_CALL: "the first call is always traced",
+    Cause.DTYPE: "each dtype is a trace",
+    Cause.RANK: "each number of axes is a trace",
+    Cause.SHAPE: "each shape is a trace",
+    Cause.PYTHON_VALUE: "a Python value is part of a trace",
+    Cause.STRUCTURE: "the structure of an argument is part of a trace",
+    Cause.ARGUMENT_TYPE: "the type of an argument is part of a trace",
+    Cause.ALIASING: "which arrays are one is part of a trace",
+    Cause.CLOSURE: "what a closure holds is part of a trace",
+    Cause.GLOBAL: "what a global name holds is part of a trace",
+    Cause.OPTIONS: "the options are part of a trace",
+    Cause.REDEFINED_FUNCTION: "a function that is defined again starts without traces",
+    Cause.CACHE_EVICTED: "a trace that made room is made again",
+    VariantCause.LAYOUT: "how the array lies in memory decides what shares memory",
+}
+
+
+class Miss:
+    """A call that no trace fitted, and the trace made for it."""
+
+    def __init__(
+        self, ledger: Ledger, number: int, leaves: tuple[Leaf, ...], misfit: Change | None = None, costs: Costs | None = None
+    ) -> None:
+        self.function, self.owner, self.definition = str(ledger.name), ledger.number, ledger.definition
+        self.is_method = ledger.is_method
+        self.number = number  # of the trace
+        self.leaves = leaves
+        self.misfit = misfit  # what kept traces of the very same leaves from fitting
+        self.options = ledger.options
+        self.closure: tuple[Leaf, ...] = ledger.closure()
+        self.site: Site = calling_site()
+        self.costs = costs or Costs()
+        self.uses: dict[str, Source] = {}  # path of an argument -> where it was first used
+        self.captured: dict[str, Any] = {}  # name -> reference to the very array that it keeps, whatever the name holds later
+        self.operations = 0
+        self.pattern = self.program = 0  # what it computes, without and with the numbers written in it
+        self.evicted_by: Miss | None = None
+        self.paths = tuple((leaf.path, leaf.kind) for leaf in leaves)
+        self.keys = tuple(leaf.identity for leaf in leaves)
+        self.parts: dict[Any, Any] | None = None  # of its key, for replays
+        self.found: tuple[list[Change], Miss | None] | None = None
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """Of the closed lists Cause and, when a variant was made, VariantCause; never empty."""
+        return tuple(dict.fromkeys(str(change.cause) for change in self.changes))
+
+    @property
+    def changes(self) -> list[Change]:
+        """What differed from the nearest trace, the weightiest first."""
+        return self.known[0]
+
+    @property
+    def nearest(self) -> Miss | None:
+        """The trace it is compared with; None for a first call."""
+        return self.known[1]
+
+    @property
+    def known(self) -> tuple[list[Change], Miss | None]:
+        assert self.found is not None, "a ledger looks for the causes of its misses"
+        return self.found
+
+    @property
+    def renews(self) -> bool:
+        """The first trace of a Function that was made before, of the same code, and traced then."""
+        nearest = self.nearest
+        return nearest is not None and nearest.owner != self.owner and nearest.definition.code == self.definition.code
+
+    @property
+    def same(self) -> list[Leaf]:
+        """The arguments that are as they were in the nearest trace."""
+        before = {(leaf.path, leaf.identity) for leaf in self.nearest.leaves} if self.nearest is not None else set()
+        return [leaf for leaf in self.leaves if leaf.kind in ("array", "value") and (leaf.path, leaf.identity) in before]
+
+    def sentence(self) -> str:
+        """ "scale: `k` was 3 and is now 4 (a Python value is part of a trace), In[3], line 4"."""
+        return f"{self.function}: {self.told(self.changes[0])}{self.where}"
+
+    def told(self, change: Change) -> str:
+        """ "`k` was 3 and is now 4 (a Python value is part of a trace)"."""
+        if change.cause in (Cause.REDEFINED_FUNCTION, Cause.FIRST_CALL):
+            return f"{change.after or 'called first'} ({RULES[change.cause]})"
+        return change_text(change)
+
+    @property
+    def where(self) -> str:
+        """ ", In[3], line 4": where the changed argument is used."""
+        source = self.source
+        return f", {Site(source.file, source.line)}" if source is not None else ""
+
+    @property
+    def is_retrace(self) -> bool:
+        """Not the first trace, and more than another layout."""
+        if self.found is None:  # nobody asked why, and it is not the first
+            return self.misfit is None or self.misfit.cause != VariantCause.LAYOUT
+        return not {Cause.FIRST_CALL, VariantCause.LAYOUT} & set(self.causes)
+
+    @property
+    def seconds(self) -> float:
+        """What calls waited for it; what was traced meanwhile for other functions is theirs."""
+        return self.costs.seconds
+
+    @property
+    def source(self) -> Source | None:
+        """Where the changed argument was first used in the nearest trace, else where it stands."""
+        change, nearest = self.changes[0], self.nearest
+        if nearest is None:
+            return self.definition.source
+        return nearest.uses.get(change.path) or self.definition.argument(change.path) or self.definition.source
+
+
+def change_text(change: Change) -> str:
+    """ "`k` was 3 and is now 4 (a Python value is part of a trace)"."""
+    name = f"`{change.path}`" if change.path else "it"
+    rule = RULES[change.cause]
+    if change.cause == Cause.PYTHON_VALUE and change.after.startswith("another "):
+        rule = "each object is a trace"
+    before, after = short_numbers(change.before, change.after)
+    return f"{name} was {before} and is now {after} ({rule})"
