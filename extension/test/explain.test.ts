@@ -121,6 +121,20 @@ test('of an operation one asks to cut it before, after, and to keep it out; of a
     ]
   );
   assert.ok(asks[1]?.edges.every(([producer]) => producer === 'exp'));
+  assert.deepEqual(
+    asks.map(({ title }) => title),
+    ['Cut Sub from Exp (line 6)', 'Cut Exp from Sum and RealDiv (line 6)', 'Keep Exp out (line 6)']
+  );
+  const words = new Map([
+    ['exp', 'e'],
+    ['sub', 'X @ W - m'],
+    ['realdiv', 'p']
+  ]);
+  const spoken = { ...json, ops: json.ops.map(op => ({ ...op, called: words.get(op.name) ?? '' })) };
+  assert.deepEqual(
+    askable(spoken, new Links(spoken), 'exp')?.asks.map(({ title }) => title),
+    ['Cut Sub from e (Exp) (line 6)', 'Cut e (Exp) from Sum and p (RealDiv) (line 6)', 'Keep e (Exp) out (line 6)']
+  );
   const edge = askable(json, links, 'edge:exp→sum');
   assert.deepEqual(edge?.asks[0] && requestOf(edge.asks[0], 'c4'), {
     ...{ want: 'whatif', cell: 'c4', plan: 'step #1', kind: 'cut', edges: [['exp', 'sum']], ops: [] }

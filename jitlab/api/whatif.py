@@ -13,7 +13,7 @@ from typing import Any
 
 from jitlab.costs import duration
 from jitlab.errors import ImpossiblePlanError, OptionError
-from jitlab.ir import Plan, display_name, told_kind, told_node
+from jitlab.ir import Node, Plan, display_name, told, told_kind, told_node
 from jitlab.ir.dot import clean
 from jitlab.runtime import Executable
 from jitlab.statistics import Change
@@ -290,16 +290,22 @@ def raise_refusal(answer: WhatIf) -> WhatIf:
 
 
 def titled(place: Place, question: Question) -> tuple[str, tuple[int, ...]]:
-    """ "Cut Take from MatMul", and the lines of both."""
-    parts = [f"Cut {place.named[a].op.name} from {place.named[b].op.name}" for a, b in question.cut]
-    parts += [f"Fuse {place.named[a].op.name} with {place.named[b].op.name}" for a, b in question.fuse]
+    """ "Cut `batch` (Take) from MatMul", and the lines of both."""
+    short = {name: _short(node) for name, node in place.named.items()}
+    parts = [f"Cut {short[a]} from {short[b]}" for a, b in question.cut]
+    parts += [f"Fuse {short[a]} with {short[b]}" for a, b in question.fuse]
     if question.keep_out:
-        parts.append(f"Keep {' and '.join(place.named[name].op.name for name in question.keep_out)} out")
+        parts.append(f"Keep {' and '.join(short[name] for name in question.keep_out)} out")
     if question.target is not None:
         parts.append(f"Run on {question.target}")
     names = {name for pair in (*question.cut, *question.fuse) for name in pair} | set(question.keep_out)
     text = " and ".join(part if n == 0 else part[0].lower() + part[1:] for n, part in enumerate(parts))
     return text, tuple(lines_of(place.named[name] for name in names))
+
+
+def _short(node: Node) -> str:
+    """The kind, behind the program's name where the value has one: of an expression a title would be too long."""
+    return told(node.op.name, node.called if node.called.isidentifier() else "")
 
 
 def _moved(before: Place, after: Place) -> list[str]:

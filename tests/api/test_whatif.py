@@ -59,7 +59,7 @@ def test_a_cut_stores_the_producer_and_measures_both_plans():
     assert answer.after.bytes - answer.before.bytes == 2 * X.nbytes
     assert (answer.before.temporaries, answer.after.temporary_bytes) == (0, X.nbytes)
     assert answer.rounds >= LEAST_ROUNDS and answer.before.seconds > 0
-    assert answer.title == "Cut Exp from Sum" and len(answer.lines) == 2
+    assert answer.title == "Cut `e` (Exp) from Sum" and len(answer.lines) == 2
     assert answer.after.largest_error_ulp < 30
     assert [line.rpartition(" (")[2].split(",")[0] for line in answer.moved] == ["Sum", "ExpandDims", "RealDiv"]
     assert "now runs in k1" in answer.moved[0]
@@ -100,7 +100,9 @@ def test_each_cut_of_a_fused_edge_makes_one_kernel_more_and_the_same_numbers(pro
     assert pairs
     for pair in pairs:
         before, after = changed(f, X, cut=(pair,))
-        assert len(kernels(after)) == len(kernels(before)) + 1, pair
+        instead = sum(kernel == {"stridedslice"} for kernel in kernels(before))  # stored for flat reads, as what is cut is now
+        instead -= sum(kernel == {"stridedslice"} for kernel in kernels(after))
+        assert len(kernels(after)) == len(kernels(before)) + 1 - instead, pair
         assert not any(set(pair) <= kernel for kernel in kernels(after)), pair
         for mine, theirs in zip(after.run([X]), expected if isinstance(expected, tuple) else (expected,), strict=True):
             np.testing.assert_allclose(mine, theirs, rtol=1e-13)
@@ -405,7 +407,7 @@ def test_the_answer_is_json_and_text(planted):
     assert data["question"]["plan"] == "softmax #1" and data["refusal"] is None
     assert data["after"]["kernels"] == 2 and data["keep"]["lines"]
     text = str(answer)
-    assert text.startswith("Cut Exp from Sum (lines ") and max(map(len, text.splitlines())) <= 110
+    assert text.startswith("Cut `e` (Exp) from Sum (lines ") and max(map(len, text.splitlines())) <= 110
     assert answer._repr_mimebundle_() == {"text/plain": text}
     assert data["advice"] == answer.advice and data["change"]["word"] == answer.change.word
 

@@ -114,7 +114,7 @@ function readJob(message: Record<string, unknown>): Job | null {
     cell,
     state: state as JobState,
     kind: typeof message.kind === 'string' ? message.kind : '',
-    title: typeof message.title === 'string' ? message.title : '',
+    title: typeof message.title === 'string' ? message.title.replaceAll('`', '') : '',
     waitsFor: typeof message.waits_for === 'string' ? message.waits_for : null,
     progress: typeof done === 'number' && typeof total === 'number' ? { done, total } : null,
     estimateSeconds: typeof message.estimate_seconds === 'number' ? message.estimate_seconds : null,

@@ -93,7 +93,7 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
     asks.push({
       label: 'Cut after',
       icon: 'cut',
-      title: `Cut ${op.op} from ${named(unique(after))} (${lineOf(op)})`,
+      title: `Cut ${word(op)} from ${named(unique(after))} (${lineOf(op)})`,
       kind: 'cut',
       plan: op.plan,
       edges: unique(after).map(reader => [op.name, reader.name]),
@@ -104,7 +104,7 @@ function ofOperation(report: Report, links: Links, op: Operation, id: string): A
     asks.push({
       label: 'Keep out',
       icon: 'host',
-      title: `Keep ${op.op} out (${lineOf(op)})`,
+      title: `Keep ${word(op)} out (${lineOf(op)})`,
       kind: 'keep_out',
       plan: op.plan,
       edges: [],
@@ -123,7 +123,7 @@ function cut(producers: readonly Operation[], consumer: Operation, label: string
   return {
     label,
     icon: 'cut',
-    title: `Cut ${named(producers)} from ${consumer.op} (${lineOf(consumer)})`,
+    title: `Cut ${named(producers)} from ${word(consumer)} (${lineOf(consumer)})`,
     kind: 'cut',
     plan: consumer.plan,
     edges: producers.map(producer => [producer.name, consumer.name]),
@@ -135,7 +135,7 @@ function fuse(producer: Operation, consumer: Operation): Ask {
   return {
     label: 'Fuse',
     icon: 'link',
-    title: `Fuse ${producer.op} (${lineOf(producer)}) with ${consumer.op} (${lineOf(consumer)})`,
+    title: `Fuse ${word(producer)} (${lineOf(producer)}) with ${word(consumer)} (${lineOf(consumer)})`,
     kind: 'fuse',
     plan: consumer.plan,
     edges: [[producer.name, consumer.name]],
@@ -166,8 +166,13 @@ function unique(ops: readonly Operation[]): Operation[] {
 }
 
 function named(ops: readonly Operation[]): string {
-  const names = [...new Set(ops.map(({ op }) => op))];
+  const names = [...new Set(ops.map(word))];
   return names.length > 2 ? `${names.slice(0, 2).join(', ')} and ${names.length - 2} more` : names.join(' and ');
+}
+
+/** The kind, behind the program's name where the value has one: of an expression a title would be too long. */
+function word({ op, called }: Operation): string {
+  return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(called) ? `${called} (${op})` : op;
 }
 
 function lineOf(op: Operation): string {

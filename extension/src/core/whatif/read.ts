@@ -80,7 +80,7 @@ export function readAnswer(value: unknown): Answer | null {
   const keep = isRecord(value.keep) ? value.keep : null;
   return {
     kind: KINDS.includes(kind) ? (kind as QuestionKind) : 'cut',
-    title: text(value.title),
+    title: text(value.title).replaceAll('`', ''),
     lines: numbers(value.lines),
     refusal: refusal && {
       code: text(refusal.code),
