@@ -480,10 +480,6 @@ class _Run:
         )  # fmt: skip
 
 
-
-
-
-
 #: Reasons for which a part of the statement may still be captured.
 _TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from jitlab.errors import ControlFlowTypeError, ControlFlowValueError
 from jitlab.ir import Node, plain
-from jitlab.ops.build import constant
+from jitlab.ops import LogicalNot
+from jitlab.ops.build import apply, constant
 from jitlab.ops.control import Branch
 from jitlab.ops.creation import Fill
 from jitlab.ops.host import Item
@@ -521,9 +522,7 @@ def _like_test(value: Any, test: Any) -> Any:
 
 
 def negated(value: Any) -> Any:
-    from jitlab.ops import LogicalNot
-    from jitlab.ops.build import apply
-
+    """`not a` where a is traced."""
     node = condition(value, "expression")
     return not node if isinstance(node, bool) else fresh(capture_of(value), apply(LogicalNot(), node), BOOL)
 
