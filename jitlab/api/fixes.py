@@ -23,6 +23,7 @@ from jitlab.costs import duration
 from jitlab.events import Cause, VariantCause
 
 from .callsite import at_call
+from .patterns import listed, told_powers
 
 if TYPE_CHECKING:
     from .misses import Miss
@@ -55,11 +56,12 @@ class Fix:
     kinds: frozenset[str]
     spared: frozenset[tuple[int, int]]  # the calls that would have found a trace: their function's number, and their own
     words: str = ""  # what stands in the place of the code where the call cannot be written out
+    note: str = ""  # what is computed otherwise then
 
     @property
     def count(self) -> str:
         """ "make axis 0 of `x` dynamic: 9 traces become 2"."""
-        return f"{self.what}: {self.before} traces become {self.after}"
+        return f"{self.what}: {self.before} traces become {self.after}{self.note and f', {self.note}'}"
 
     def avoids(self, miss: Miss) -> bool:
         """With it this call would have found a trace, and it is about what changed."""
@@ -92,7 +94,7 @@ class Fix:
 
     def passes_number(self, miss: Miss) -> bool:
         """A Python number comes where the fix wants an array."""
-        return any(leaf.path in self.paths and _part(leaf)[0] == "number" for leaf in miss.leaves)
+        return miss.passes_number(self.paths)
 
     def written(self, miss: Miss) -> str:
         """That it is done: this call has arrays, those before had not and stand in a line that is another now; else ""."""
@@ -102,7 +104,7 @@ class Fix:
         here, there = miss.site, nearest.site
         if here.file == there.file and (here != there or "asarray(" not in linecache.getline(here.file, here.line)):
             return ""  # the call that passed a number still stands
-        names = _listed([f"`{path}`" for path in sorted(self.paths)])
+        names = listed([f"`{path}`" for path in sorted(self.paths)])
         are = "was a number before, an array" if len(self.paths) == 1 else "were numbers before, arrays"
         return f"Once: {names} {are} from now on. Nothing to fix."
 
@@ -363,8 +365,22 @@ def _fix(chosen: frozenset[Step], calls: Sequence[Miss], groups: Sequence[Sequen
         code = f"{code}; {signature}" if code else signature
     return Fix(
         what, code, len(calls), len(groups), seconds, cost, _named(steps), frozenset(step.kind for step in steps),
-        frozenset((miss.owner, miss.number) for group in groups for miss in group[1:]),
+        frozenset((miss.owner, miss.number) for group in groups for miss in group[1:]), note=_computed_otherwise(steps, groups),
     )  # fmt: skip
+
+
+def _computed_otherwise(steps: Sequence[Step], groups: Sequence[Sequence[Miss]]) -> str:
+    """A power by a Python number may be a root or a square; by an array it is one operation for every exponent."""
+    paths = {step.path.removeprefix("closure ") for step in steps if isinstance(step, AsArray)}
+    for group in groups if paths else ():
+        said = [
+            (" and ".join(leaf.text for leaf in (*miss.leaves, *miss.closure) if leaf.path in paths), miss.powers)
+            for miss in group
+            if miss.passes_number(paths)
+        ]
+        if told := told_powers(said):
+            return told
+    return ""
 
 
 def _named(steps: Sequence[Step]) -> frozenset[str]:
@@ -380,18 +396,14 @@ def _together(steps: Sequence[Step]) -> str:
         of_path: dict[str, list[int]] = {}
         for step in steps:
             of_path.setdefault(step.path, []).append(getattr(step, "axis", 0))
-        return f"make {_listed([f'{_axes(axes)} of `{path}`' for path, axes in of_path.items()])} dynamic"
+        return f"make {listed([f'{_axes(axes)} of `{path}`' for path, axes in of_path.items()])} dynamic"
     if isinstance(steps[0], AsArray) and not steps[0].is_closure:
-        return f"pass {_listed(names)} as arrays"
+        return f"pass {listed(names)} as arrays"
     return " and ".join(step.what for step in steps)
 
 
 def _axes(axes: Sequence[int]) -> str:
-    return f"axis {axes[0]}" if len(axes) == 1 else f"axes {_listed([str(axis) for axis in axes])}"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"axis {axes[0]}" if len(axes) == 1 else f"axes {listed([str(axis) for axis in axes])}"
 
 
 def _joined_code(steps: Sequence[Step]) -> str:

@@ -23,12 +23,13 @@ from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leav
 from jitlab.config import config
 from jitlab.costs import Costs, duration, tell_charge
 from jitlab.events import Cause
-from jitlab.ir import Graph, is_operation
+from jitlab.ir import is_operation
 from jitlab.ir.dot import clean
 
 from .definitions import Definition, Site
 from .fixes import Fix, fixes
 from .misses import Miss, change_text
+from .patterns import numbers_of, patterns
 
 #: Of the traces that are as near, so many (the newest) are compared in full.
 NEAREST = 8
@@ -65,7 +66,7 @@ class Ledger:
         """A call was traced; `misfit` when a trace of the same leaves existed. Tells who listens, with the causes."""
         miss = Miss(self, trace.number, leaves, misfit, costs)
         miss.uses, miss.operations = trace.uses, sum(is_operation(node) for node in trace.graph.nodes)
-        miss.pattern, miss.program = patterns(trace.graph)
+        miss.pattern, miss.program, miss.powers = patterns(trace.graph, numbers_of((*leaves, *miss.closure)))
         own = getattr(getattr(self.definition.function, "__code__", None), "co_freevars", ())
         for x in trace.inputs:  # under `jit` a global name is read again at each call
             if x.captured and type(x.value) is np.ndarray and (self.kind == "function" or x.path in own):
@@ -285,25 +286,6 @@ class Ledger:
     def seconds(self) -> float:
         """What calls waited for all of them."""
         return self.dropped_seconds + sum(miss.seconds for miss in self.misses)
-
-
-def patterns(graph: Graph) -> tuple[int, int]:
-    """What a graph computes, without and with the numbers written in it: the first is equal for two traces that differ in a
-    number alone, both for two that do the same."""
-    place = {node: n for n, node in enumerate((*graph.parameters, *graph.nodes))}
-    nodes: list[Any] = []
-    numbers: list[Any] = []
-    for node in graph.nodes:
-        is_number = hasattr(node.op, "value")
-        if is_number:
-            numbers.append(node.op)
-        nodes.append((node.op.name if is_number else str(node.op), str(node.type), *(place.get(x, -1) for x in node.inputs)))
-        for body in getattr(node.op, "graphs", ()):
-            without, whole = patterns(body)
-            nodes.append(without)
-            numbers.append(whole)
-    found = hash((tuple(nodes), tuple(place.get(x, -1) for x in graph.outputs)))
-    return found, hash((found, tuple(numbers)))
 
 
 def _apart(known: Miss, miss: Miss) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import Change, Leaf
@@ -52,6 +53,7 @@ class Miss:
         self.captured: dict[str, Any] = {}  # name -> reference to the very array that it keeps, whatever the name holds later
         self.operations = 0
         self.pattern = self.program = 0  # what it computes, without and with the numbers written in it
+        self.powers: tuple[str, ...] = ()  # what computes the powers whose exponent is a number of the call
         self.evicted_by: Miss | None = None
         self.paths = tuple((leaf.path, leaf.kind) for leaf in leaves)
         self.keys = tuple(leaf.identity for leaf in leaves)
@@ -89,6 +91,11 @@ class Miss:
         """The arguments that are as they were in the nearest trace."""
         before = {(leaf.path, leaf.identity) for leaf in self.nearest.leaves} if self.nearest is not None else set()
         return [leaf for leaf in self.leaves if leaf.kind in ("array", "value") and (leaf.path, leaf.identity) in before]
+
+    def passes_number(self, paths: Container[str]) -> bool:
+        """One of these arguments is a Python number."""
+        leaves = (leaf for leaf in (*self.leaves, *self.closure) if leaf.path in paths and leaf.kind == "value")
+        return any(type(leaf.value) in (int, float, complex) for leaf in leaves)
 
     def sentence(self) -> str:
         """ "scale: `k` was 3 and is now 4 (a Python value is part of a trace), In[3], line 4"."""

@@ -334,6 +334,32 @@ def test_a_number_that_decides_the_program_does_not():
     assert not f.ledger.fixes()
 
 
+@pytest.mark.parametrize(
+    ("power", "numbers", "note"),
+    [
+        (lambda x, k: (x / 255.0) ** k, (0.5, 1.0, 1.8, 2.2), ", with Pow for 0.5 (in place of Sqrt) and 1.0"),
+        (lambda x, k: x ** (1 / k), (1.8, 2.0, 2.4), ", with Pow for 2.0 (in place of Sqrt)"),
+        (lambda x, k: np.tanh(x) ** k + k, (3, 1, 2, 4), ", with Pow for 1 and 2 (in place of Square)"),
+        (lambda x, k: x**k, (2.0, 0.5), ", with Pow for 2.0 (in place of Square) and 0.5 (in place of Sqrt)"),
+        (lambda x, k: x**k, (1.8, 2.2), ""),
+    ],
+)
+def test_an_exponent_of_which_numpy_makes_a_root_or_a_square_becomes_an_array_too(power, numbers, note):
+    calls = [(np.ones((3, 4)), k) for k in numbers]
+    again = [(x, np.asarray(k, f64)) for x, k in calls]
+    fix = replayed(jl.function(power), calls, lambda fix: traces(jl.function(power), again))
+    assert fix.count == f"pass `k` as an array: {len(calls)} traces become 1{note}"
+
+
+def test_a_root_that_a_number_decides_does_not():
+    f = jl.function(lambda x, k: np.sqrt(x) if k else x)
+    f(np.ones(3), 0), f(np.ones(3), 1)
+    assert not f.ledger.fixes()
+    f = jl.function(lambda x, k: x**k if k > 2 else np.exp(x))
+    f(np.ones(3), 3.5), f(np.ones(3), 1.5)
+    assert not f.ledger.fixes()
+
+
 def test_a_cast():
     calls = [(np.ones(4, t), 1.0) for t in (f64, f32, np.int64)]
     fix = replayed(jl.function(body), calls, lambda fix: traces(jl.function(body), [(x.astype(f64), k) for x, k in calls]))
