@@ -7,7 +7,7 @@ import { DEFAULTS } from './settings';
 export class OpenSections {
   /** Without `actions` it is an output in a notebook, whose sections stay as they are; `isMain`: in the main area. */
   constructor(
-    private readonly sections: readonly Section[],
+    private readonly sections: readonly Pick<Section, 'title' | 'open'>[],
     private readonly actions: PanelActions | null,
     private readonly isMain: boolean
   ) {}
@@ -56,14 +56,14 @@ export class OpenSections {
     }
   }
 
-  /** As they were when the notebook was last shown. */
-  recall(notebook: string, before: string): void {
+  /** As they were when the notebook was last shown; one that is new begins with those of the setting. */
+  recall(notebook: string): void {
     const open = this.kept.get(notebook) ?? this.actions?.keep?.(notebook, null);
     if (this.isMain) {
       return;
     }
     if (!open) {
-      this.atFirst(before);
+      this.atFirst(notebook);
       return;
     }
     this.kept.set(notebook, open);

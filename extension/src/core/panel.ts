@@ -129,7 +129,7 @@ export class PanelView {
 
   show(state: PanelState): void {
     if (state.notebook !== this.state?.notebook) {
-      this.opened.recall(state.notebook, this.state?.notebook ?? '');
+      this.opened.recall(state.notebook);
     }
     this.state = state;
     const told = this.toldOf(state);
