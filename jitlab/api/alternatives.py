@@ -2,10 +2,12 @@
 
 Marks, options and a second copy are what clusters and fusion can flip by themselves (`would fuse if` of an edge). Here the
 program itself would be another one with the same meaning, so the few operations of the edge are built anew and compiled.
+Code is written only where the operation and each operand has an expression of its own in the program; else words say it.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,10 +16,11 @@ import numpy as np
 
 from jitlab import events
 from jitlab.cluster import ClusteringOptions, cluster
-from jitlab.ir import ArrayType, Edge, Graph, Moving, Node, NotFused, is_operation
+from jitlab.ir import ArrayType, Edge, Graph, Moving, Node, NotFused, expression, is_operation, of_one_expression
 from jitlab.ops.arithmetic import Mul
 from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.build import apply
+from jitlab.ops.elementwise import Cast
 from jitlab.ops.indexing import Gather, Take
 from jitlab.ops.linear import MatMul
 from jitlab.ops.reductions import Sum
@@ -30,8 +33,9 @@ from .questions import Place, is_move
 #: Edges of one plan for which another way is looked for: each takes some milliseconds.
 MOST_EDGES = 12
 
-#: Multiplications up to which a product is told as a sum: larger ones are the library's work, as in bodies of loops.
-SMALL_WORK = 1 << 17
+#: Multiplications up to which a product is told as a sum. Loops take some nanoseconds for each, a call of the library one
+#: microsecond and next to nothing for each: a larger product would be slower as a sum, whatever the fusion saves.
+SMALL_WORK = 1 << 9
 
 #: Answers that are kept.
 MOST_HELD = 1000
@@ -181,10 +185,12 @@ def _reduced_last(region: _Region, edge: Edge) -> Alternative | None:
             if len(readers) != 1:
                 return None
             node = readers[0]
-    word = _word(x)
-    moved = f"np.moveaxis({word}, {_axes_text(gone)}, {_axes_text(range(-len(gone), 0))})"
-    other = f"{word}.T" if x.ndim == 2 else moved
-    text = f"{total.op.name} reduced the last axis, that of {other}, and the result stayed turned"
+    word = _operand(total, x)
+    text = f"{total.op.name} reduced the last axis, and the result stayed turned"
+    if word:
+        moved = f"np.moveaxis({word}, {_axes_text(gone)}, {_axes_text(range(-len(gone), 0))})"
+        other = f"{word}.T" if x.ndim == 2 else moved
+        text = f"{total.op.name} reduced the last axis, that of {other}, and the result stayed turned"
     return region.finished(text, small[total], first or out, out)
 
 
@@ -205,7 +211,7 @@ def _summed(region: _Region, edge: Edge) -> Alternative | None:
         total = _sum_of_products(region.parameter(a), region.parameter(b))
         operands = [total if node is reader[1] else region.parameter(node) for node in reader[0].inputs]
         out = apply(reader[0].op, *operands)
-    return region.finished(f"{product.op.name} were a sum of products, {_product_text(a, b)}", total, out)
+    return region.finished(_product_text(product), total, out)
 
 
 def _operand_summed(region: _Region, edge: Edge) -> Alternative | None:
@@ -218,18 +224,43 @@ def _operand_summed(region: _Region, edge: Edge) -> Alternative | None:
         left, right = (inner if node is value else region.parameter(node) for node in (a, b))
         total = _sum_of_products(left, right)
     each = "column" if a is value else "row"
-    text = f"{product.op.name} were a sum of products, {_product_text(a, b)}"
-    return region.finished(f"{text}, which computes {value.op.name} again for each {each}", inner, total)
+    text = _product_text(product)
+    return region.finished(f"{text}, and {value.op.name} computed again for each {each}", inner, total)
 
 
 def _sum_of_products(a: Node, b: Node) -> Node:
     return apply(Sum((2,)), apply(Mul(), expand_dims(a, (1,)), expand_dims(transpose(b), (0,))))
 
 
-def _product_text(a: Node, b: Node) -> str:
-    turned = _word(b)
-    turned = turned.removesuffix(".T") if turned.endswith(".T") else f"{turned}.T"
-    return f"({_word(a)}[:, None, :] * {turned}).sum(axis=2)"
+def _product_text(product: Node) -> str:
+    """What it would be, in code where the product is the program's own, and how much work its loops have."""
+    found = _factors(product)
+    code = f", ({found[0]}[:, None, :] * {found[1]}).sum(axis=2)" if found else ""
+    work = int(product.type.count) * int(product.inputs[0].shape[-1])
+    return f"{product.op.name} were a sum of products{code}: {work} multiplications in loops instead of a call of the library"
+
+
+def _factors(product: Node) -> tuple[str, str] | None:
+    """The first factor and the second one turned, as the program writes them: `a @ b`, `np.dot(a, b)`, `a.dot(b)`."""
+    if any(of_one_expression(node, product) and not isinstance(node.op, (Cast, Parameter)) for node in product.inputs):
+        return None  # what is multiplied is no value of the program
+    match expression(product):
+        case ast.BinOp(op=ast.MatMult(), left=a, right=b):
+            pass
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="np" | "numpy"), attr="dot" | "matmul"), args=[a, b], keywords=[]):
+            pass
+        case ast.Call(func=ast.Attribute(value=a, attr="dot"), args=[b], keywords=[]):
+            pass
+        case _:
+            return None
+    left, right = _in_brackets(a), _in_brackets(b)
+    return left, right.removesuffix(".T") if right.endswith(".T") else f"{right}.T"
+
+
+def _in_brackets(part: ast.expr) -> str:
+    """An expression as it is written before a dot or a bracket."""
+    text = ast.unparse(part)
+    return text if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({text})"
 
 
 def _picked_first(region: _Region, edge: Edge) -> Alternative | None:
@@ -248,17 +279,27 @@ def _picked_first(region: _Region, edge: Edge) -> Alternative | None:
     picked = next((operand for operand in operands if isinstance(operand.op, (Take, Gather))), None)
     if picked is None:
         return None
-    names = " and ".join(_word(node) for node in value.inputs if node.ndim)
-    text = f"{pick.op.name} picked from {names} first, and {value.op.name} worked on what is picked"
+    names = [_operand(value, node) for node in value.inputs if node.ndim]
+    which = " and ".join(names) if all(names) else f"what {value.op.name} reads"
+    text = f"{pick.op.name} picked from {which} first, and {value.op.name} worked on what is picked"
     return region.finished(text, picked, out)
 
 
-def _word(node: Node) -> str:
-    """What the program calls it; else the operation's name."""
-    called = node.called
-    if not called or "…" in called:
-        return node.name
-    return f"({called})" if any(sign in called for sign in " +-*/@") and not called.endswith(")") else called
+def _operand(reader: Node, node: Node) -> str:
+    """An operand of an operation, as the program writes it there; "" where it writes no such thing."""
+    written = expression(reader)
+    if written is None or of_one_expression(reader, node):
+        return ""
+    names = {part.id for part in ast.walk(written) if isinstance(part, ast.Name)}
+    if node.op.is_parameter:
+        return node.name if node.name in names else ""
+    made = expression(node)
+    for part in ast.walk(written):
+        if isinstance(part, ast.Name) and part.id == node.called:
+            return part.id
+        if made is not None and part is not written and ast.dump(part) == ast.dump(made):
+            return _in_brackets(made)
+    return ""
 
 
 def _axes_text(axes: Sequence[int]) -> str:

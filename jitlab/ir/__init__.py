@@ -3,8 +3,8 @@
 from . import program
 from .bodies import Nest, every_node, inner_nodes
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
-from .called import name_values, told, told_kind, told_node
-from .decisions import CALLS, DECISIONS, Decision, called_at, called_by_nobody, deciding, made_as, made_now
+from .called import expression, name_values, of_one_expression, told, told_kind, told_node
+from .decisions import CALLS, DECISIONS, Decision, called_at, called_by_nobody, deciding, made_as, made_now, pulling_back
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
@@ -97,11 +97,13 @@ __all__ = [
     "current_bounds",
     "current_graph",
     "evaluate_extent",
+    "expression",
     "fixed",
     "interpret",
     "is_one",
     "name_values",
     "node_def",
+    "of_one_expression",
     "output_name",
     "outside",
     "plain",
@@ -110,6 +112,7 @@ __all__ = [
     "producer",
     "program",
     "proving",
+    "pulling_back",
     "same_extent",
     "same_shape",
     "short_dtype",

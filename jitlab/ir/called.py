@@ -1,7 +1,8 @@
 """What the program calls a value: the name that it is assigned to, else the expression that makes it.
 
 Nodes have names that capture gave them (`realdiv_1`); a person knows `inv6`. Every text that speaks of a node says the
-program's word first and the node's beside it.
+program's word first and the node's beside it. What is a step on the way to the value of an expression is "part of" it, and
+what the derivative of an expression is made of the "gradient of" it: neither is what stands there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .bodies import every_node
+from .decisions import COTANGENT
 from .dot import line_text
 from .graph import Graph, Node
 from .texts import definition_of
@@ -23,6 +25,9 @@ LONGEST = 32
 
 #: Files of more lines are not parsed as a whole for a name.
 MOST_LINES = 3000
+
+#: Before the expression that a value is not, but belongs to.
+PART, GRADIENT = "part of ", "gradient of "
 
 Span = tuple[int, int, int, int]  # line, column, last line, last column
 
@@ -47,8 +52,7 @@ class _Piece(NamedTuple):
 def name_values(graph: Graph) -> None:
     """Tell each node of a graph, and of the bodies in it, what the program calls it and in which helper: `called`, `within`."""
     spans = {node: source for node in every_node(graph) if (source := _outermost(node.sources)) is not None}
-    # Of several operations that one expression became, its value is the one that no other of them reads.
-    inner = {source for node, span in spans.items() for source in node.inputs if spans.get(source) == span}
+    inner, parts = _steps(spans)
     main = graph.name.rpartition(".")[2]
     pieces: dict[tuple[str, int], _Piece | None] = {}  # by file and line
     known: dict[Source, tuple[str, str, str, str]] = {}
@@ -59,14 +63,60 @@ def name_values(graph: Graph) -> None:
                 pieces[at] = _piece(span)
             known[span] = _spoken(span, pieces[at], main)
         name, text, head, node.within = known[span]
-        node.called = (head or text) if hasattr(node.op, "graphs") else name if name and node not in inner else text
+        if hasattr(node.op, "graphs"):
+            node.called = head or text
+        elif COTANGENT in node.attrs:
+            node.called = GRADIENT + (name or text) if name or text else ""
+        elif node in parts:
+            node.called = text and PART + text
+        else:
+            node.called = name if name and node not in inner else text
+
+
+def _steps(spans: dict[Node, Source]) -> tuple[set[Node], set[Node]]:
+    """Of several operations that one expression became, its value is the one that no other of them reads. Those that are read;
+    and which of them are more than the same elements in another shape. Operations of one turn stand together."""
+    runs: list[list[Node]] = []
+    for node, span in spans.items():
+        if not runs or spans[runs[-1][-1]] != span:
+            runs.append([])
+        runs[-1].append(node)
+    inner, parts = set(), set()
+    for run in runs:
+        if len({node.op.name for node in run}) == 1:  # `x = np.tanh(x)`, turn after turn
+            continue
+        together = set(run)
+        for node in reversed(run):
+            for source in together.intersection(node.inputs):
+                inner.add(source)
+                if node in parts or not _is_seen_only(node):
+                    parts.add(source)
+    return inner, parts
+
+
+def expression(node: Node) -> ast.expr | None:
+    """The whole expression that a node stands for, or is a part of; None where nobody knows it, and in a gradient."""
+    span = _outermost(node.sources)
+    piece = None if span is None or COTANGENT in node.attrs else definition_of(span, MOST_LINES)
+    if span is None or piece is None:
+        return None
+    try:
+        return ast.parse(f"({_text_of(span, *piece)})", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def of_one_expression(a: Node, b: Node) -> bool:
+    """Did the same expression become both?"""
+    return _outermost(a.sources) == _outermost(b.sources)
 
 
 def told(name: str, called: str, within: str = "", *, lines: str = "", mark: str = "`") -> str:
     """The program's word, then the node's name and its line: "`inv6` (realdiv_1, line 7)", "`d ** 2` in dist (square)"."""
     word = called or name
     where = ", ".join(part for part in ("" if word == name else name, lines) if part)
-    shown = f"{mark}{word}{mark}" if called else word
+    before = next((start for start in (PART, GRADIENT) if called.startswith(start)), "")
+    shown = f"{before}{mark}{word.removeprefix(before)}{mark}" if called else word
     return shown + (f" in {within}" if within else "") + (f" ({where})" if where else "")
 
 
@@ -78,6 +128,11 @@ def told_node(node: Node, *, lines: bool = False) -> str:
 def told_kind(node: Node, *, lines: bool = False) -> str:
     """The same with the operation's kind, as one is told of that NumPy runs: "`hard` (ArgPartition)"."""
     return told(node.op.name, node.called, node.within, lines=line_text(s.line for s in node.sources) if lines else "")
+
+
+def _is_seen_only(node: Node) -> bool:
+    """Has its result the elements of its input, in another shape or order?"""
+    return len(node.inputs) == 1 and (node.op.name == "Reshape" or hasattr(node.op, "map"))
 
 
 def _outermost(sources: Sources) -> Source | None:
@@ -107,18 +162,18 @@ def _spoken(source: Source, piece: _Piece | None, main: str) -> tuple[str, str, 
     words = piece.words
     around = [name for first, last, name in words.functions if first <= source.line <= last]
     within = around[-1] if around and around[-1] != main else ""
-    text = _expression(source, piece.lines, piece.first)
+    text = _short(_text_of(source, piece.lines, piece.first))
     return words.names.get(source[1:], ""), text, words.heads.get(source[1:], ""), within
 
 
-def _expression(source: Source, lines: tuple[str, ...], first: int) -> str:
+def _text_of(source: Source, lines: tuple[str, ...], first: int) -> str:
     """The text of a span; columns count bytes."""
     rows = [line.encode() for line in lines[source.line - first : source.end_line - first + 1]]
     if not rows or len(rows) != source.end_line - source.line + 1:
         return ""
     rows[-1] = rows[-1][: source.end_column]
     rows[0] = rows[0][source.column :]
-    return _short(" ".join(row.decode(errors="replace") for row in rows))
+    return " ".join(row.decode(errors="replace") for row in rows)
 
 
 def _short(text: str) -> str:

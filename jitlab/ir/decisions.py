@@ -1,4 +1,5 @@
-"""What a scope decides of the edges made inside it, and which calls led to a node. Both stay with a node through every pass."""
+"""What a scope decides of the edges made inside it, which calls led to a node, and whether it is of a gradient. They stay with
+a node through every pass."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from typing import Any
 from .types import Source
 
 #: Attributes of ours: no contract knows them, and no operation shows them.
-DECISIONS, CALLS = "_JlDecisions", "_JlCalls"
+DECISIONS, CALLS, COTANGENT = "_JlDecisions", "_JlCalls", "_JlCotangent"
+OWN = frozenset({DECISIONS, CALLS, COTANGENT})
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,16 @@ def called_at(site: Source | None) -> Iterator[None]:
 
 
 @contextmanager
+def pulling_back() -> Iterator[None]:
+    """What is made inside is of a gradient: its position is that of what is differentiated."""
+    token = _pulling_back.set(True)
+    try:
+        yield
+    finally:
+        _pulling_back.reset(token)
+
+
+@contextmanager
 def called_by_nobody(entered: list[Decision]) -> Iterator[None]:
     """A recording that begins inside another has calls and scopes of its own; `entered` takes the scopes that decide."""
     tokens = _decisions.set(()), _entered.set(entered), _calls.set(())
@@ -67,6 +79,8 @@ def made_now() -> dict[str, Any]:
         found[DECISIONS] = decisions
     if calls := _calls.get():
         found[CALLS] = calls
+    if _pulling_back.get():
+        found[COTANGENT] = True
     return found
 
 
@@ -88,4 +102,5 @@ def absorbed(attrs: dict[str, Any], others: Iterable[Decision]) -> None:
 
 _decisions: ContextVar[tuple[Decision, ...]] = ContextVar("jitlab_decisions", default=())
 _entered: ContextVar[list[Decision] | None] = ContextVar("jitlab_entered", default=None)
+_pulling_back: ContextVar[bool] = ContextVar("jitlab_pulling_back", default=False)
 _calls: ContextVar[tuple[Source, ...]] = ContextVar("jitlab_calls", default=())

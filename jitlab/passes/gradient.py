@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jitlab.errors import NoGradientError
-from jitlab.ir import Bounds, Graph, Node, Sources, current_bounds, plain, positions, proving
+from jitlab.ir import Bounds, Graph, Node, Sources, current_bounds, plain, positions, proving, pulling_back
 from jitlab.ir.graph import is_definition, symbols_of
 from jitlab.ops.arithmetic import Clip, Extreme, FloorMod, Fmod, Pow, Real, RealDiv, add, at_risk
 from jitlab.ops.base import Operation
@@ -49,7 +49,7 @@ def gradients(
     None stands for an x that no y depends on, or that is no float or complex number; with `unconnected="zero"`, zeros do.
     What was computed of the xs before node number `since` counts as constant.
     """
-    with graph.building(), _with_bounds(graph):
+    with graph.building(), _with_bounds(graph), pulling_back():
         reverse = _Reverse(graph, _unique_scope(graph, name), _dependents(graph.nodes[since:], xs))
         first = []
         for y, grad_y in zip(ys, grad_ys or [None] * len(ys), strict=True):

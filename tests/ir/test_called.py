@@ -67,7 +67,37 @@ def test_of_several_operations_of_one_expression_the_last_has_the_name():
 
     words = [word for word, in said(jl.explain(spread, np.ones((50, 40))), "called")]
     assert words.count("v") == 1 and words[-2:] == ["v", "v + 1"]
-    assert set(words[:-2]) == {"np.std(x, axis=0)"}
+    assert set(words[:-2]) == {"part of np.std(x, axis=0)"}
+
+
+def test_what_an_expression_only_shows_in_another_shape_is_its_value():
+    @jl.jit
+    def scaled(x):
+        return x / x.sum(axis=1, keepdims=True)
+
+    words = [word for word, in said(jl.explain(scaled, np.ones((50, 40))), "called")]
+    assert words == ["x.sum(axis=1, keepdims=True)"] * 2 + ["x / x.sum(axis=1, keepdims=True)"]
+
+
+def test_a_turn_of_a_loop_that_is_written_out_is_a_value():
+    @jl.jit
+    def three(x):
+        for _ in range(3):
+            x = np.tanh(x)
+        return x
+
+    assert [word for word, in said(jl.explain(three, np.ones(50)), "called")] == ["x"] * 3
+
+
+def test_what_a_derivative_is_made_of_is_no_value_of_the_program():
+    def loss(x):
+        y = np.exp(x)
+        return np.maximum(y, 2).sum()
+
+    report = jl.explain(jl.function(jl.value_and_grad(loss)), np.linspace(0, 3, 50))
+    assert [op.called for op in report.ops].count("y") == 1
+    made = next(op for op in report.ops if op.called == "gradient of np.maximum(y, 2)")
+    assert str(made).startswith("gradient of `np.maximum(y, 2)` (")
 
 
 def test_long_and_foreign_expressions_are_cut_between_characters():

@@ -1,6 +1,7 @@
 """Each edge between kernels and each operation that is not compiled has its one reason; what is told to flip it is compiled."""
 
 import gc
+import re
 import traceback
 import warnings
 
@@ -98,11 +99,11 @@ def blocks_turned(x):
 
 
 def layer(x):
-    return np.tanh(x @ x[:8].T + 1)
+    return np.tanh(x @ x[:2].T + 1)
 
 
 def layer_summed(x):
-    return np.tanh((x[:, None, :] * x[:8]).sum(axis=2) + 1)
+    return np.tanh((x[:, None, :] * x[:2]).sum(axis=2) + 1)
 
 
 def picked_after(x):
@@ -113,14 +114,14 @@ def picked_before(x):
     return np.exp(x[np.array([2, 0, 2])]) + 1
 
 
-@pytest.mark.parametrize(("shape", "dtype"), [((60, 20), "f8"), ((9, 33), "f4"), ((3, 2), "f8")])
+@pytest.mark.parametrize(("shape", "dtype"), [((12, 20), "f8"), ((6, 33), "f4"), ((3, 2), "f8")])
 @pytest.mark.parametrize(
     ("program", "other", "a", "b", "text"),
     [
         (centred, centred_turned, "Mean", "Sub", "Mean reduced the last axis, that of x.T, and the result"),
         (scaled, scaled_turned, "Sum", "Sqrt", "Sum reduced the last axis, that of (x * x).T, and the result"),
         (blocks, blocks_turned, "Max", "Sub", "Max reduced the last axis, that of np.moveaxis(y, (0, 1), (-2, -1))"),
-        (layer, layer_summed, "MatMul", "AddV2", "MatMul were a sum of products, (x[:, None, :] * x[:8]).sum(axis=2)."),
+        (layer, layer_summed, "MatMul", "AddV2", "MatMul were a sum of products, (x[:, None, :] * x[:2]).sum(axis=2): "),
         (picked_after, picked_before, "Exp", "GatherV2", "GatherV2 picked from x first, and Exp worked on what is picked."),
     ],
 )
@@ -138,6 +139,52 @@ def test_another_program_that_would_fuse_two_operations_does(program, other, a, 
     elif program is blocks:
         result = np.moveaxis(result, (-2, -1), (0, 1))
     np.testing.assert_allclose(result, expected, rtol=1e-12 if dtype == "f8" else 2e-5, atol=1e-6)
+
+
+def flips(f, *arguments):
+    return [edge.would_fuse_if for edge in jl.explain(f, *arguments).boundaries if edge.would_fuse_if]
+
+
+SUMMED = r"MatMul were a sum of products(, (?P<code>.*)|): (?P<work>\d+) multiplications in loops instead of a call of the library"
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        (lambda x, p: np.exp(x @ p["w"]), "(x[:, None, :] * p['w'].T).sum(axis=2)"),
+        (lambda x, p: np.exp(np.dot(x + 1, p["w"])), "((x + 1)[:, None, :] * p['w'].T).sum(axis=2)"),
+        (lambda x, p: np.exp(x).dot((p["w"] * 2)[:, ::2]), "(np.exp(x)[:, None, :] * (p['w'] * 2)[:, ::2].T).sum(axis=2)"),
+        (lambda x, p: np.exp(np.einsum("ij,jk->ik", x, p["w"])), None),
+        (lambda x, p: np.cov(x, rowvar=False), None),
+    ],
+)
+def test_code_is_only_told_of_a_product_that_is_the_programs_own(program, code):
+    x, p = np.random.default_rng(1).random((9, 4)), {"w": np.random.default_rng(2).random((4, 6))}
+    found = [re.match(SUMMED, flip) for flip in flips(jl.jit(program), x, p)]
+    found = [match for match in found if match]
+    assert found and {match["code"] for match in found} == {code}
+    if code is not None:
+        product = eval(code, {"np": np}, {"x": x, "p": p})
+        expected = program(x, p)
+        np.testing.assert_allclose(product if expected.shape == (9, 3) else np.exp(product), expected)
+
+
+def test_what_a_gradient_multiplies_is_never_told_in_code():
+    def loss(p, x):
+        return np.maximum(x @ p["w"], 0).sum()
+
+    p, x = {"w": np.random.default_rng(1).random((4, 6))}, np.random.default_rng(2).random((9, 4))
+    told = flips(jl.function(jl.grad(loss)), p, x)
+    codes = [match["code"] for flip in told if (match := re.match(SUMMED, flip)) and match["code"]]
+    assert set(codes) <= {"(x[:, None, :] * p['w'].T).sum(axis=2)"}
+    assert any("Select computed again" in flip for flip in told)
+
+
+def test_a_product_that_is_slower_as_a_sum_is_left_to_the_library():
+    x, w = np.ones((32, 20)), np.ones((20, 64))
+    report = jl.explain(jl.jit(lambda x, w: np.maximum(x @ w, 0)), x, w)
+    assert not any(edge.would_fuse_if for edge in report.boundaries)
+    assert "a product of this size is a library's work" in str(report.why_not("MatMul", "Maximum"))
 
 
 # ---- fusion: told, compiled, true
