@@ -145,6 +145,7 @@ class Traced(Event):
     renews: bool = False  # the first trace of a function that was made before, of the same code, and traced then
     same: tuple[tuple[str, str], ...] = ()  # (argument, what it is): some of those that are as they were in the nearest trace
     same_count: int = 0  # how many of them there are
+    fixed_at: tuple[str, int] = ("", 0)  # the file or cell and line of the fix, where that is what makes the function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

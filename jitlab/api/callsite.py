@@ -1,4 +1,5 @@
-"""A fix as it is written at the call: the name of a parameter means nothing there, what stands in its place does."""
+"""A fix as it is written at the call: the name of a parameter means nothing there, what stands in its place does. And an option
+as it is written where the function is made: in its decorator, or in the call of `jl.function`."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import linecache
 from collections.abc import Sequence
 from functools import lru_cache
 from types import CodeType
+
+from jitlab.ir import Source
 
 from .definitions import Site
 
@@ -44,6 +47,49 @@ def at_call(
         if len(text) <= MOST_LETTERS and "\n" not in text:
             return text, ""
     return "", _words(changes, site)
+
+
+def with_option(made: Source | None, option: str) -> str:
+    """The decorator or the call that made a function, with "name=value" as an option more; "" where it cannot be read.
+
+    "@jl.function(reduce_retracing=True)", "jl.function(jl.grad(loss), reduce_retracing=True)".
+    """
+    text = "".join(linecache.getlines(made.file)) if made is not None else ""
+    name, _, value = option.partition("=")
+    for node, is_decorator in _makers(text):
+        if made is None or (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) != _ends(made):
+            continue
+        keyword = ast.keyword(name, ast.parse(value, mode="eval").body)
+        code = ast.unparse(_called_with(node, keyword))
+        return f"@{code}" if is_decorator else code
+    return ""
+
+
+def _ends(source: Source) -> tuple[int, int, int, int]:
+    return source.line, source.column, source.end_line, source.end_column
+
+
+def _called_with(node: ast.expr, keyword: ast.keyword) -> ast.expr:
+    """`jl.function`, `jl.function(f)`, `jl.function(autograph=False)(f)` with one more option."""
+    match node:
+        case ast.Call(func=ast.Call(), args=args, keywords=keywords):
+            return ast.Call(_called_with(node.func, keyword), args, keywords)
+        case ast.Call(func=func, args=args, keywords=keywords):
+            return ast.Call(func, args, [*(word for word in keywords if word.arg != keyword.arg), keyword])
+    return ast.Call(node, [], [keyword])
+
+
+@lru_cache(maxsize=16)
+def _makers(text: str) -> tuple[tuple[ast.expr, bool], ...]:
+    """What may have made a function, and whether it is a decorator."""
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError):
+        return ()
+    decorators = [decorator for node in nodes for decorator in getattr(node, "decorator_list", ())]
+    known = {id(decorator) for decorator in decorators}
+    calls = [(node, False) for node in nodes if isinstance(node, ast.Call) and id(node) not in known]
+    return (*((decorator, True) for decorator in decorators), *calls)
 
 
 def _are_names(changes: Sequence[tuple[str, ast.Assign]]) -> bool:

@@ -21,8 +21,9 @@ from jitlab.capture import Leaf
 from jitlab.config import config
 from jitlab.costs import duration
 from jitlab.events import Cause, VariantCause
+from jitlab.ir import Source
 
-from .callsite import at_call
+from .callsite import at_call, with_option
 from .patterns import listed, told_powers
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ MOST_CALLS, MOST_STEPS = 1000, 8
 
 REDUCE = "reduce_retracing=True"
 
-#: Code of a fix that is an option of the decorator.
+#: Code of a fix that is an option of the decorator, or of the call that makes the function.
 OPTIONS = (REDUCE, "input_signature=")
 
 #: What defining a function once, and keeping more traces, are about.
@@ -57,6 +58,8 @@ class Fix:
     spared: frozenset[tuple[int, int]]  # the calls that would have found a trace: their function's number, and their own
     words: str = ""  # what stands in the place of the code where the call cannot be written out
     note: str = ""  # what is computed otherwise then
+    option: str = ""  # of the code the decorator, or the call that makes the function, with its new option
+    made: Source | None = None  # where that is
 
     @property
     def count(self) -> str:
@@ -82,15 +85,20 @@ class Fix:
         codes = self.code.split("; ") if self.code else []
         options = [code for code in codes if _is_elsewhere(code)]
         lines = [code for code in codes if code not in options]
+        wanted = next((code for code in options if code.startswith(OPTIONS)), "")
+        option = with_option(miss.made, wanted) if wanted else ""
+        fix = replace(self, option=option, made=miss.made) if option else self
+        if option:
+            options = [option if code == wanted else code for code in options]
         if not lines:
-            return self
+            return replace(fix, code="; ".join(options))
         if miss.nearest is not None and not self.passes_number(miss) and self.passes_number(miss.nearest):
             miss = miss.nearest  # this call passes an array, as it should; the one before did not
         site = None if is_planned else miss.site
         code, words = at_call(lines, miss.function, miss.definition.code, site, is_method=miss.is_method)
         if code:
-            return replace(self, code="; ".join([code, *options]))
-        return replace(self, code="", words=" and ".join([words, *map(_elsewhere, options)]))
+            return replace(fix, code="; ".join([code, *options]))
+        return replace(fix, code="", words=" and ".join([words, *map(fix._elsewhere, options)]))
 
     def passes_number(self, miss: Miss) -> bool:
         """A Python number comes where the fix wants an array."""
@@ -109,15 +117,20 @@ class Fix:
         return f"Once: {names} {are} from now on. Nothing to fix."
 
     def where_to_write(self, function: str) -> list[str]:
-        """A sentence for each piece of the code, with the place where it goes: the decorator, or the call."""
+        """A sentence for each piece of the code, with the place where it goes: the call, or where the function is made."""
         codes = self.code.split("; ") if self.code else []
-        options = [code for code in codes if _is_elsewhere(code)]
+        options = [code for code in codes if _is_elsewhere(code) or code == self.option]
         lines = "; ".join(code for code in codes if code not in options)
         return [
             *([f"At the call, not inside of {function}: `{lines}`."] if lines else []),
             *([_capital(f"{self.words}.")] if self.words else []),
-            *(_capital(f"{_elsewhere(code)}.") for code in options),
+            *(_capital(f"{self._elsewhere(code)}.") for code in options),
         ]
+
+    def _elsewhere(self, code: str) -> str:
+        if code == self.option and self.made is not None:
+            return f"write `{code}` in {self.made.place}"
+        return f"write `@jl.function({code})`" if code.startswith(OPTIONS) else f"set `{code}`"
 
     def __str__(self) -> str:
         return self.count + (f", saves {duration(self.seconds)}" if self.seconds >= 1e-6 else "")
@@ -125,10 +138,6 @@ class Fix:
 
 def _is_elsewhere(code: str) -> bool:
     return code.startswith((*OPTIONS, "jl.config."))
-
-
-def _elsewhere(code: str) -> str:
-    return f"write `@jl.function({code})`" if code.startswith(OPTIONS) else f"set `{code}`"
 
 
 def _capital(text: str) -> str:

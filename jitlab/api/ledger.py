@@ -20,6 +20,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans
+from jitlab.capture.positions import here
 from jitlab.config import config
 from jitlab.costs import Costs, duration, tell_charge
 from jitlab.events import Cause
@@ -52,6 +53,7 @@ class Ledger:
         self.definition = Definition(function, name)
         name = events.FunctionName.of(name, self.definition.place)
         self.name, self.options, self.kind = name, options, kind
+        self.made = here()  # the decorator, or the call that made the function
         self.misses: list[Miss] = []
         self.dropped, self.dropped_seconds = 0, 0.0  # of the oldest misses, of which only this is known
         self._told: dict[Any, tuple[int, Fix | None]] = {}  # misses when a replay was made, and what it gave
@@ -90,7 +92,9 @@ class Ledger:
         ended_ns = time.perf_counter_ns()  # what looking for the cause takes is no part of it
         first = self.explained(miss).changes[0]
         fix = self._recent_fix(miss)
-        code, proof = (fix.at(miss).text, fix.count) if fix is not None else ("", "")
+        placed = fix.at(miss) if fix is not None else None
+        code, proof = (placed.text, placed.count) if placed is not None else ("", "")
+        made = placed.made if placed is not None and placed.code and placed.option == placed.code else None
         if fix is not None and (done := fix.written(miss)):
             code, proof = "", done
         if fix is None and first.cause == Cause.PYTHON_VALUE and first.after.startswith("another "):
@@ -103,6 +107,7 @@ class Ledger:
                 changes=tuple((str(c.cause), c.path, c.before, c.after) for c in miss.changes),
                 site=(miss.site.file, miss.site.line), definition=str(self.definition.place or ""), renews=miss.renews,
                 same=tuple((leaf.path, leaf.text) for leaf in miss.same[:MOST_SAME]), same_count=len(miss.same),
+                fixed_at=(made.file, made.line) if made is not None else ("", 0),
             )
         )  # fmt: skip
         tell_charge(self.name, miss.number, miss.costs)

@@ -45,7 +45,7 @@ class Miss:
         self.number = number  # of the trace
         self.leaves = leaves
         self.misfit = misfit  # what kept traces of the very same leaves from fitting
-        self.options = ledger.options
+        self.options, self.made = ledger.options, ledger.made
         self.closure: tuple[Leaf, ...] = ledger.closure()
         self.site: Site = calling_site()
         self.costs = costs or Costs()

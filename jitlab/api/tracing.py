@@ -136,6 +136,7 @@ class Function(Traces):
                 return known[1]
             reference = weakref.ref(instance, lambda _: self._bound.pop(key, None))
             bound = Function(WeakMethod(self.python_function, reference), name=self.name, **self._settings)
+            bound.ledger.made = self.ledger.made
             self._bound[key] = (reference, bound)
         return bound
 

@@ -48,7 +48,7 @@ def _cure(retraces: list[Json], whole: float) -> Json:
     causes = Counter(r["cause"] for r in retraces if r["fix"])
     alike = [r for r in retraces if r["fix"] and r["cause"] == causes.most_common(1)[0][0]]
     first, fix = alike[0], alike[-1]["fix"]
-    place = place_of({**first, "fix": fix})
+    place = alike[-1].get("place") or place_of({**first, "fix": fix})
     why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
     code = fix if wording.is_code(fix) else None
     saved, all_of_it = wording.duration(_lost(retraces)), wording.duration(whole)
@@ -65,13 +65,22 @@ def _sentence(fix: str) -> str:
     return fix[:1].upper() + fix[1:] + ("" if fix.endswith(".") else ".")
 
 
+def made_in(event: Any) -> str:
+    """Where the decorator, or the call that makes the function, is changed; "" for another fix."""
+    file, line = event.fixed_at
+    if not event.fix or not line:
+        return ""
+    what = "the decorator" if event.fix.startswith("@") else "what makes the function"
+    return f"Write {what} in {wording.short_file(file)}, line {line} like this."
+
+
 def place_of(retrace: Json) -> str:
     """Where its fix is written, "" where the fix says so. An argument is changed before the call: inside of the function it is
     too late."""
     file, line = retrace["site"]
     code = retrace["fix"] if retrace["fix"] and wording.is_code(retrace["fix"]) else None
     if code is not None and code.startswith(("reduce_retracing", "input_signature")):
-        return f"It is an option of {retrace['function']}’s decorator."
+        return f"It is an option of jl.function, where {retrace['function']} is made."
     if code is None or not line:
         return ""
     where = f"{wording.short_file(file)}, line {line}"

@@ -15,7 +15,7 @@ from jitlab.runtime.peaks import Peaks, known_peaks
 
 from . import wording
 from .accounting import add_traffic
-from .advice import place_of, spent, things_to_do
+from .advice import made_in, place_of, spent, things_to_do
 from .fingerprints import cluster_fingerprint, plan_fingerprint
 from .first_run import first_run
 from .lanes import lanes
@@ -301,7 +301,7 @@ def _retrace(event: Any, recording: Recording, titles: Titles) -> Json:
         "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
         "text": wording.retrace_text(cause, event.argument, event.before, event.after),
         "fix": None if harmless or "Nothing to fix" in event.fix else event.fix or None, "proof": event.proof,
-        "changes": [list(change) for change in event.changes], "site": list(event.site),
+        "changes": [list(change) for change in event.changes], "site": list(event.site), "place": made_in(event),
         "spent": spent(event, recording), "same": [list(leaf) for leaf in event.same], "same_count": event.same_count,
         "first": cause == Cause.FIRST_CALL or not recording.renewed.get(key, True), "compiled": compiled,
     }  # fmt: skip
@@ -320,7 +320,7 @@ def _add_savings(retraces: list[Json]) -> None:
         if retrace["fix"] and not retrace["first"]:
             lost[retrace["function"], retrace["fix"]] += retrace["seconds"]
     for retrace in retraces:
-        retrace["place"] = place_of(retrace)
+        retrace["place"] = retrace["place"] or place_of(retrace)
         saved = lost[retrace["function"], retrace["fix"]]
         if retrace["proof"] and saved:
             retrace["proof"] += f", saves {wording.duration(saved)}"

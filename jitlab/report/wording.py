@@ -244,9 +244,9 @@ def next_for_retraces(cause: str, argument: str, times: int, fix: str) -> str:
 
 
 def is_code(fix: str) -> bool:
-    """A fix that can be copied into the program, not a sentence."""
+    """A fix that can be copied into the program, not a sentence. A decorator is one."""
     try:
-        body = ast.parse(fix).body
+        body = ast.parse(fix.removeprefix("@")).body
         return bool(body) and not (isinstance(body[0], ast.Expr) and not isinstance(body[0].value, ast.Call))
     except (SyntaxError, ValueError):
         return False

@@ -212,3 +212,55 @@ def test_the_gradient_of_a_wrapper_is_the_wrapper_s():
 
     np.testing.assert_allclose(jl.grad(doubled)(np.ones(2)), 6)
     np.testing.assert_allclose(jl.grad(cube)(np.ones(2)), 3)
+
+
+def test_an_option_is_written_into_the_decorator_or_the_call_that_made_the_function():
+    def loss(w, x):
+        return ((x @ w) ** 2).mean()
+
+    @jl.function
+    def decorated(x, k):
+        return x * k
+
+    @jl.function(autograph=False, reduce_retracing=False)
+    def with_options(x, k):
+        return x * k
+
+    gradient = jl.function(jl.value_and_grad(loss))
+    curried = jl.function(autograph=False)(decorated.python_function)
+
+    class Model:
+        @jl.function
+        def scaled(self, x, k):
+            return x * k
+
+    model = Model()
+    first = test_an_option_is_written_into_the_decorator_or_the_call_that_made_the_function.__code__.co_firstlineno
+    specs = "input_signature=[jl.TensorSpec([4], np.float64), jl.TensorSpec([None, 4], np.float64)]"
+    for function, args, line, fix in (
+        (gradient, (np.ones(4),), 12, f"jl.function(jl.value_and_grad(loss), {specs})"),
+        (decorated, (), 4, "@jl.function(reduce_retracing=True)"),
+        (with_options, (), 8, "@jl.function(autograph=False, reduce_retracing=True)"),
+        (curried, (), 13, "jl.function(autograph=False, reduce_retracing=True)(decorated.python_function)"),
+        (model.scaled, (), 16, "@jl.function(reduce_retracing=True)"),
+    ):
+        calls = [(*args, np.ones((n, 4))) if args else (np.ones(n), 2.0) for n in range(3, 9)]
+        event = traced_events(function, *calls)[-1]
+        assert (event.fix, event.fixed_at) == (fix, (__file__, first + line))
+        fixed = eval(fix.removeprefix("@"), {"jl": jl, "np": np, "loss": loss, "decorated": decorated})
+        assert callable(fixed)
+
+
+def test_a_report_says_where_the_option_goes_and_hands_out_what_can_be_pasted():
+    step = jl.function(lambda x, k: x * k)
+    line = test_a_report_says_where_the_option_goes_and_hands_out_what_can_be_pasted.__code__.co_firstlineno + 1
+    with jl.record() as recording:
+        for n in range(6):
+            step(np.ones(n + 3), 2.0)
+    report = recording.report()
+    known = report.to_json()["retraces"][-1]
+    code = "jl.function(lambda x, k: x * k, reduce_retracing=True)"
+    place = f"Write what makes the function in test_retraces.py, line {line} like this."
+    assert (known["fix"], known["place"]) == (code, place)
+    assert report.verdict["next"]["code"] == code and report.verdict["next"]["why"].endswith(place)
+    assert f"       {code}\n" in f"{report}\n" and f"       {code}\n" in f"{step.ledger}\n"

@@ -182,7 +182,7 @@ def test_many_new_shapes_have_the_fix_that_a_replay_proved(times, fix):
     assert {retrace.fix for retrace in report.retraces} == {fix}
     found = report.verdict["next"]
     assert (found and found["code"]) == fix
-    assert fix is None or found["why"].endswith("lost. It is an option of f’s decorator.")
+    assert fix is None or found["why"].endswith("lost. It is an option of jl.function, where f is made.")
     assert ("Nothing to fix." in str(report)) == (fix is None)
 
 

@@ -50,6 +50,7 @@ export interface Traced extends Event {
   renews: boolean;
   same: [string, string][];
   same_count: number;
+  fixed_at: [string, number];
 }
 
 /** Twin of TraceCharged. */
