@@ -69,7 +69,8 @@ CALLS: dict[str, str] = {
         intersect1d(i,i) setdiff1d(i,i) extract(b,i) compress(b,i)""",
     "Shape": """
         reshape(x,(2,6)) ravel(x) transpose(x) permute_dims(x,(1,0)) matrix_transpose(x) swapaxes(x,0,1) moveaxis(x,0,1)
-        rollaxis(x,1) expand_dims(x,0) squeeze(x[None]) broadcast_to(y,(4,3)) broadcast_arrays(x,y) concatenate([x,x])
+        rollaxis(x,1) expand_dims(x,0) squeeze(x[None]) broadcast_to(y,(4,3)) broadcast_arrays(x,y)
+        lib.stride_tricks.sliding_window_view(v,2) concatenate([x,x])
         concat([x,x]) stack([x,x]) hstack([x,x]) vstack([x,x]) dstack([x,x]) column_stack([v,v]) block([[x,x]]) split(x,2)
         array_split(v,2) unstack(x) tile(x,2) repeat(x,2,axis=0) repeat(i,i) flip(x) fliplr(x) flipud(x) roll(x,1) rot90(x)
         pad(x,1) append(v,v) insert(v,1,0.5) delete(v,1) resize(v,3) atleast_2d(v) copy(x) astype(x,float32) trim_zeros(v)""",

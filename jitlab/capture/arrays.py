@@ -370,6 +370,12 @@ class Arrays(Loops):
         """Called before a cell's value is read."""
         if cell.home is not self.graph:
             enter(self, cell)
+        if cell.stale:
+            raise errors.CaptureError(
+                "reading through this array cannot be captured", where=describe(here()),
+                why="NumPy's function that made it returned a view of another array, written since; jitlab recorded a copy",
+                hint="make it again behind the write, or take a .copy() before it",
+            )  # fmt: skip
         if cell.input is not None and not self.used.get(id(cell.input)):
             source = here()
             if source is not None:

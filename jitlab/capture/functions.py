@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from jitlab.ir import plain, same_shape
 from jitlab.ops.base import Unsupported, broadcast_shapes
 from jitlab.ops.einsum import einsum_view
 from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VIEWS, function_rule
-from jitlab.ops.views import Reshape, View
 
 from .explanations import explained
 from .facts import (
@@ -33,7 +31,7 @@ from .facts import (
 from .masked import REDUCTIONS, Selection, reduced, selected, with_whole
 from .positions import describe, here
 from .subscripts import check_writable
-from .tensor import Tensor, c_strides, kept_strides
+from .tensor import Step, Tensor, c_strides, kept_strides
 
 if TYPE_CHECKING:
     from .arrays import Arrays
@@ -127,6 +125,11 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
         return real_or_imag(capture, args[0], function.__name__)
     if function in WRITES_FIRST or is_at(function):
         return write_first(capture, function, args, kwargs)
+    in_place = _IN_PLACE.get(function)
+    if in_place is not None and kwargs.get("copy") is False:
+        return in_place(capture, *args, **{**kwargs, "copy": True})
+    if function is np.broadcast_arrays and not kwargs:
+        return _broadcast_arrays(capture, args)
     if function in VIEWS and args and isinstance(args[0], Tensor):
         view = view_of(capture, VIEWS[function], function, args[0], args[1:], kwargs)
         if view is not None:
@@ -142,6 +145,42 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
             return capture.on_host(function, args, kwargs)
     result = apply_rule(capture, rule, function, args, kwargs)
     return capture.as_python(result, args) if function in PYTHON_FUNCTIONS else result
+
+
+def _nan_to_num_in_place(capture: Arrays, x: Any, **options: Any) -> Any:
+    """`np.nan_to_num(x, copy=False)` stores into x, and gives it."""
+    result = capture.call_function(np.nan_to_num, (x,), options)
+    if isinstance(x, Tensor) and x.dtype.kind in "fc" and not x.is_scalar:
+        capture.assign(x, result, "unsafe")
+        return x
+    return result
+
+
+def _meshgrid_of_views(capture: Arrays, *xi: Any, copy: bool, sparse: Any = False, indexing: Any = "xy") -> Any:
+    """`np.meshgrid(..., copy=False)`: each is a view of its argument."""
+    grids = capture.call_function(np.meshgrid, xi, {"indexing": indexing})  # refuses what NumPy refuses, and has the shapes
+    axes = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else range(len(xi))
+    views = []
+    for x, axis, grid in zip(xi, axes, grids, strict=True):
+        others = tuple(other for other in range(len(xi)) if other != axis)
+        view = capture.call_function(np.expand_dims, (capture.call_function(np.ravel, (x,), {}), others), {})
+        views.append(view if sparse else capture.call_function(np.broadcast_to, (view, grid.shape), {}))
+    return tuple(views)
+
+
+def _broadcast_arrays(capture: Arrays, arrays: Sequence[Any]) -> Any:
+    """Each is a view of its argument, or the argument itself."""
+    made = apply_rule(capture, function_rule(np.broadcast_arrays), np.broadcast_arrays, arrays, {})
+    return tuple(
+        copy if not isinstance(x, Tensor) or x.is_scalar
+        else x if plain(x.type.shape) == plain(copy.type.shape)
+        else capture.call_function(np.broadcast_to, (x, copy.shape), {})
+        for x, copy in zip(arrays, made, strict=True)
+    )  # fmt: skip
+
+
+#: What gives copies, but for `copy=False`.
+_IN_PLACE: dict[Any, Any] = {np.nan_to_num: _nan_to_num_in_place, np.meshgrid: _meshgrid_of_views}
 
 
 def _call_on_selection(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -175,7 +214,7 @@ def view_of(capture: Arrays, rule: Any, function: Any, x: Tensor, args: Sequence
         return _along(capture, x, steps, function)
 
 
-def _along(capture: Arrays, x: Tensor, steps: Sequence[View | Reshape], function: Any) -> Tensor:
+def _along(capture: Arrays, x: Tensor, steps: Sequence[Step], function: Any) -> Tensor:
     if not steps:
         return Tensor(x._cell, x._path) if x.is_scalar and function in KEEPS_ZERO_D else x
     result = x.along(steps)
@@ -240,8 +279,7 @@ def real_or_imag(capture: Arrays, x: Tensor, name: str) -> Any:
     tensor = capture.wrap(ATTRIBUTES[name](x.node()), zero_d_is_array=not x.is_scalar)
     tensor._cell.detached = True  # NumPy's is a view of the parts
     if not x.is_scalar and x.dtype.kind == "c":
-        tensor._cell.parts_of = weakref.ref(x._cell)
-        x._cell.parts.append(weakref.ref(tensor._cell))
+        tensor._cell.stands_for_part_of(x._cell)
     return tensor
 
 

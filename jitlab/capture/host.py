@@ -15,7 +15,7 @@ from jitlab.ops.host import HostCall, Item, _filled
 from jitlab.ops.host import Input as Slot
 
 from .positions import describe, here, source_text
-from .tensor import Tensor
+from .tensor import Cell, Tensor
 
 if TYPE_CHECKING:
     from .arrays import Arrays
@@ -61,14 +61,15 @@ def host_operation(
     made_kwargs = {key: template.of(x) for key, x in kwargs.items()}
     real = [capture.evaluate(node) for node in template.nodes]
     result = function(*filled(made_args, real), **filled(made_kwargs, real))
-    return add_host_call(capture, function, made_args, made_kwargs, template.nodes, result, code, reason, real)
+    found = (function, made_args, made_kwargs, template.nodes, result, code, reason)
+    return add_host_call(capture, *found, list(zip(template.cells, real, strict=True)))
 
 
 def add_host_call(
     capture: Arrays, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], nodes: list[Node], result: Any, code: str,
-    reason: str, real: Sequence[Any] = (), effects: bool = False,
+    reason: str, given: Sequence[tuple[Cell, Any]] = (), effects: bool = False,
 ) -> Any:  # fmt: skip
-    """The node of a call whose real result is known, and Tensors for it."""
+    """The node of a call whose real result is known, and Tensors for it. `given`: whose arrays it takes, and their values."""
     name = getattr(function, "__name__", type(function).__name__)
     several = isinstance(result, (tuple, list))
     results = list(result) if several else [result]
@@ -88,8 +89,9 @@ def add_host_call(
     for part, item in zip(parts, results, strict=True):
         capture.values[part] = item
         tensor = capture.fresh(part, is_scalar=isinstance(item, np.generic))
-        if isinstance(item, np.ndarray) and any(isinstance(x, np.ndarray) and np.may_share_memory(item, x) for x in real):
-            tensor._cell.detached = True
+        for cell, array in given:
+            if isinstance(item, np.ndarray) and isinstance(array, np.ndarray) and np.may_share_memory(item, array):
+                tensor._cell.stands_for_part_of(cell)
         tensors.append(tensor)
     if not several:
         return tensors[0]
@@ -192,6 +194,7 @@ class Template:
     def __init__(self, capture: Arrays) -> None:
         self.capture = capture
         self.nodes: list[Node] = []
+        self.cells: list[Cell] = []  # whose values they are
 
     def of(self, x: Any) -> Any:
         if isinstance(x, np.ndarray) and type(x) is np.ndarray:
@@ -200,6 +203,7 @@ class Template:
             node = x.node()
             if node not in self.nodes:
                 self.nodes.append(node)
+                self.cells.append(x._cell)
             return Slot(self.nodes.index(node))
         if isinstance(x, (list, tuple)):
             items = [self.of(item) for item in x]

@@ -132,7 +132,7 @@ class CellStructure(Structure):
         if hasattr(type(x), "__next__"):
             raise EndPiece("value", "it makes an iterator")
         if isinstance(x, Tensor) and x._cell.parts_of is not None and x._cell.parts_of() is not None:
-            raise EndPiece("effect", "it keeps a view of the real or imaginary parts of an array")
+            raise EndPiece("effect", "it keeps a view of an array, which jitlab would make a copy")
         if isinstance(x, (list, dict, set)) and not isinstance(x, Tensor):
             return self._kept(x, _set(set(x)) if isinstance(x, set) else super().of(x))
         return super().of(x)

@@ -445,7 +445,7 @@ class CellCapture(Capture):
     def before_write(self, cell: Cell) -> None:
         super().before_write(cell)
         if any(part() is not None for part in cell.parts):
-            raise EndPiece("effect", "it writes an array whose real or imaginary parts have a name")
+            raise EndPiece("effect", "it writes an array of which a view has a name that jitlab holds as a copy")
         if self.moving and cell.input is not None:
             self._check_apart(cell.input, writing=True)
 

@@ -325,6 +325,7 @@ class Capture(Arrays):
         graph = self.graph
         for cell, node, reads, written in reversed(self.journal[mark.journal :]):
             cell.node, cell.reads, cell.written = node, reads, written
+            cell.settle_parts()
         for cell, path in self.read_log[mark.read_log :]:
             cell.reads.pop(path, None)
         for tensor, path, shape in reversed(self.reshaped[mark.reshaped :]):

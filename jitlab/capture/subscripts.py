@@ -99,7 +99,7 @@ def assign(capture: Arrays, x: Tensor, value: Any, casting: str) -> None:
 
 def check_writable(capture: Arrays, x: Tensor) -> None:
     """Raises what writing into x raises in NumPy, or cannot be captured."""
-    if x.readonly and not (x._cell.input is not None and capture.is_moving(x._cell.input)):
+    if x.readonly and (x._locked or not (x._cell.input is not None and capture.is_moving(x._cell.input))):
         raise ValueError("assignment destination is read-only")
     if x._cell.detached:
         raise errors.CaptureError(

@@ -33,6 +33,7 @@ from jitlab.ir import (
     same_shape,
 )
 from jitlab.ops.views import Reshape, Update, View, compose, identity_map
+from jitlab.ops.windows import Windows
 
 from .facts import is_foreign
 from .positions import describe, here, is_converted, source_text
@@ -40,15 +41,16 @@ from .positions import describe, here, is_converted, source_text
 if TYPE_CHECKING:
     from .arrays import Arrays, Input
 
-Path = tuple[View | Reshape, ...]
+Step = View | Reshape | Windows
+Path = tuple[Step, ...]
 
 
 class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
     __slots__ = (
-        "__weakref__", "capture", "detached", "home", "input", "node", "parts", "parts_of", "places", "readonly", "reads",
-        "strides", "written",
+        "__weakref__", "capture", "detached", "home", "input", "made_from", "node", "parts", "parts_of", "places", "readonly",
+        "reads", "stale", "strides", "written",
     )  # fmt: skip
 
     def __init__(self, capture: Arrays, node: Node, input: Input | None = None) -> None:
@@ -62,8 +64,10 @@ class Cell:
         self.strides: tuple[int, ...] | None = None  # in elements; None: C order
         self.readonly = False
         self.detached = False  # a copy of what NumPy would show as a view: only to be read
-        self.parts_of: weakref.ref[Cell] | None = None  # the complex array whose `.real` or `.imag` it is a copy of
-        self.parts: list[weakref.ref[Cell]] = []  # those copies
+        self.parts_of: weakref.ref[Cell] | None = None  # the array that NumPy would show, whole or in part (`z.real`)
+        self.made_from: Node | None = None  # that array's value when the copy was made
+        self.stale = False  # that array has another value now
+        self.parts: list[weakref.ref[Cell]] = []  # such copies of this one
         self.written = False
 
     def read(self, path: Path) -> Node:
@@ -77,7 +81,7 @@ class Cell:
             if known is None:
                 place, attrs = self.places.get(key) or (None, made_now())
                 with positions(here if place is None else partial(_itself, place)), made_as(attrs):
-                    known = self.reads[key] = self.capture.graph.add(path[n - 1], node)
+                    known = self.reads[key] = _seen(self.capture.graph, path[n - 1], node)
                 self.capture.read_log.append((self, key))
             node = known
         return node
@@ -90,17 +94,35 @@ class Cell:
         if node is not self.node:
             self.capture.journal.append((self, self.node, self.reads, self.written))
             self.node, self.reads, self.written = node, {}, True
+            self.settle_parts()
+
+    def stands_for_part_of(self, base: Cell) -> None:
+        """It is a copy of what NumPy would show as a view of `base`: right for as long as `base` keeps its value."""
+        self.detached, self.parts_of, self.made_from = True, weakref.ref(base), base.node
+        base.parts.append(weakref.ref(self))
+
+    def settle_parts(self) -> None:
+        """Its value is another one: which copies of it still hold."""
+        for part in self.parts:
+            cell = part()
+            if cell is not None:
+                cell.stale = cell.made_from is not self.node
 
     def _put(self, base: Node, path: Path, value: Node) -> Node:
         if not path:
             return value
         step, rest = path[0], path[1:]
+        assert not isinstance(step, Windows), "windows are read-only"
         graph = self.capture.graph
         if rest:
             value = self._put(graph.add(step, base), rest, value)
         if isinstance(step, Reshape):
             return graph.add(Reshape(base.shape), value)
         return base if 0 in plain(step.shape) else graph.add(Update(step.map, step.shape), base, value)
+
+
+def _seen(graph: Graph, step: Step, node: Node) -> Node:
+    return step.of(node) if isinstance(step, Windows) else graph.add(step, node)
 
 
 def _itself(place: Source) -> Source:
@@ -218,7 +240,7 @@ class Tensor:
     __hash__ = object.__hash__
 
     # ---- views
-    def along(self, steps: Sequence[View | Reshape]) -> Tensor:
+    def along(self, steps: Sequence[Step]) -> Tensor:
         """The view that `steps` lead to. A reshape that NumPy could not do without a copy starts a new cell."""
         tensor, locked = self, self._locked
         for step in steps:
@@ -227,7 +249,9 @@ class Tensor:
         tensor._locked = locked and tensor._cell is self._cell
         return tensor
 
-    def _one_step(self, step: View | Reshape) -> Tensor:
+    def _one_step(self, step: Step) -> Tensor:
+        if isinstance(step, Windows):
+            return self._seen_through((*self._path, step))
         if isinstance(step, Reshape):
             if plain(step.shape) == plain(self._shape) and same_shape(step.shape, self._shape):
                 return Tensor(self._cell, self._path)
@@ -261,6 +285,8 @@ class Tensor:
                 reshaped = reshaped_strides(shape, strides, plain(step.shape))
                 assert reshaped is not None
                 strides = reshaped
+            elif isinstance(step, Windows):
+                strides = step.strides(strides)
             else:
                 seen = [0] * len(step.shape)
                 for (_, by, axis), stride in zip(step.map, strides, strict=True):
@@ -490,9 +516,9 @@ def reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tupl
         return None
 
 
-def _repeats(step: View | Reshape) -> bool:
-    """A broadcast (one element stands at several places) or a diagonal: NumPy makes such a view read-only."""
-    if isinstance(step, Reshape):
-        return False
+def _repeats(step: Step) -> bool:
+    """A broadcast, windows (one element stands at several places) or a diagonal: NumPy makes such a view read-only."""
+    if not isinstance(step, View):
+        return isinstance(step, Windows)
     used = [axis for _, _, axis in step.map if axis is not None]
     return len(set(used)) < len(used) or any(axis not in used and int(n) > 1 for axis, n in enumerate(step.shape))

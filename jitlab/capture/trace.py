@@ -14,6 +14,7 @@ from jitlab.ir import Graph, Node, Source, plain
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.views import Reshape, View
+from jitlab.ops.windows import Windows
 
 from .changes import Change
 from .host import NotReplayable
@@ -249,7 +250,7 @@ class Structure:
             if cell.input is not None and not tensor.is_scalar:
                 leaf.input, leaf.path = positions[id(cell.input)], tensor._path
                 leaf.is_another = tensor is not cell.input.tensor
-            elif sharing[cell] > 1 and not tensor.is_scalar:
+            elif not tensor.is_scalar and (sharing[cell] > 1 or any(isinstance(step, Windows) for step in tensor._path)):
                 leaf.is_another = cell in bases
                 if cell not in bases:
                     bases[cell] = self.output(cell.node)
@@ -303,7 +304,13 @@ class _Leaf:
 def view_of(array: np.ndarray[Any, Any], path: Path) -> np.ndarray[Any, Any]:
     """The real view of a real array, made by NumPy's own subscripts and transposes (its `.base` is what NumPy's would be)."""
     for step in path:
-        array = array.reshape(plain(step.shape)) if isinstance(step, Reshape) else _real_view(step, array)
+        match step:
+            case Reshape():
+                array = array.reshape(plain(step.shape))
+            case Windows():
+                array = step.view(array)
+            case View():
+                array = _real_view(step, array)
     return array
 
 

@@ -12,7 +12,7 @@ from jitlab.ir import Node, plain, same_shape
 
 from . import arithmetic as ar
 from . import reductions as re
-from .arguments import as_axis, as_count, as_dtype, as_shape, known, node, nodes, operand, refuse
+from .arguments import as_axis, as_dtype, as_shape, known, node, nodes, operand, refuse
 from .base import Operation, Unsupported, broadcast_shapes
 from .build import apply, as_node, cast, constant, dtype_of, elementwise, result_dtype
 from .checks import checked
@@ -216,42 +216,6 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: A
         result = ar.add(result, ar.multiply(place, stride))
         stride = n * stride
     return broadcast_to(result, shape)
-
-
-@rule(np.lib.stride_tricks.sliding_window_view)
-def sliding_window_view(
-    x: Any, window_shape: Any, axis: Any = None, *, subok: Any = False, writeable: Any = False
-) -> Node:
-    """Windows along some axes, as new last axes. (A copy, made where it is read: only its values are NumPy's.)"""
-    if subok or writeable:
-        raise Unsupported("the argument `writeable=`")
-    value = node(x)
-    sizes = [as_count(n) for n in (window_shape if isinstance(window_shape, (tuple, list)) else (window_shape,))]
-    if any(int(n) < 0 for n in sizes):
-        raise ValueError("`window_shape` cannot contain negative values")
-    if axis is None:
-        axes = list(range(value.ndim))
-        if len(sizes) != value.ndim:
-            raise ValueError(
-                "Since axis is None, must provide window_shape for all dimensions of `x`; got "
-                f"{len(sizes)} window_shape elements and `x.ndim` is {value.ndim}."
-            )
-    else:
-        axes = [as_axis(a, value.ndim) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
-        if len(sizes) != len(axes):
-            raise ValueError(
-                "Must provide matching length window_shape and axis; got "
-                f"{len(sizes)} window_shape elements and {len(axes)} axes elements."
-            )
-    for along, size in zip(axes, sizes, strict=True):
-        left = value.shape[along] - size + 1
-        if int(left) < 1:
-            raise ValueError("window shape cannot be larger than input array shape")
-        places = ar.add(numbers_along(left, 0, 2), numbers_along(size, 1, 2))
-        value = apply(Take(along), value, places)
-        order = [a for a in range(value.ndim) if a != along + 1]
-        value = transpose(value, [*order, along + 1])
-    return value
 
 
 def getitem(x: Any, index: Any) -> Node:

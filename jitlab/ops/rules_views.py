@@ -1,4 +1,4 @@
-"""Rules for what gives a view in NumPy: the steps, each a View or a Reshape, from a base of a known type."""
+"""Rules for what gives a view in NumPy: the steps, each a View, a Reshape or Windows, from a base of a known type."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from .views import (
     squeeze_view,
     transpose_view,
 )
+from .windows import Windows, sliding_window_view
 
 Steps = list[Operation]
 #: Steps to apply in turn (none: the array itself), or a list of those for functions that give several views;
 #: None: no view for this type, ask FUNCTIONS, METHODS or ATTRIBUTES instead.
-ViewRule = Callable[..., "Steps | list[Steps] | None"]
+ViewRule = Callable[..., "Steps | list[Windows] | list[Steps] | None"]
 
 
 def transpose(x: ArrayType, axes: Any = None) -> Steps:
@@ -384,6 +385,7 @@ VIEWS: dict[Any, ViewRule] = {
     np.asarray: same,
     np.asanyarray: same,
     np.real: real,
+    np.lib.stride_tricks.sliding_window_view: sliding_window_view,
 }
 
 def to_device(x: ArrayType, device: Any, /, *, stream: Any = None) -> Steps:
