@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets
 import traitlets
 
-from jitlab.report.bundle import fitted
+from jitlab.report.fitting import fitted
 
 if TYPE_CHECKING:
     from jitlab.report import Report

@@ -38,7 +38,7 @@ def summarised(data: Mapping[str, Any], room: int) -> Json:
     temporaries = data.get("temporaries", [])
     lists = {"ops": data["ops"], "boundaries": data["boundaries"], "kernels": data["kernels"], "temporaries": temporaries}
     sizes = {key: estimated_size(value) for key, value in lists.items()}
-    share = _shares(sizes | {"spans": sum(estimated_size(lane["spans"]) for lane in lanes)}, room)
+    share = shares(sizes | {"spans": sum(estimated_size(lane["spans"]) for lane in lanes)}, room)
     kernels = _slowest_kernels(data["kernels"], share["kernels"])
     result = dict(data)
     sent = {(kernel.get("plan"), kernel["cluster"], kernel["name"]) for kernel in kernels}
@@ -149,7 +149,7 @@ def shortened(entry: Mapping[str, Any], sent: AbstractSet[Any] | None = None) ->
     return result
 
 
-def _shares(sizes: Mapping[str, int], room: int) -> dict[str, int]:
+def shares(sizes: Mapping[str, int], room: int) -> dict[str, int]:
     """Of `room` bytes as many as each needs, or an even part of what the smaller ones leave."""
     shares: dict[str, int] = {}
     for at, (key, size) in enumerate(sorted(sizes.items(), key=lambda item: item[1])):

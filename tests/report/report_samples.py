@@ -138,7 +138,7 @@ class Clock:
 def softmax_events(retraces=5, compare=True, function="In [7]", rounds=9):
     """Six runs: the first call, then five with another learning rate; then the same op by op."""
     clock = Clock()
-    rates = ["0.1", "0.095", "0.09025", "0.0857", "0.0815", "0.0774"]
+    rates = ["0.1", "0.095", "0.09025", "0.0857", "0.0815", "0.0774", *(f"0.0{n}" for n in range(6, retraces + 1))]
     for i in range(retraces + 1):
         first = i == 0
         plan = softmax_plan(i + 1, 2 * i, function)

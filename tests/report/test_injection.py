@@ -15,7 +15,7 @@ from jitlab import events
 from jitlab.api import ledger
 from jitlab.ir.dot import text_dot
 from jitlab.report import dot, html, settled, summary
-from jitlab.report.bundle import fitted
+from jitlab.report.fitting import fitted
 from jitlab.report.layered import graph_svg
 
 NASTY = [
