@@ -57,6 +57,21 @@ test('a boundary says bytes once, why, and what would flip it', () => {
 });
 
 for (const width of [228, 368, 548]) {
+  test(`a name without a space is broken where its box ends at ${width} pixels`, () => {
+    const json = report(softmax);
+    const name = `params${'____self_attention'.repeat(6)}`;
+    const boundaries = json.boundaries.map(boundary => ({ ...boundary, wouldFuseIf: `Take were ${name}.T) + 1` }));
+    const picture = layout({ ...json, boundaries }, width);
+    assert.deepEqual(misplaced(picture), []);
+    assert.ok(
+      picture.shapes
+        .filter(shape => shape.shape === 'words' && shape.ink === 'link')
+        .map(shape => (shape as { text: string }).text)
+        .join('')
+        .includes(name)
+    );
+  });
+
   test(`no text stands on another or outside at ${width} pixels`, () => {
     for (const json of [softmax, line]) {
       assert.deepEqual(misplaced(layout(report(json), width)), []);

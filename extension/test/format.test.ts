@@ -71,6 +71,13 @@ test('a count has the right number of things', () => {
 
 test('a line never breaks between a number and its unit', () => {
   assert.deepEqual(wrap('93 % of peak and 191 MB', 60, 'note', measure), ['93 % of', 'peak and', '191 MB']);
+  const rows = wrap('see encoder____layer_12____kernel now', 60, 'note', measure);
+  assert.equal(rows.join(''), 'seeencoder____layer_12____kernelnow'.replace('kernelnow', 'kernel now'));
+  assert.deepEqual(
+    rows.filter(row => measure(row, 'note') > 60),
+    []
+  );
+  assert.deepEqual(wrap('abc', 0, 'note', measure), ['a', 'b', 'c']);
 });
 
 test('the first sentence is the head', () => {

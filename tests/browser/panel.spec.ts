@@ -96,6 +96,28 @@ test('no text is small, and nothing scrolls sideways, in any theme and width', a
   });
 });
 
+test('what changed can be read beside a long name, and below one in a narrow panel', async ({ lab }) => {
+  const leaf = 'params["encoder"]["layer_12"]["self_attention"]["query_projection"]["kernel"]';
+  const report = savedReport('leaf', ['y = 2*x + 1'], 'Mul');
+  const [before, after] = ['float64[4, 6]', 'float32[4, 6]'];
+  const retrace = { function: 'step', trace: 2, cause: 'dtype', argument: leaf, before, after, text: '', fix: null };
+  report.retraces = [{ ...retrace, lines: [], seconds: 0.1, first: false, calls: 1, compiled: 0 }];
+  await lab.write('leaf.ipynb', notebookOf([reportCell('leaf', report)]));
+  await lab.open('leaf.ipynb', { kernel: false });
+  const retraces = await lab.unfold('Retraces');
+  for (const width of [240, 380, 560]) {
+    await lab.panel.evaluate((element, pixels) => {
+      element.style.width = `${pixels}px`;
+    }, width);
+    for (const shown of [retraces.locator('.jl-old'), retraces.locator('.jl-new')]) {
+      expect((await shown.boundingBox())?.height, `${width} pixels`).toBeLessThan(24); // one line
+    }
+  }
+  await lab.panel.evaluate(element => {
+    element.style.width = '';
+  });
+});
+
 test('a cell that still runs says so, and none of its events is lost', async ({ lab }) => {
   await lab.has('live.ipynb', 'load');
   await lab.start('slow');

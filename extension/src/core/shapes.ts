@@ -108,7 +108,7 @@ export function clusterMark(color: number): Mark & Ink {
 /** A space, except between a number and its unit. */
 const BREAK = /(?<!\d) | (?!(?:%|×|[kMG]?B\b|[µm]?s\b))/;
 
-/** Breaks at spaces; a word wider than the room stands alone. */
+/** Breaks at spaces; a word wider than the room begins a row and goes on in the next. */
 export function wrap(text: string, room: number, type: Type, measure: Measure): string[] {
   const rows: string[] = [];
   let row = '';
@@ -119,6 +119,14 @@ export function wrap(text: string, room: number, type: Type, measure: Measure): 
       row = word;
     } else {
       row = longer;
+    }
+    for (let wide = measure(row, type); wide > room && row.length > 1; wide = measure(row, type)) {
+      let end = Math.max(1, Math.min(row.length - 1, Math.ceil((row.length * room) / wide)));
+      while (end > 1 && measure(row.slice(0, end), type) > room) {
+        end--;
+      }
+      rows.push(row.slice(0, end));
+      row = row.slice(end);
     }
   }
   return row ? [...rows, row] : rows;

@@ -5,6 +5,9 @@ import { swatch } from '../marks';
 import type { Position } from '../report';
 import { isCode, spentText, type Entry, type Ledger, type Spent } from './layout';
 
+/** A name of more letters has a row of its own above what it was and is. */
+const LONG = 12;
+
 /** The ledger is words and a difference, so its picture is its table; `bar` is given the parts of a time to draw. */
 export function retracesTable(
   ledger: Ledger,
@@ -96,7 +99,7 @@ function diffElement(entry: Entry, harmless: boolean): HTMLElement {
     entry.changes.map(({ argument, before, after }, index) =>
       h(
         'div',
-        { role: 'row' },
+        { role: 'row', class: argument.length > LONG && 'jl-long' },
         h('span', { role: 'rowheader' }, argument),
         h('span', { role: 'cell', class: 'jl-old' }, before),
         h('span', { role: 'presentation' }, '→'),
