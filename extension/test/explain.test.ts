@@ -290,6 +290,8 @@ test('one compares with the newest baseline first, then with the last run that h
     ['baseline b', 'baseline a', 'run 3', 'run 1']
   );
   assert.deepEqual(choicesOf({ run: 4, runs: [{ ...run, run: 4 }], baselines: [] }), []);
+  const [hidden] = choicesOf({ run: 4, runs: [], baselines: ['\u202eb'] });
+  assert.deepEqual([hidden?.text, hidden?.against], ['baseline “\\u202eb”', { baseline: '\u202eb' }]);
 });
 
 test('an entry says where its time went, what did not change, and that it was never used again', () => {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { editsOf } from '../src/core/edits';
+import { clean } from '../src/core/read';
 import { readReport } from '../src/core/read-report';
 import { prompted } from '../src/core/sources';
+import acts from './fixtures/acts.json';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
 
@@ -14,6 +17,23 @@ test('a report is read as it stands in docs/report-format.md', () => {
     ['op by op', 'compiled', 'kernels', 'host', 'capture', 'passes', 'codegen quick', 'codegen good']
   );
   assert.equal(read.boundaries[0]?.wouldFuseIf, 'Would fuse with np.take_along_axis(p, y[:, None], 1)');
+});
+
+/** Of each kind that `clean` of jitlab/ir/dot.py escapes: tests/ir/test_clean.py holds it to the same. */
+for (const [raw, shown] of acts as [string, string][]) {
+  test(`what would act is a visible escape: ${shown}`, () => {
+    assert.equal(clean(raw), shown);
+    const verdict = { ...softmax.verdict, lead: raw };
+    const read = report({ ...softmax, verdict, ops: [{ ...softmax.ops[0], op: raw, inputs: [raw] }] });
+    assert.deepEqual([read.verdict.lead, read.ops[0]?.op, read.ops[0]?.inputs], [shown, shown, [shown]]);
+    assert.deepEqual([...editsOf([shown], [raw]).now], [[1, 1]]);
+  });
+}
+
+test('letters, emoji and what lays out code stay as they are', () => {
+  for (const plain of ['µ × Ω שלום 数', '👩\u200d🔬', 'if x:\n\ty = 1']) {
+    assert.equal(clean(plain), plain);
+  }
 });
 
 test('a newer version is refused with one sentence', () => {

@@ -16,7 +16,7 @@ function kernelThatSends(answer: (start: number) => unknown): KernelAccess & { a
 }
 
 test('a page is put together of the pieces that the kernel sends', async () => {
-  const whole = 'a 🪡 long page';
+  const whole = 'a 🪡 lo\u200ag\ufeff pa\r';
   const letters = Array.from(whole); // as Python counts them
   const kernel = kernelThatSends(start => ({
     page: { stop: Math.min(13, start + 4), total: 13, text: letters.slice(start, start + 4).join('') }

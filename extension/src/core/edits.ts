@@ -1,3 +1,5 @@
+import { clean } from './read';
+
 /** How a cell's lines moved since it was compiled. */
 export interface Edits {
   /** Where a compiled line stands now; lines that differ are not in it. Both count from 1. */
@@ -67,6 +69,6 @@ function pairMiddle(before: readonly string[], after: readonly string[]): [numbe
 }
 
 function trimmed(source: readonly string[]): string[] {
-  const last = source.findLastIndex(line => line.trim() !== '');
-  return source.slice(0, last + 1).map(line => line.trimEnd());
+  const lines = source.map(line => clean(line).trimEnd());
+  return lines.slice(0, lines.findLastIndex(line => line !== '') + 1);
 }

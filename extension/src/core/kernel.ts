@@ -1,3 +1,4 @@
+import { clean, text } from './read';
 import { Signal } from './signal';
 
 /** What the panel may ask the kernel: a closed list; the kernel checks each field and evaluates none. */
@@ -113,13 +114,13 @@ function readJob(message: Record<string, unknown>): Job | null {
     id,
     cell,
     state: state as JobState,
-    kind: typeof message.kind === 'string' ? message.kind : '',
-    title: typeof message.title === 'string' ? message.title.replaceAll('`', '') : '',
-    waitsFor: typeof message.waits_for === 'string' ? message.waits_for : null,
+    kind: text(message.kind),
+    title: text(message.title).replaceAll('`', ''),
+    waitsFor: typeof message.waits_for === 'string' ? clean(message.waits_for) : null,
     progress: typeof done === 'number' && typeof total === 'number' ? { done, total } : null,
     estimateSeconds: typeof message.estimate_seconds === 'number' ? message.estimate_seconds : null,
     result: message.result ?? null,
-    error: typeof message.error === 'string' ? message.error : null,
+    error: typeof message.error === 'string' ? clean(message.error) : null,
     canContinue: message.can_continue === true
   };
 }
@@ -128,7 +129,7 @@ function readJob(message: Record<string, unknown>): Job | null {
 export function replyOf(body: unknown): unknown {
   const error = (body as { error?: unknown } | null | undefined)?.error;
   if (typeof error === 'string') {
-    throw new Error(error);
+    throw new Error(clean(error));
   }
   return body;
 }

@@ -54,7 +54,7 @@ export function readHistory(value: unknown): History | null {
       retraces: number(run.retraces) ?? 0,
       error: text(run.error) || null
     })),
-    baselines: list(value.baselines).map(text).filter(Boolean)
+    baselines: list(value.baselines).filter(name => typeof name === 'string' && name !== '') as string[] // sent back so
   };
 }
 

@@ -1,6 +1,6 @@
 import type { CodeStage, KernelAccess } from '../kernel';
 import type { Links } from '../links';
-import { isRecord } from '../read';
+import { isRecord, text } from '../read';
 import type { Cluster, Report } from '../report';
 import { readCode, STAGES, type Code } from './read';
 
@@ -72,7 +72,8 @@ export class CodeStore {
     kernel.request(body, PATIENCE_MS).then(
       reply => {
         const code = readCode(reply);
-        const refused = isRecord(reply) && typeof reply.error === 'string' ? reply.error : 'The code can’t be read.';
+        const refused =
+          isRecord(reply) && typeof reply.error === 'string' ? text(reply.error) : 'The code can’t be read.';
         take(code, code ? null : refused);
       },
       (error: unknown) => {

@@ -1,5 +1,6 @@
 import { directionOf, type Change } from '../change';
 import { duration, grouped, lineRanges, some } from '../format';
+import { clean } from '../read';
 import type { History } from '../sources';
 import { clip, type Ink, type Measure, type Picture, type Shape } from '../shapes';
 import { whisker } from '../whatif/layout';
@@ -65,7 +66,7 @@ export function titleOf(run: number, against: Against | null): string {
     against === null
       ? ''
       : 'baseline' in against
-        ? ` against baseline “${against.baseline}”`
+        ? ` against baseline “${clean(against.baseline)}”`
         : ` against run ${against.run}`;
   return `run ${run}${other}`;
 }
@@ -100,7 +101,7 @@ export function timesNote(history: History | null, comparison: Comparison): stri
 export function choicesOf(history: History): { value: string; text: string; against: Against }[] {
   const baselines = history.baselines.map(name => ({
     value: `baseline ${name}`,
-    text: `baseline “${name}”`,
+    text: `baseline “${clean(name)}”`,
     against: { baseline: name }
   }));
   const runs = history.runs

@@ -3,7 +3,7 @@ import { h, icon, on, refill } from '../dom';
 import { lines, sentence, unbroken } from '../format';
 import type { Request } from '../kernel';
 import type { CellState } from '../model';
-import { isRecord, record } from '../read';
+import { clean, isRecord, record, text } from '../read';
 import type { Report } from '../report';
 import type { Section, SectionContext, SectionView } from '../section';
 import { readHistory, type History } from '../sources';
@@ -123,7 +123,7 @@ export class CompareView implements SectionView {
       choices.length > 0 && [h('span', {}, 'against'), select],
       h('span', { class: 'jl-grow' }),
       name !== null &&
-        on(h('button', { type: 'button', class: 'jl-link', title: `Forget the baseline “${name}”` }, 'Forget'), {
+        on(h('button', { type: 'button', class: 'jl-link', title: `Forget the baseline “${clean(name)}”` }, 'Forget'), {
           click: () => {
             this.change({ want: 'drop-baseline', cell: this.report?.cell.id ?? '', name });
           }
@@ -292,5 +292,5 @@ function said(cluster: string, text: string, at: string): string {
 }
 
 function refusal(reply: unknown, otherwise: string): string {
-  return isRecord(reply) && typeof reply.error === 'string' ? reply.error : otherwise;
+  return isRecord(reply) && typeof reply.error === 'string' ? text(reply.error) : otherwise;
 }

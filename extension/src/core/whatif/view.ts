@@ -2,7 +2,7 @@ import { CanvasView } from '../canvas';
 import { h, icon, on, refill } from '../dom';
 import { some } from '../format';
 import type { Job } from '../kernel';
-import { isRecord } from '../read';
+import { isRecord, text } from '../read';
 import type { CellState } from '../model';
 import type { Report } from '../report';
 import type { Section, SectionContext, SectionView } from '../section';
@@ -227,7 +227,7 @@ export class WhatIfView implements SectionView {
     const waited = new Wait(this.section.element);
     kernel.request(request).then(
       reply => {
-        const refused = isRecord(reply) && typeof reply.error === 'string' ? reply.error : '';
+        const refused = isRecord(reply) && typeof reply.error === 'string' ? text(reply.error) : '';
         this.say(refused);
         if (isRecord(reply) && typeof reply.job === 'string') {
           this.waits.set(reply.job, waited);
