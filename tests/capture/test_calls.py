@@ -631,3 +631,13 @@ def test_an_expression_of_many_terms_has_room(kind, tmp_path):
     limit = sys.getrecursionlimit()
     assert kind(sum_of(700, tmp_path))(np.ones(2)).tolist() == [700, 700]
     assert sys.getrecursionlimit() == limit
+
+
+def test_what_numpy_answers_with_a_bool_of_python_is_one():
+    def ask(x):
+        near = np.allclose(x, x + 1e-12)
+        return near, np.array_equal(x, x + 1), np.array_equiv(x, x), near + 1, not near, x * near, np.isclose(x, x).all()
+
+    x = np.arange(3.0)
+    for ours, numpys in zip(jl.jit(ask)(x), ask(x), strict=True):
+        assert type(ours) is type(numpys) and np.array_equal(ours, numpys)
