@@ -44,6 +44,8 @@ _ORDER_AT: dict[Any, int] = {
 
 #: Python's functions of numbers that give one of its own.
 PYTHON_FUNCTIONS = frozenset({abs, max, min, round, divmod})
+#: NumPy's functions that give a bool of Python's.
+GIVES_BOOL = frozenset({np.allclose, np.array_equal, np.array_equiv})
 
 
 # ---- operators
@@ -144,6 +146,8 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
         with capture.explaining(function, args):
             return capture.on_host(function, args, kwargs)
     result = apply_rule(capture, rule, function, args, kwargs)
+    if function in GIVES_BOOL and isinstance(result, Tensor):
+        return capture.python_number(result.node())
     return capture.as_python(result, args) if function in PYTHON_FUNCTIONS else result
 
 
