@@ -139,6 +139,11 @@ class _Open(threading.local):
 _open = _Open()
 
 
+def counted(number: int, noun: str) -> str:
+    """ "1 trace", "2,000 traces"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def duration(seconds: float | None) -> str:
     """0.0098 -> "9.8 ms"; "" when it is not known. As duration() of extension/src/core/format.ts."""
     if seconds is None:

@@ -28,7 +28,6 @@ from jitlab.capture import (
     PathCapture,
     Refusal,
     Signature,
-    Telling,
     Trace,
     body_of,
     call_user,
@@ -55,6 +54,8 @@ from jitlab.ir import Source, outside
 
 from .definitions import calling_line
 from .explaining import Explained, Found, Ways
+from .frequency import frequency_of
+from .in_pieces import PiecesTold
 from .jit_options import JitOptions, check_backend, checked
 from .ledger import Ledger
 from .methods import look_like
@@ -272,7 +273,7 @@ class Jit(Explained):
             return self._run_as_python(values, refusal)
         bound = inspect.signature(function, follow_wrapped=False).bind(*args, **kwargs)
         bound.apply_defaults()
-        return run_body(self._body, bound.arguments, self._compiled, Telling(self.name))
+        return run_body(self._body, bound.arguments, self._compiled, PiecesTold(self.ledger, frequency_of(function)))
 
     def _compiled(self, trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
         return compile_trace(trace, self._stages)

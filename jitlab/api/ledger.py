@@ -22,13 +22,14 @@ from jitlab import events
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans
 from jitlab.capture.positions import here
 from jitlab.config import config
-from jitlab.costs import Costs, duration, tell_charge
+from jitlab.costs import Costs, counted, duration, tell_charge
 from jitlab.events import Cause
 from jitlab.ir import is_operation
 from jitlab.ir.dot import clean
 
 from .definitions import Definition, Site
 from .fixes import Fix, fixes
+from .in_pieces import Piece
 from .misses import Miss, change_text
 from .patterns import numbers_of, patterns
 
@@ -55,6 +56,7 @@ class Ledger:
         self.name, self.options, self.kind = name, options, kind
         self.made = here()  # the decorator, or the call that made the function
         self.misses: list[Miss] = []
+        self.pieces: dict[Site, Piece] = {}  # of a function that cannot be recorded whole
         self.dropped, self.dropped_seconds = 0, 0.0  # of the oldest misses, of which only this is known
         self._told: dict[Any, tuple[int, Fix | None]] = {}  # misses when a replay was made, and what it gave
         self._by_key: dict[Any, list[Miss]] = {}
@@ -290,7 +292,8 @@ class Ledger:
     @property
     def seconds(self) -> float:
         """What calls waited for all of them."""
-        return self.dropped_seconds + sum(miss.seconds for miss in self.misses)
+        pieces = sum(piece.seconds for piece in list(self.pieces.values()))
+        return self.dropped_seconds + sum(miss.seconds for miss in self.misses) + pieces
 
 
 def _apart(known: Miss, miss: Miss) -> int:
@@ -366,32 +369,30 @@ def every_miss() -> list[Miss]:
 def ledger_text(ledger: Ledger) -> str:
     """A line for each miss, then what would have avoided them."""
     misses = list(ledger)
-    count = len(misses) + ledger.dropped
-    calls = sum(miss.costs.all_calls for miss in misses)
-    took = f"{duration(ledger.seconds)} to trace and compile"
-    head = f"{ledger.name}: {_counted(count, 'trace')}, {_counted(calls, 'call')}, {took}"
+    pieces = sorted(ledger.pieces.values(), key=lambda piece: (piece.site.file, piece.site.line))
+    count = len(misses) + ledger.dropped + sum(piece.traces for piece in pieces)
+    calls = sum(miss.costs.all_calls for miss in misses) + sum(piece.calls for piece in pieces)
+    took = f"{duration(ledger.seconds)} to trace and compile{', in pieces' if pieces else ''}"
+    head = f"{ledger.name}: {counted(count, 'trace')}, {counted(calls, 'call')}, {took}"
     lines = [head]
     for miss in misses[-MOST_LINES:]:
         costs = miss.costs
         gone = ", made room" if miss.evicted_by is not None else ""
         ran = f", {duration(costs.run_ns / costs.timed_calls / 1e9)} a call" if costs.timed_calls else ""
         what = "first call" if miss.nearest is None else miss.sentence().removeprefix(f"{ledger.name}: ")
-        counts = f"{duration(miss.seconds)}, {_counted(costs.all_calls, 'call')}{ran}{gone}"
+        counts = f"{duration(miss.seconds)}, {counted(costs.all_calls, 'call')}{ran}{gone}"
         lines.append(f"  #{miss.number} {what}: {counts}; from {miss.site}")
         lines += [f"     and {change_text(change)}" for change in miss.changes[1:]]
         lines += [
             f"     another form of {v.cluster} ({v.cause}): {v.argument} was {v.before}, then {v.after}, {duration(v.seconds)}"
             for v in costs.variants
         ]
+    lines += map(str, pieces[:MOST_LINES])
     for fix in ledger.fixes()[:MOST_FIXES]:
         avoided = sorted((miss for miss in misses if fix.avoids(miss)), key=fix.passes_number)
         placed = fix.at(avoided[-1]) if avoided else fix
         lines += [f"  try: {fix}", *(f"       {line}" for line in (placed.code or placed.words).splitlines())]
     return "\n".join(map(clean, lines))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _capital(text: str) -> str:
@@ -405,10 +406,10 @@ class Summary(list[Total]):
         if not self:
             return "nothing was traced"
         whole = sum(total.seconds for total in self)
-        head = f"{_counted(sum(t.misses for t in self), 'trace')}, {duration(whole)} to trace and compile"
+        head = f"{counted(sum(t.misses for t in self), 'trace')}, {duration(whole)} to trace and compile"
         lines = [
-            f"  {duration(t.seconds):>8}  {t.function}, {t.site}: {_counted(t.misses, 'trace')}"
-            + (f", {_counted(t.retraces, 'retrace')}" if t.retraces else "")
+            f"  {duration(t.seconds):>8}  {t.function}, {t.site}: {counted(t.misses, 'trace')}"
+            + (f", {counted(t.retraces, 'retrace')}" if t.retraces else "")
             for t in self[:MOST_LINES]
         ]
         more = [f"  … and {len(self) - MOST_LINES} more"] if len(self) > MOST_LINES else []

@@ -342,21 +342,30 @@ class Telling:
         """A piece was captured."""
         if not events.active():
             return
-        found, nearest = [Change("first_call")], None
-        if before:
-            candidates = [(changes(old.read_leaves, trace.read_leaves), old) for old in before]
-            found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
-            found = found or [Change("aliasing", before="other names share memory", after="these names share memory")]
+        found, nearest = differences(trace, before)
         first = found[0]
         events.send(
             events.Traced(
                 cell=events.current_cell(), function=trace.name, trace=trace.number,
                 causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
-                after=first.after, lines=spans(nearest.uses.get(first.path) if nearest is not None else None), fix=first.fix,
-                operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started,
-                duration_ns=time.perf_counter_ns() - started,
+                after=first.after, lines=spans(nearest.uses.get(first.path) if nearest is not None else None),
+                fix=self.advice(first, before), operations=sum(is_operation(node) for node in trace.graph.nodes),
+                start_ns=started, duration_ns=time.perf_counter_ns() - started,
             )
         )  # fmt: skip
+
+    def advice(self, change: Change, before: Sequence[BodyTrace]) -> str:
+        """What would avoid that a piece is captured again."""
+        return change.fix
+
+
+def differences(trace: BodyTrace, before: Sequence[BodyTrace]) -> tuple[list[Change], BodyTrace | None]:
+    """Why a piece was captured, the weightiest first, and which trace of it comes nearest."""
+    if not before:
+        return [Change("first_call")], None
+    candidates = [(changes(old.read_leaves, trace.read_leaves), old) for old in before]
+    found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
+    return found or [Change("aliasing", before="other names share memory", after="these names share memory")], nearest
 
 
 def _interpreted(trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
@@ -382,4 +391,4 @@ def run_body(body: Body, arguments: dict[str, Any], executor: Executor, telling:
     return frame.get(RESULT)
 
 
-__all__ = ["Body", "Telling", "body_of", "run_body"]
+__all__ = ["Body", "BodyTrace", "Telling", "body_of", "differences", "run_body"]

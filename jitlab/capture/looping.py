@@ -279,7 +279,7 @@ class LoopTracer:
             raise self.error_type(f"{name!r} does not have the same nested structure after one iteration")
         wider = list(carried.kinds)
         for k, (mine, other) in enumerate(zip(carried.kinds, kinds, strict=True)):
-            if is_same_type(mine, other):
+            if self.is_settled(name, mine, other):
                 continue
             started = leaf_type(carried.initial[k]) if carried.initial is not None else mine
             try:
@@ -298,6 +298,13 @@ class LoopTracer:
         if wider != carried.kinds:
             carried.kinds = wider
             raise Again
+
+    def is_settled(self, name: str, mine: LeafType, other: LeafType) -> bool:
+        try:
+            return is_same_type(mine, other)
+        except NotRolled as refusal:
+            text = f"`{name}` has another length after each iteration; give it one, and leave what is not needed of it unused"
+            raise NotRolled(refusal.code, text) from None
 
     def from_weak(self, name: str, started: LeafType, wide: LeafType, other: LeafType) -> LeafType:
         """A Python number that becomes a NumPy scalar with the first iteration: it starts as one (loops.md §4)."""

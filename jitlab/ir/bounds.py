@@ -271,7 +271,7 @@ def same_extent(m: int, n: int) -> bool:
         return int(m) == int(n)
     if bounds.proves_equal(m, n):
         return True
-    raise NotRolled("extents", f"it is not known whether the extents {poly(m)} and {poly(n)} are equal in every iteration")
+    raise NotRolled("extents", "two lengths that have to be equal may differ in some iterations")
 
 
 def same_shape(mine: Sequence[int], theirs: Sequence[int]) -> bool:
@@ -294,7 +294,7 @@ def at_least(n: int, least: int) -> bool:
     if answer is None:
         if bounds is None:
             return int(n) >= least
-        raise NotRolled("extents", f"it is not known whether {poly(n)} is {least} or more in every iteration")
+        raise NotRolled("extents", f"a length may be less than {least} in some iterations")
     return answer
 
 

@@ -293,14 +293,15 @@ def _retrace(event: Any, recording: Recording, titles: Titles) -> Json:
     calls = recording.functions[key].calls if key in recording.functions else 0
     calls = calls or max((t.calls for (f, n, _), t in recording.clusters.items() if (f, n) == key), default=0)
     compiled = _compiled_anew(key, recording)
-    harmless = cause == Cause.SHAPE and not compiled and not (event.proof and _often(event, recording))
+    fix = "" if "Nothing to fix" in event.fix else event.fix
+    harmless = cause == Cause.SHAPE and not compiled and not (fix and _often(event, recording))
     return {
         "function": titles.function(event.function), "trace": event.trace,
         "cause": cause, "causes": list(event.causes) or ["first_call"],
         "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
         "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
         "text": wording.retrace_text(cause, event.argument, event.before, event.after),
-        "fix": None if harmless or "Nothing to fix" in event.fix else event.fix or None, "proof": event.proof,
+        "fix": None if harmless else fix or None, "proof": event.proof,
         "changes": [list(change) for change in event.changes], "site": list(event.site), "place": made_in(event),
         "spent": spent(event, recording), "same": [list(leaf) for leaf in event.same], "same_count": event.same_count,
         "first": cause == Cause.FIRST_CALL or not recording.renewed.get(key, True), "compiled": compiled,

@@ -264,3 +264,43 @@ def test_a_report_says_where_the_option_goes_and_hands_out_what_can_be_pasted():
     assert (known["fix"], known["place"]) == (code, place)
     assert report.verdict["next"]["code"] == code and report.verdict["next"]["why"].endswith(place)
     assert f"       {code}\n" in f"{report}\n" and f"       {code}\n" in f"{step.ledger}\n"
+
+
+def test_pieces_that_are_captured_again_are_in_the_ledger_in_the_report_and_in_a_warning(caplog):
+    @jl.jit
+    def tree(s, n):
+        v = s * 2
+        for i in range(n - 1, -1, -1):
+            s = s[1 : i + 2] * 0.5
+            v = np.maximum(v[1 : i + 2] + v[: i + 1], s)
+        return v[0]
+
+    first = test_pieces_that_are_captured_again_are_in_the_ledger_in_the_report_and_in_a_warning.__code__.co_firstlineno
+    with jl.record() as recording, caplog.at_level("WARNING"):
+        tree(np.ones(41), 40)
+    report = recording.report().to_json()
+    again = [retrace for retrace in report["retraces"] if not retrace["first"]]
+    pieces = {piece.site.line - first: piece for piece in tree.ledger.pieces.values()}
+    assert sum(piece.traces for piece in pieces.values()) == len(report["retraces"]) == 4 + len(again)
+    assert pieces[5].traces > 10 and f"{tree.ledger}".startswith(f"tree: {len(report['retraces'])} traces, ")
+    assert f"test_retraces.py, line {first + 5}: {pieces[5].traces} traces, {pieces[5].calls} calls, " in f"{tree.ledger}"
+    cure = "Give `s` one length each time, and leave what is not needed of it unused."
+    message = caplog.records[0].getMessage()
+    assert message.startswith("5 of the last ") and f"test_retraces.py, line {first + 5}. {cure} print(tree.ledger)" in message
+    assert len(caplog.records) == 2 and cure in {retrace["fix"] for retrace in again}
+    (statement,) = report["statements"]
+    assert "`s` has another length after each iteration; give it one" in statement["reason"]["text"]
+
+
+def test_pieces_that_fit_again_are_no_retraces_and_warn_nobody(caplog):
+    @jl.jit
+    def waits(x):
+        y = x * 2
+        open("/dev/null").close()
+        return y + x.mean()
+
+    with caplog.at_level("WARNING"):
+        for n in range(12):
+            waits(np.full(5, float(n)))
+    assert not caplog.records
+    assert [(piece.traces, piece.calls, piece.change) for piece in waits.ledger.pieces.values()] == [(1, 12, None)] * 2

@@ -1,0 +1,90 @@
+"""What a function that runs in pieces adds to its ledger: of each piece how often it was captured, what that cost, and why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jitlab.capture import Change
+from jitlab.capture.bodies import BodyTrace, Telling, differences
+from jitlab.costs import counted, duration
+from jitlab.events import Cause
+
+from .definitions import Site
+from .frequency import Frequency
+from .misses import change_text
+
+if TYPE_CHECKING:
+    from .ledger import Ledger
+
+#: So many shapes of one name at one place: that is a habit of the program.
+MANY_SHAPES = 3
+
+
+@dataclass
+class Piece:
+    """Consecutive statements of a function that are captured together."""
+
+    site: Site  # its first line
+    traces: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    change: Change | None = None  # why it was captured again, the last time
+
+    def __str__(self) -> str:
+        again = f": {change_text(self.change)}" if self.change is not None else ""
+        counts = f"{counted(self.traces, 'trace')}, {counted(self.calls, 'call')}, {duration(self.seconds)}"
+        return f"  the piece from {self.site}: {counts}{again}"
+
+
+class PiecesTold(Telling):
+    """Tells who listens, counts in the ledger, and warns where pieces are captured again and again."""
+
+    def __init__(self, ledger: Ledger, frequency: Frequency) -> None:
+        super().__init__(str(ledger.name))
+        self.ledger, self.frequency = ledger, frequency
+        self.new = -1  # the trace that was made just now
+
+    def traced(self, trace: BodyTrace, before: Sequence[BodyTrace], started: int) -> None:
+        super().traced(trace, before, started)
+        piece = self._piece(trace)
+        piece.traces += 1
+        piece.seconds += (time.perf_counter_ns() - started) / 1e9
+        self.new = trace.number
+        if before:
+            change = piece.change = differences(trace, before)[0][0]
+            self.frequency.traced(lambda again, runs: self._warning(piece, change, before, again, runs))
+        else:
+            self.frequency.called()
+
+    def called(self, trace: BodyTrace, started: int) -> None:
+        super().called(trace, started)
+        self._piece(trace).calls += 1
+        if trace.number != self.new:
+            self.frequency.called()
+        self.new = -1
+
+    def advice(self, change: Change, before: Sequence[BodyTrace]) -> str:
+        """What would avoid that a piece is captured again."""
+        if change.cause == Cause.SHAPE and len(before) >= MANY_SHAPES:
+            return f"Give `{change.path}` one length each time, and leave what is not needed of it unused."
+        return super().advice(change, before)
+
+    def _piece(self, trace: BodyTrace) -> Piece:
+        sources = [source for node in trace.graph.nodes for source in node.sources]
+        source = min(sources, key=lambda source: (source.line, source.column), default=None)
+        site = Site(source.file, source.line) if source is not None else Site("", 0)
+        return self.ledger.pieces.setdefault(site, Piece(site))
+
+    def _warning(self, piece: Piece, change: Change, before: Sequence[BodyTrace], again: int, runs: int) -> str:
+        text = f"{again} of the last {runs} pieces of {self.name} that ran were captured again."
+        what = f"{_capital(change_text(change))}, {piece.site}."
+        advice = self.advice(change, before)
+        name = self.name if self.name.isidentifier() else "f"
+        return " ".join(filter(None, (text, what, advice, f"print({name}.ledger) lists all of them.")))
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
