@@ -37,10 +37,18 @@ def _host(fallback: Json, seconds: float | None) -> Json:
     felt = seconds and seconds >= fallback["seconds"]
     share = f" ({wording.percent(fallback['seconds'] / seconds)} of the run)" if felt and seconds else ""
     reason = fallback["reason"]["text"] if fallback["reason"] else ""
+    why = f"Not compiled: {reason}." + (f" ({fallback['op']}, {numbers})" if numbers else "")
+    if fallback["reason"] and _draws_in_body(fallback["reason"]):
+        why += " Draw them before the loop, for all iterations at once (size=...): what is left of it can be native code."
     return {
         "text": f"{fallback['op']} on the host, {wording.duration(fallback['seconds'])}{share}", "code": None,
-        "why": f"Not compiled: {reason}." + (f" ({fallback['op']}, {numbers})" if numbers else ""), "section": "clusters",
+        "why": why, "section": "clusters",
     }  # fmt: skip
+
+
+def _draws_in_body(reason: Json) -> bool:
+    """A loop that NumPy runs for the sake of the random numbers in it."""
+    return reason["code"] == "unsupported_while" and "stateful_random" in (reason.get("evidence") or [])
 
 
 def _cure(retraces: list[Json], whole: float) -> Json:
