@@ -39,7 +39,7 @@ def _host(fallback: Json, seconds: float | None) -> Json:
     reason = fallback["reason"]["text"] if fallback["reason"] else ""
     why = f"Not compiled: {reason}." + (f" ({fallback['op']}, {numbers})" if numbers else "")
     if fallback["reason"] and _draws_in_body(fallback["reason"]):
-        why += " Draw them before the loop, for all iterations at once (size=...): what is left of it can be native code."
+        why += " Draw them before the loop, for all iterations at once (size=...): the rest can be native code."
     return {
         "text": f"{fallback['op']} on the host, {wording.duration(fallback['seconds'])}{share}", "code": None,
         "why": why, "section": "clusters",
