@@ -1,4 +1,4 @@
-"""Which operations share a loop nest (design §6): stages, the groups they form, and a reason for each edge that is cut.
+"""Which operations share a loop nest (design §6): stages, the groups they form.
 
 A *stage* is what writes memory or reduces: a stored value, a reduction, a library call, a loop. Everything else is read
 lazily. Rules, in order of worth: elementwise work joins its consumer; stages over one space share a nest; a reduction over
@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jitlab.ir import Edge, Node, NotFused, Poly, Reason, is_operation
-from jitlab.ir.dot import line_text
+from jitlab.ir import Node, Poly
 from jitlab.ir.program import Apply, Expr, Index, Scalar, work
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.control import Branch, Define, Loop
 from jitlab.ops.host import Item
-from jitlab.ops.indexing import Gather, Scatter, Take
+from jitlab.ops.indexing import Scatter
 from jitlab.ops.joining import Concatenate
 from jitlab.ops.library import Library
 from jitlab.ops.linear import Product
@@ -30,8 +29,7 @@ from jitlab.ops.views import Reshape, Update, View
 
 from .block import Block, binds, is_control
 from .cuts import NO_CUTS, Cuts
-from .lengths import MOST_DEEP, MOST_OPERATIONS, depth_within, is_too_long
-from .names import called
+from .lengths import depth_within, is_too_long
 from .reading import DEAR, Position, Reader, Ref, Unreadable
 from .sizes import Sizes
 
@@ -141,40 +139,6 @@ def groups_of(
     more = _dear_in_several(groups, stored)
     stored |= more
     return None if more else groups
-
-
-def boundaries(
-    groups: list[Group], level: str, cuts: Cuts = NO_CUTS, otherwise: Sequence[set[Node]] = ()
-) -> list[Edge]:
-    """The edges of the cluster that go through memory, each with the one reason: from what is stored to what reads it.
-    `otherwise`: what would share a nest at a higher level."""
-    where = {node: group for group in groups for node in group.nodes}
-    edges: dict[tuple[Node, Node], Edge] = {}
-    for group in groups:
-        for stage in group.stages:
-            for producer in dict.fromkeys(node for node, _ in stage.refs):
-                if where.get(producer, group) is group:
-                    continue
-                readers = [node for node in stage.computed if producer in node.inputs and is_operation(node)] or [stage.node]
-                if all((producer, reader) in edges for reader in readers):
-                    continue
-                reason, cure = _why_not_fused(producer, where[producer], stage, group, level)
-                is_cheap_to_repeat = isinstance(producer.op, (Elementwise, Generated)) and producer not in stage.picked
-                is_cheap_to_repeat = is_cheap_to_repeat and reason.code is not NotFused.TOO_LONG
-                for reader in readers:
-                    again: str | None
-                    if level != "O0" and cure is None and is_cheap_to_repeat and group.kind in ("map", "row", "column", "scan"):
-                        again = f"{called(producer)} were computed a second time, for {called(reader)}"
-                    else:
-                        again = cure
-                    if reason.code is NotFused.LEVEL and not any({producer, reader} <= nest for nest in otherwise):
-                        again = None
-                    if (producer, reader) in cuts.pairs:
-                        mine, size = Reason(NotFused.CUT, f"Cut: {called(producer)} is stored"), producer.type.nbytes
-                        edges[producer, reader] = Edge(producer, reader, mine, size)
-                    else:
-                        edges.setdefault((producer, reader), Edge(producer, reader, reason, producer.type.nbytes, again))
-    return list(edges.values())
 
 
 def must_be_stored(block: Block, sizes: Sizes, level: str) -> set[Node]:
@@ -457,7 +421,7 @@ def _fits(stage: Stage, group: Group) -> bool:
         return False
     inner_refs = [(own[node], position) for node, position in stage.refs if node in own]
     if group.kind == "map":
-        if stage.space != group.stages[0].space or not all(_aligned(s, p, len(stage.space)) for s, p in inner_refs):
+        if stage.space != group.stages[0].space or not all(aligned(s, p, len(stage.space)) for s, p in inner_refs):
             return False
         if stage.kind == "map":
             return True
@@ -473,29 +437,29 @@ def _fits(stage: Stage, group: Group) -> bool:
         if first is None or stage.kind == "reduce" or stage.space != first.space:
             return False
         same = stage.kind == "map" or (stage.along == first.along and stage.node.op.reverse == first.node.op.reverse)
-        return same and all(_aligned(s, p, len(stage.space)) for s, p in inner_refs)
+        return same and all(aligned(s, p, len(stage.space)) for s, p in inner_refs)
     if group.kind == "row" and group.outer:
         k = len(group.outer)
         if stage.space[:k] != group.outer or any(stage.reduced[:k]):
             return False
         if stage.kind == "reduce" and (not stage.suffix or len(stage.kept) != k):
             return False
-        return all(_aligned(s, p, k) for s, p in inner_refs)
+        return all(aligned(s, p, k) for s, p in inner_refs)
     if group.kind in ("row", "column"):
         reads_result = any(s.kind == "reduce" for s, _ in inner_refs)
         if stage.kind == "map" and stage.space == group.outer:
-            return all(_aligned(s, p, len(stage.space)) for s, p in inner_refs) and (reads_result or not inner_refs)
+            return all(aligned(s, p, len(stage.space)) for s, p in inner_refs) and (reads_result or not inner_refs)
         loops = [s for s in group.stages if len(s.space) > len(group.outer)]
         late = any(len(s.space) <= len(group.outer) for s, _ in inner_refs)  # made when the loops are done
         if reads_result or late or not loops or stage.space != loops[0].space or not all(s.kind == "reduce" for s in loops):
             return False
         if stage.kind == "reduce":
             return stage.reduced == loops[0].reduced
-        return group.kind == "row" and all(_aligned(s, p, len(stage.space)) for s, p in inner_refs)
+        return group.kind == "row" and all(aligned(s, p, len(stage.space)) for s, p in inner_refs)
     return False
 
 
-def _aligned(producer: Stage, position: Position, k: int) -> bool:
+def aligned(producer: Stage, position: Position, k: int) -> bool:
     """The value is read in the iteration of the k outer loops in which it is made."""
     shape_index = [i for i, n in zip(position, producer.node.shape, strict=True) if int(n) != 1]
     wanted = [Index.var(f"a{axis}") for axis in range(k)]
@@ -527,59 +491,3 @@ def _direct_readers(dear: set[Node], groups: list[Group]) -> dict[Node, set[Node
                     if node in found:
                         found[node].add(reader)
     return found
-
-
-def _why_not_fused(
-    producer: Node, made: Group, stage: Stage, group: Group, level: str
-) -> tuple[Reason, str | None]:
-    size = bytes_text(producer.type.nbytes)
-    name = called(producer)
-    lines = _lines(producer)
-    if level == "O0":
-        text = f"Not fused: level O0 gives each operation its own kernel; {name} is {size}"
-        return Reason(NotFused.LEVEL, text), "--level O1"
-    if any(producer in group.deep for group in stage.too_long):
-        text = f"Not fused: one nest has at most {MOST_OPERATIONS} operations, {MOST_DEEP} of them one after the other"
-        return Reason(NotFused.TOO_LONG, f"{text}; {name} is {size} ({lines})", (MOST_OPERATIONS, MOST_DEEP)), None
-    if "gemm" in (made.kind, group.kind):
-        text = f"Not fused: a library call reads and writes whole matrices; {name} is {size} ({lines})"
-        return Reason(NotFused.LIBRARY_CALL, text), None
-    if "call" in (made.kind, group.kind):
-        does = "gives its result as a whole" if made.kind == "call" else "reads its operand where it lies"
-        text = f"Not fused: a library call {does}; {name} is {size} ({lines})"
-        return Reason(NotFused.LIBRARY_CALL, text), None
-    if made.kind == "row" and not made.outer:
-        if not isinstance(producer.op, Reduction):
-            total = next((called(s.node) for s in made.stages if s.kind == "reduce"), "a sum of all elements")
-            text = f"Not fused: {name} shares a nest with {total}, which ends before it is read; {size} ({lines})"
-            return Reason(NotFused.READ_AGAIN, text), None
-        text = f"Not fused: {name} needs all elements before the first one that reads it; {size} ({lines})"
-        return Reason(NotFused.WHOLE_REDUCTION, text), None
-    if made.kind == "column" and any(s.node is producer and s.kind == "reduce" for s in made.stages):
-        text = f"Not fused: {name} is reduced over an outer axis, so every row has to be read first; {size} ({lines})"
-        return Reason(NotFused.REDUCED_OUTER_AXIS, text), None
-    if "region" in (made.kind, group.kind):
-        return Reason(NotFused.UPDATED, f"Not fused: part of an array is written; {name} is {size} ({lines})"), None
-    if producer in stage.picked:
-        picks = (node for node in stage.computed if isinstance(node.op, (Take, Gather)) and producer in node.inputs)
-        pick = next(picks, stage.node)
-        text = f"Not fused: {name} is read again, {size}. {called(pick)} may read any element of it, where an index array says"
-        return Reason(NotFused.GATHERED, f"{text} ({_lines(pick)})", (pick.name,)), None
-    positions = [p for n, p in stage.refs if n is producer]
-    if any(len(p) != producer.ndim for p in positions):
-        return Reason(NotFused.RESHAPED, f"Not fused: {name} is read under another shape; {size} ({lines})"), None
-    if len(stage.space) == len(made.outer) and stage.space != made.outer:
-        text = f"Not fused: {name} is read over another space than it is made in; {size} ({lines})"
-        return Reason(NotFused.DIFFERENT_SPACE, text), None
-    return Reason(NotFused.READ_AGAIN, f"Not fused: {name} is read again, {size} ({lines})"), None
-
-
-def _lines(node: Node) -> str:
-    return line_text(s.line for s in node.sources) or "line ?"
-
-
-def bytes_text(n: int) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if n >= size:
-            return f"{n / size:.3g} {unit}"
-    return f"{n} B"

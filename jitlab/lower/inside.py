@@ -19,7 +19,7 @@ from jitlab.ir.program import (
     walk,
 )
 
-from .fusion import boundaries
+from .apart import boundaries
 from .shared import Shared
 
 

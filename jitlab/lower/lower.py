@@ -12,10 +12,11 @@ from jitlab.ir.program import Buffer, Kernel, Program
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View
 
+from .apart import boundaries
 from .block import Block, with_items
 from .cuts import Cuts
 from .edges import completed
-from .fusion import Group, boundaries, cut_between
+from .fusion import Group, cut_between
 from .inside import inner_edges, inner_nests
 from .joining import without_unread
 from .memory import arrange
@@ -140,7 +141,7 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     return Lowered(
         cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
         infos, edges + inside, kept=_still(shared, temps), in_place=in_place,
-        temporaries=temporaries(cluster, kernels, temps, shared, edges), scratch_bytes=scratch,
+        temporaries=temporaries(cluster, kernels, temps, shared, edges + inside), scratch_bytes=scratch,
     )  # fmt: skip
 
 

@@ -17,9 +17,10 @@ from jitlab.ops.indexing import Scatter
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update, View
 
+from .apart import bytes_text
 from .block import Block, covers, is_control, overwritten
 from .cuts import NO_CUTS, Cuts
-from .fusion import Group, Stage, bytes_text, groups_of, is_lazy, must_be_stored, stages_of
+from .fusion import Group, Stage, groups_of, is_lazy, must_be_stored, stages_of
 from .lengths import long_values
 from .names import called
 from .sizes import Sizes

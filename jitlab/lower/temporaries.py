@@ -13,6 +13,9 @@ from .names import called, called_all
 from .shared import Shared
 from .sizes import Sizes
 
+#: Values that are looked back over from one reader to another.
+MOST_STEPS = 50
+
 
 def temporaries(
     cluster: Cluster, kernels: Sequence[Kernel], temps: Sequence[Buffer], shared: Shared, edges: Sequence[Edge]
@@ -114,9 +117,23 @@ def _why_stored(node: Node, consumers: Sequence[Node]) -> Reason:
         return Reason(Stored.LOOP_VALUE, f"a loop or branch reads {called(node)} in its body")
     if node.op.name == "Item" or hasattr(node.op, "graphs"):
         return Reason(Stored.LOOP_VALUE, f"a loop carries {called(node)} from turn to turn")
-    names = called_all(consumers) or "its reader"
-    reads = "read" if len(consumers) > 1 else "reads"
-    return Reason(Stored.KEPT, f"{names} {reads} elements of {called(node)} that other iterations make")
+    late = [reader for reader in consumers if _reads_one_of(reader, consumers)] or consumers
+    names = called_all(late) or "its reader"
+    reads = "read" if len(late) > 1 else "reads"
+    return Reason(Stored.KEPT, f"{names} {reads} {called(node)} in a later loop of the kernel than the one that makes it")
+
+
+def _reads_one_of(node: Node, others: Sequence[Node]) -> bool:
+    """Is the value made of one of the others, by few steps?"""
+    todo, seen = list(node.inputs), set(node.inputs)
+    while todo and len(seen) < MOST_STEPS:
+        here = todo.pop()
+        if here in others:
+            return True
+        fresh = [source for source in here.inputs if source not in seen]
+        seen.update(fresh)
+        todo += fresh
+    return False
 
 
 def _makers(kernels: Sequence[Kernel]) -> dict[str, tuple[str, str]]:

@@ -1,0 +1,71 @@
+"""The reason of an edge between kernels is the true one, in words of the program."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+
+X = np.random.default_rng(0).random((60, 40))
+
+
+def softmax(x):
+    e = np.exp(x)
+    return e / e.sum()
+
+
+def softmax_of_columns(x):
+    e = np.exp(x)
+    return e / e.sum(axis=0)
+
+
+def sums_of_both(x):
+    e = np.exp(x)
+    return e.mean(), e.std()
+
+
+@pytest.mark.parametrize(
+    ("program", "edge", "text"),
+    [
+        (lambda x: x.cumsum(0).cumsum(1), ("cumsum", "cumsum_1"), "run along two axes, or both ways along one: each is a loop"),
+        (lambda x: (np.exp(x).cumsum(0), np.exp(x).cumsum(1)), ("exp", "cumsum_1"), "in the loops of `np.exp(x).cumsum(0)`"),
+        (lambda x: x.T @ np.tanh(x @ x[0]), ("matmul", "tanh"), "reduces an outer axis, so its loops go another way"),
+        (softmax, ("exp", "realdiv"), "also reads `e.sum()` (sum), which is known when `e` (exp) is complete"),
+        (softmax_of_columns, ("exp", "realdiv"), "also reads `e.sum(axis=0)` (sum), which is known when `e` (exp) is complete"),
+        (softmax_of_columns, ("sum", "realdiv"), "`e.sum(axis=0)` (sum) is reduced over an outer axis"),
+        (sums_of_both, ("exp", "sum"), "in the loops of `e.mean()` (mean), and part of `e.std()` (sum) has others of its own"),
+    ],
+)  # fmt: skip
+def test_a_reason_says_what_keeps_the_reader_out_of_the_loops(program, edge, text):
+    found = {(b.producer, b.consumer): b.reason.text for b in jl.explain(jl.jit(program), X).boundaries}
+    assert text in found[edge] and "is read again" not in found[edge]
+
+
+def diffused(u):
+    u = u.copy()
+    for _ in range(20):
+        n = u[:-2, 1:-1] - u[1:-1, 1:-1]
+        s = u[2:, 1:-1] - u[1:-1, 1:-1]
+        flux = np.exp(-((n / 20) ** 2)) * n + np.exp(-((s / 20) ** 2)) * s
+        u[1:-1, 1:-1] += 0.2 * flux
+    return u, n
+
+
+def test_a_value_that_is_read_where_it_is_made_waits_for_what_is_overwritten():
+    report = jl.explain(jl.jit(diffused), X)
+    kept = next(t for t in report.temporaries if t.name == "loop/sub")
+    edge = next(b for b in report.boundaries if b.producer == "loop/sub")
+    assert kept.reason.text == edge.reason.text  # one reason, wherever it is told
+    line = diffused.__code__.co_firstlineno + 6
+    assert kept.reason.text.startswith(f"`n` (sub) is made of elements of `u` that line {line} overwrites")
+
+
+def in_turns(x):
+    for _ in range(20):
+        e = np.exp(x)
+        x = x - e / e.sum(axis=1, keepdims=True)
+    return x
+
+
+def test_what_only_waits_for_a_sum_is_not_told_to_be_overwritten():
+    kept = next(t for t in jl.explain(jl.jit(in_turns), X).temporaries if t.name == "loop/exp")
+    assert "also reads `e.sum(axis=1, keepdims=True)` (sum), which is known when `e` (exp) is complete" in kept.reason.text
