@@ -259,7 +259,7 @@ class Ledger:
         if fix is None:
             lines.append("No change of the arguments that was replayed avoids it.")
         else:
-            lines += [f"{_capital(str(fix))}.", *fix.at(miss).where_to_write(miss.function)]
+            lines += [f"{_capital(fix.count)}.", *fix.at(miss).where_to_write(miss.function)]
         name = self.name if self.name.isidentifier() else "f"
         lines.append("print(jl.ledger()) says what they cost." if several else f"print({name}.ledger) lists all of them.")
         return clean(" ".join(lines))

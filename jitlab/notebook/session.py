@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import linecache
 import logging
 import re
+import sys
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from jitlab import events
@@ -110,6 +113,8 @@ class Session:
                 self.link.load(lambda body: answer(self, body), self._resumed)
             except Exception:  # a front end without comms: everything works but the panel
                 logger.warning("jitlab could not open its link to the panel", exc_info=True)
+        with Undisturbed("could not tell which cell loaded it"):
+            self._name_cell_that_loads()
         self.shell.events.register("pre_run_cell", self.pre_run_cell)
         self.shell.events.register("post_run_cell", self.post_run_cell)
         events.add_listener(self.hear, self.take)
@@ -129,6 +134,18 @@ class Session:
                 self.shell.events.unregister(name, hook)
             except ValueError:
                 pass
+
+    def _name_cell_that_loads(self) -> None:
+        """The cell with `%load_ext jitlab` began before anybody listened; functions defined in it are in it all the same."""
+        stored = self.shell.history_manager.input_hist_parsed
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            file = frame.f_code.co_filename
+            is_cell = frame.f_globals is self.shell.user_ns and frame.f_code.co_name.startswith("<")
+            if is_cell and stored and "".join(linecache.getlines(file)).strip() == stored[-1].strip():
+                cell_names[file] = f"In [{len(stored) - 1}]"  # the first of them stands before all cells
+                return
+            frame = frame.f_back
 
     @property
     def running(self) -> CellRun | None:

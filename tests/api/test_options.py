@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -32,6 +33,17 @@ def test_section_3_9_a_trace_at_each_call(caplog):
         (5, "5 out of the last 5 calls to"), (6, "6 out of the last 6 calls to"),
     ]  # fmt: skip
     assert "triggered retracing. `x` was 3 and is now 4" in warnings_of(caplog)[0]
+
+
+def test_a_warning_has_no_time_so_a_notebook_that_runs_again_is_the_same(caplog):
+    X = np.ones(5)
+    f = jl.function(lambda x, lr: np.tanh(x) * lr)
+    for i in range(8):
+        f(X, 0.1 * i)
+    for text in warnings_of(caplog):
+        assert "Pass `lr` as an array: " in text and " traces become 1. " in text
+        assert not re.search(r"\d[\d.,]*\s?(ns|µs|ms|s|min)\b", text)
+    assert len(warnings_of(caplog)) == 2 and " ms" in str(f.ledger)  # it says what they cost
 
 
 def test_section_3_9_a_trace_at_each_third_call(caplog):

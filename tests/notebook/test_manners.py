@@ -169,6 +169,21 @@ shell.run_cell("import jitlab as jl; jl.explorer(lambda v: v * 2, x)")
     assert "ipywidgets, which is not installed" in done.stdout and "jl.explain(f, *args)" in done.stdout
 
 
+def test_a_function_of_the_cell_that_loads_jitlab_is_of_that_cell():
+    """The cell began before anybody listened."""
+    program = """\
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor")
+shell.run_cell("1 + 1", store_history=True)
+load = "%load_ext jitlab\\nimport numpy as np, jitlab as jl\\n@jl.function\\ndef f(x, k):\\n    return x * k\\n"
+shell.run_cell(load, store_history=True)
+shell.run_cell("for k in range(3): f(np.ones(3), k)\\nprint(f.ledger)", store_history=True)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "In [2], line 5" in done.stdout and "from In [3], line 1" in done.stdout and "ipython-input" not in done.stdout
+
+
 def test_a_hook_that_fails_disturbs_no_cell(shell, monkeypatch):
     session = session_of(shell)
     monkeypatch.setattr(session, "begin", lambda *arguments: 1 / 0)
