@@ -6,6 +6,7 @@ Hypothesis draws the same examples each time, so that a run can be repeated; wit
 import gc
 import os
 import re
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -28,6 +29,13 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if re.search(r" at 0x[0-9a-f]{6}", item.nodeid):
             raise pytest.UsageError(f"{item.nodeid} has an address in its name: give the parameter an id")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interrupts_are_heard():
+    """A shell starts what runs in its background deaf to interrupts, and tests of interrupts would wait for ever."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
