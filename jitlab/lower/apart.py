@@ -9,6 +9,7 @@ from jitlab.ir.dot import line_text
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.indexing import Gather, Take
 from jitlab.ops.scans import Scan
+from jitlab.ops.views import Reshape
 
 from .block import is_control
 from .cuts import NO_CUTS, Cuts
@@ -112,6 +113,8 @@ def _in_another_loop(producer: Node, made: Group, stage: Stage, later: Sequence[
         return NotFused.UPDATED, f"{called(loop) if loop is stage.node else name} is a loop or branch of its own, {ends_first}"
     base = stage.node.inputs[0] if stage.kind == "update" else None
     k = len(stage.space)
+    if isinstance(_reader(producer, stage).op, Reshape):
+        return NotFused.RESHAPED, f"{name} is read under another shape"
     if any(not aligned(own, p, k) for n, p in stage.refs if n is producer and k >= len(p)):
         return NotFused.READ_AGAIN, f"{reader} reads elements of {name} that other turns of the loop make"
     if stage.kind == "scan" and isinstance(producer.op, Scan):

@@ -24,6 +24,7 @@ def temporaries(
     node_of = {buffer.name: node for node, buffer in shared.places.items()}
     known = {node.name: node for node in every(cluster.nodes)}
     copies = {copy.node.name: copy for copy in shared.copies}
+    kept = {copy.node: copy.reason for copy in shared.copies}
     readers = _readers(cluster)
     makers: dict[str, tuple[str, str]] | None = None
     by_producer: dict[Node, list[Edge]] = {}
@@ -36,7 +37,7 @@ def temporaries(
         if node is not None:
             found = by_producer.get(node, [])
             consumers = tuple(edge.consumer for edge in found) or tuple(readers.get(node, ()))
-            reason = found[0].reason if found else _why_stored(node, consumers)
+            reason = found[0].reason if found else kept.get(node) or _why_stored(node, consumers)
             result.append(Temporary(node.name, cluster.name, node, consumers, nbytes, _plain(reason)))
             continue
         if makers is None:

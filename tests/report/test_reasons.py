@@ -69,3 +69,28 @@ def in_turns(x):
 def test_what_only_waits_for_a_sum_is_not_told_to_be_overwritten():
     kept = next(t for t in jl.explain(jl.jit(in_turns), X).temporaries if t.name == "loop/exp")
     assert "also reads `e.sum(axis=1, keepdims=True)` (sum), which is known when `e` (exp) is complete" in kept.reason.text
+
+
+def diffused_with_edges(u):
+    u = u.copy()
+    for _ in range(20):
+        n = u[:-2, 1:-1] - u[1:-1, 1:-1]
+        s = u[2:, 1:-1] - u[1:-1, 1:-1]
+        flux = sum(np.exp(-((d / 20) ** 2)) * d for d in (n, s))
+        u[1:-1, 1:-1] += 0.2 * flux
+    return u, n, flux
+
+
+def test_a_value_that_a_loop_hands_on_is_stored_because_its_source_changes():
+    kept = next(t for t in jl.explain(jl.jit(diffused_with_edges), X).temporaries if t.name == "loop/sub")
+    assert kept.reason.code == "source_changes"
+    assert kept.reason.text.startswith("`n` (sub) is wanted after what it is made of changes")
+
+
+def test_a_value_of_another_shape_is_told_to_be_that():
+    def grey(image, w):
+        y = np.einsum("ijk,k->ij", image, w)
+        return y, y.astype(np.uint8)
+
+    report = jl.explain(jl.jit(grey), np.ones((20, 30, 3), np.uint8), np.ones(3))
+    assert [edge.reason.code for edge in report.boundaries] == ["reshaped"]
