@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jitlab.legible import clean, clean_lines
+
 if TYPE_CHECKING:
     from jitlab.report import Report
 
@@ -74,7 +76,7 @@ def report_script(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
         Path(chosen.output).write_text(WRITERS[ending](report), encoding="utf-8")
     except OSError as error:
         return _complain(f"jitlab report: {chosen.output} can't be written: {error.strerror}.")
-    print(f"Written: {chosen.output} ({_lead(report)})", file=sys.stderr)
+    print(clean(f"Written: {chosen.output} ({_lead(report)})"), file=sys.stderr)
     return status
 
 
@@ -124,7 +126,7 @@ def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 
 
 def _complain(text: str) -> int:
-    print(text, file=sys.stderr)
+    print(clean_lines(text), file=sys.stderr)
     return NOT_CHECKED
 
 

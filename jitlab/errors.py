@@ -29,16 +29,19 @@
       ForeignFileError(OSError)             a file that jitlab did not write stands where a dump should go
       DatasetError(OSError)                 a data set that is not there, or whose files are damaged
 
-Every message says what, where, why and what to try, on four lines.
+Every message says what, where, why and what to try, on four lines. User text in it can't act in a terminal.
 """
 
 from __future__ import annotations
+
+from .legible import clean_lines
 
 
 class JitlabError(Exception):
     """The base of jitlab's errors. `what` is the first line; the others are optional and stand below it, named."""
 
     def __init__(self, what: str = "", *, where: str = "", why: str = "", hint: str = "") -> None:
+        what, where, why, hint = map(clean_lines, (what, where, why, hint))
         self.what, self.where, self.why, self.hint = what, where, why, hint
         lines = [what, *(f"  {name}: {text}" for name, text in (("where", where), ("why", why), ("try", hint)) if text)]
         super().__init__("\n".join(lines))

@@ -1,9 +1,10 @@
-"""Graphs as DOT text, and user text made harmless wherever it is printed."""
+"""Graphs as DOT text."""
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
+
+from jitlab.legible import clean as clean
 
 from .graph import Node
 
@@ -56,17 +57,3 @@ def line_text(numbers: Iterable[int]) -> str:
     *most, last = [str(first) if first == last else f"{first}–{last}" for first, last in runs]
     text = f"{', '.join(most)} and {last}" if most else last
     return f"line {text}" if text.isdigit() else f"lines {text}"
-
-
-def clean(text: object) -> str:
-    """User text that can't act: control characters, direction marks and lone surrogates become visible escapes."""
-    plain = str(text)
-    if plain.isascii() and plain.isprintable():
-        return plain
-    return "".join(c.encode("unicode_escape").decode() if _acts(c) else c for c in plain)
-
-
-def _acts(c: str) -> bool:
-    if c == "\u200d":  # joins emoji
-        return False
-    return unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") or ord(c) & 0xFFFE == 0xFFFE

@@ -35,6 +35,7 @@ from jitlab.capture.positions import cell_names
 from jitlab.capture.statements import python_compiler
 from jitlab.config import config
 from jitlab.errors import OptionError
+from jitlab.legible import clean
 from jitlab.report import Report
 
 from . import run_commands
@@ -239,7 +240,7 @@ class JitMagics(Magics):
             case "explain":
                 display(self._chosen(rest[0] if rest else None))
             case "export":
-                print(f"Written: {self._export(rest[0] if rest else None)}")
+                print(f"Written: {clean(self._export(rest[0] if rest else None))}")
             case "clear":
                 count = self.session.clear()
                 print(f"Forgot {count} recorded {'cell' if count == 1 else 'cells'}.")

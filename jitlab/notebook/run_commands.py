@@ -7,6 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from jitlab.errors import OptionError
+from jitlab.legible import clean
 from jitlab.report.comparing import RunComparison
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def baseline(session: Session, line: str) -> str:
     if asked.save is None or asked.name not in history.names or asked.cell is not None:
         told.append(f"Baseline {asked.name!r}: {_cells(history.pin(asked.name, *runs))} pinned.")
     if asked.save is not None:
-        told.append(f"Written: {history.save(asked.name, asked.save)}")
+        told.append(f"Written: {clean(history.save(asked.name, asked.save))}")
     return "\n".join(told)
 
 

@@ -54,7 +54,7 @@ class Op:
     within: str = ""  # the helper function in which it is made
 
     def __str__(self) -> str:
-        return told(self.name, self.called, self.within, lines=wording.line_text(self.lines))
+        return wording.clean(told(self.name, self.called, self.within, lines=wording.line_text(self.lines)))
 
 
 @dataclass(frozen=True)

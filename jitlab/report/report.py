@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import says_where
 from jitlab.errors import OptionError
+from jitlab.legible import clean_lines
 
 from . import wording
 from .entries import (
@@ -198,7 +199,7 @@ class Report:
                 why="it was not made for this target, or the trace it belongs to was dropped",
                 hint="run the function again and take a new report",
             )
-        return text
+        return clean_lines(text)
 
     def code(self, cluster: str, stage: str = "asm", *, plan: str | None = None) -> Code:
         """The code of a cluster line by line, each line with the program's lines and operations it came from.

@@ -31,7 +31,7 @@ class Answer:
     about: tuple[str, str, str | None] | None = None  # plan, and an operation that is not compiled or an edge that is not fused
 
     def __str__(self) -> str:
-        return self.text
+        return wording.clean(self.text)
 
 
 def why(report: Report, a: str, b: str) -> Answer:

@@ -13,6 +13,7 @@ import report_samples as samples
 import jitlab as jl
 from jitlab import events
 from jitlab.api import ledger
+from jitlab.errors import ImpossiblePlanError, OptionError
 from jitlab.ir.dot import text_dot
 from jitlab.report import dot, html, settled, summary
 from jitlab.report.fitting import fitted
@@ -124,6 +125,36 @@ def test_text_has_no_terminal_codes(report):
     for text in (str(report), repr(report), str(report.timeline.compare(report.timeline))):
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\u2028\u2029]", text)
         assert max(map(len, text.splitlines())) <= 100 or "before" in text
+
+
+ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\u2028\u2029]")
+
+
+def test_answers_and_operations_have_no_terminal_codes(report):
+    said = [str(op) for op in report.ops]
+    for edge in report.boundaries:
+        said += [str(report.why(edge.producer, edge.consumer)), str(report.why_not(edge.producer, edge.consumer, check=True))]
+    assert said and not [text for text in said if ACTING.search(text)]
+
+
+def test_errors_and_the_text_of_a_stage_have_no_terminal_codes(nasty):
+    for kind in (OptionError, ImpossiblePlanError):
+        error = kind(f"what {nasty}", where=nasty, why=nasty, hint=f"{nasty}\tor\n{nasty}")
+        assert not ACTING.search(str(error)) and "\tor\n" in str(error)
+
+    def f(x):
+        return np.exp(x) * 2
+
+    f.__name__ = f.__qualname__ = nasty
+    made = jl.function(f)
+    with jl.record() as recording:
+        made(np.ones(3))
+    found = recording.report()
+    assert not ACTING.search(found.ir(found.clusters[0].name, "graph"))
+    for ask in (lambda: found.why(nasty, "exp"), lambda: found.ir(nasty), lambda: found.ir(found.clusters[0].name, nasty)):
+        with pytest.raises(OptionError) as refused:
+            ask()
+        assert not ACTING.search(str(refused.value))
 
 
 def test_bundle_can_be_sent(report):
