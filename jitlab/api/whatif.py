@@ -80,7 +80,9 @@ class WhatIf:
         if self.keep is not None:
             first, last = self.keep.first, self.keep.last
             lines = f"line {first}" if first == last else f"lines {first} to {last}"
-            shown += [f"  To keep the change, {lines} of {display_name(self.keep.file)} become{'s' * (first == last)}:"]
+            is_better = self.change.significant and self.change.ratio < 1
+            wish = "To keep the change" if is_better else "To have it changed all the same"
+            shown += [f"  {wish}, {lines} of {display_name(self.keep.file)} become{'s' * (first == last)}:"]
             shown += [f"    {line}" for line in self.keep.lines]
         elif self.keep_text:
             shown += textwrap.wrap(self.keep_text, 96, initial_indent="  ", subsequent_indent="  ")

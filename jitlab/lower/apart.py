@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from jitlab.ir import Edge, Node, NotFused, Reason, is_operation
 from jitlab.ir.dot import line_text
@@ -16,16 +16,17 @@ from .cuts import NO_CUTS, Cuts
 from .fusion import Group, Stage, aligned
 from .lengths import MOST_DEEP, MOST_OPERATIONS
 from .names import called
+from .reading import DEAR
 
 #: Operations that are looked back over from a value to the array it may come of.
 MOST_STEPS = 200
 
 
 def boundaries(
-    groups: list[Group], level: str, cuts: Cuts = NO_CUTS, otherwise: Sequence[set[Node]] = ()
+    groups: list[Group], level: str, cuts: Cuts = NO_CUTS, otherwise: Sequence[set[Node]] = (), outputs: Collection[Node] = ()
 ) -> list[Edge]:
     """The edges of the cluster that go through memory, each with the one reason: from what is stored to what reads it.
-    `otherwise`: what would share a nest at a higher level."""
+    `otherwise`: what would share a nest at a higher level; `outputs`: what is stored anyway."""
     where = {node: group for group in groups for node in group.nodes}
     number = {group: i for i, group in enumerate(groups)}
     edges: dict[tuple[Node, Node], Edge] = {}
@@ -46,6 +47,7 @@ def boundaries(
                     again: str | None
                     if level != "O0" and cure is None and is_cheap_to_repeat and group.kind in ("map", "row", "column", "scan"):
                         again = f"{called(producer)} were computed a second time, for {called(reader)}"
+                        again += _price(producer, where[producer], group, groups, outputs)
                     else:
                         again = cure
                     if reason.code is NotFused.LEVEL and not any({producer, reader} <= nest for nest in otherwise):
@@ -56,6 +58,20 @@ def boundaries(
                     else:
                         edges.setdefault((producer, reader), Edge(producer, reader, reason, producer.type.nbytes, again))
     return list(edges.values())
+
+
+def _price(producer: Node, made: Group, group: Group, groups: Sequence[Group], outputs: Collection[Node]) -> str:
+    """Said of a copy that saves nothing: it reads what the value is made of, and what is dear of that is stored instead."""
+    own = next(s for s in made.stages if producer in s.made)
+    dear = [node for node, operations in own.lazy.items() if operations >= DEAR]
+    instead = sum(node.type.nbytes for node in dear if not any(node in other.inputs for other in dear))
+    known = {node for stage in group.stages for node in stage.reads}
+    added = sum(node.type.nbytes for node in own.reads - known)
+    others = [other for other in groups if other not in (made, group) and any(producer in s.reads for s in other.stages)]
+    saved = producer.type.nbytes
+    if producer not in outputs and len(others) < 2:
+        saved *= 2 + len(others)  # perhaps nobody stores it any more
+    return ", which saves no memory traffic" if added >= saved or instead >= producer.type.nbytes else ""
 
 
 def _why_not_fused(

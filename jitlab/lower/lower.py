@@ -134,7 +134,7 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     )
     sizes = shared.sizes
     infos = [_told(info, kernel, sizes) for info, kernel in zip(infos, kernels, strict=True)]
-    edges = boundaries(groups, shared.level, shared.cuts, _fused_otherwise(cluster, shared))
+    edges = boundaries(groups, shared.level, shared.cuts, _fused_otherwise(cluster, shared), wanted)
     edges = completed(edges, infos, cluster.nodes)
     inside = inner_edges(cluster, shared, [nest for info in infos for nest in info.nests])
     scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))

@@ -437,6 +437,8 @@ def test_the_advice_is_one_thing_to_do(planted):
     fuse_them = apart.whatif(X, fuse=("Exp", "Mul"), seconds=QUICK)
     assert fuse_them.advice.startswith("Fuse them. That saves ") and fuse_them.advice.endswith("192 kB of traffic.")
     assert f.whatif(X, cut=("Max", "ExpandDims"), seconds=QUICK).change.word.startswith("slower by")
+    assert "To keep the change, " in str(fuse_them)
+    assert "To keep the change, " not in str(keep_it) and "To have it changed all the same, " in str(keep_it)
 
 
 def test_an_error_is_told_in_units_of_what_is_typical_of_the_array():

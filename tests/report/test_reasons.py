@@ -94,3 +94,28 @@ def test_a_value_of_another_shape_is_told_to_be_that():
 
     report = jl.explain(jl.jit(grey), np.ones((20, 30, 3), np.uint8), np.ones(3))
     assert [edge.reason.code for edge in report.boundaries] == ["reshaped"]
+
+
+def shifted_exponential(z):
+    x = np.maximum(np.exp(z) - 1.5, 0)
+    return x.mean(), x.std()
+
+
+def kept_and_centred(x):
+    e = np.sqrt(x)
+    return e, e - e.mean(axis=0)
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [(softmax, False), (softmax_of_columns, False), (shifted_exponential, True), (kept_and_centred, True)],
+)
+def test_a_second_copy_that_saves_no_traffic_says_so(program, says):
+    x = np.random.default_rng(0).random((500, 400))
+    f = jl.function(program)
+    told = [b for b in jl.explain(f, x).boundaries if "a second time" in (b.would_fuse_if or "")]
+    assert told
+    for edge in told:
+        assert edge.would_fuse_if.endswith(", which saves no memory traffic") == says
+        answer = f.whatif(x, fuse=(edge.producer, edge.consumer), seconds=0.01)
+        assert (answer.after.bytes >= answer.before.bytes) == says
