@@ -68,12 +68,16 @@ def report_script(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
         return _complain(f"jitlab report: {chosen.output} ends with none of {', '.join(WRITERS)}.")
     if not Path(chosen.script).is_file():
         return _complain(f"jitlab report: there is no script {chosen.script}.")
+    output = Path(chosen.output).absolute() if chosen.output else Path()  # the script may change the folder
     report, status = run_script(chosen.script, arguments)
     if ending is None:
-        print(report)
+        try:
+            print(report)
+        except (OSError, ValueError) as error:  # the script closed it, or who read it did
+            return status or _complain(f"jitlab report: the report can't be printed: {error}\n  try: -o PATH, which writes it")
         return status
     try:
-        Path(chosen.output).write_text(WRITERS[ending](report), encoding="utf-8")
+        output.write_text(WRITERS[ending](report), encoding="utf-8")
     except OSError as error:
         return _complain(f"jitlab report: {chosen.output} can't be written: {error.strerror}.")
     print(clean(f"Written: {chosen.output} ({_lead(report)})"), file=sys.stderr)
@@ -93,6 +97,9 @@ def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
         return _complain(f"jitlab check: there is no program {program}.")
     if not path.exists() and not chosen.update:
         return _complain(f"jitlab check: there is no baseline {path}.\n  try: --update, which writes it")
+    program, path = program.absolute(), path.absolute()  # the script may change the folder
+    if chosen.update and (why := _unwritable(path)):
+        return _complain(f"jitlab check: {chosen.baseline} can't be written: {why}.")
     try:
         baseline = read_baseline(path) if path.exists() else Baseline(program.name, ())
         raised: Sequence[dict[str, Any]] = ()
@@ -101,28 +108,40 @@ def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
             run = executed(program, chosen.timeout)
             cells, raised = run.cells, run.raised
             for cell, traceback in zip(raised, run.tracebacks, strict=True):
-                print(f"{cell['title']} of {program} raised:\n{traceback}", file=sys.stderr)
+                print(f"{cell['title']} of {chosen.program} raised:\n{traceback}", file=sys.stderr)
         else:
-            report, status = run_script(program, arguments)
+            report, status = run_script(chosen.program, arguments)
             if status:
-                return _complain(f"jitlab check: {program} ended with status {status}; nothing was checked.")
+                return _complain(f"jitlab check: {chosen.program} ended with status {status}; nothing was checked.")
             cells = [report.facts] if report.facts["operations"] or report.facts["statements"] else []
     except Stopped as stopped:
-        return _complain(f"jitlab check: {stopped.title} of {program} {stopped.why}; nothing was checked.")
+        return _complain(f"jitlab check: {stopped.title} of {chosen.program} {stopped.why}; nothing was checked.")
     except OptionError as error:
         return _complain(f"jitlab check: {error}")
     found = checked(baseline, cells, chosen.times, raised)
     if path.exists():
-        print(f"{program} against {path}\n{found}")
+        print(f"{chosen.program} against {chosen.baseline}\n{found}")
     if chosen.update:
-        write_baseline(path, program.name, cells, raised)
-        print(f"Written: {path}, {len(cells)} {'cell' if len(cells) == 1 else 'cells'}.")
+        try:
+            write_baseline(path, program.name, cells, raised)
+        except OSError as error:
+            return _complain(f"jitlab check: {chosen.baseline} can't be written: {error.strerror}.")
+        print(f"Written: {chosen.baseline}, {len(cells)} {'cell' if len(cells) == 1 else 'cells'}.")
         for cell in raised:
             print(f"{cell['title']} raised {cell['error']}. From now on that is as before.")
         return GOOD
     if found.is_changed:
-        print(f"If this is meant: jitlab check {program} --baseline {path} --update")
+        print(f"If this is meant: jitlab check {chosen.program} --baseline {chosen.baseline} --update")
     return WORSE if found.is_worse else GOOD
+
+
+def _unwritable(path: Path) -> str:
+    """Why a file can't be written, as far as that shows beforehand; "" where nothing speaks against it."""
+    if path.is_dir():
+        return "it is a folder"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    return "" if os.access(path if path.exists() else path.parent, os.W_OK) else "writing is not allowed there"
 
 
 def _complain(text: str) -> int:

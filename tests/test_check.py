@@ -1,6 +1,8 @@
 """`jitlab report` and `jitlab check`, on scripts and notebooks written here."""
 
 import json
+import subprocess
+import sys
 
 import nbformat
 import pytest
@@ -170,3 +172,41 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):
     path.write_text("no JSON")
     assert cli.main(["check", str(path), "--baseline", "b.json", "--update"]) == 2
     assert "is no notebook" in capsys.readouterr().err
+
+
+MOVES = """
+import os, sys, threading, time
+assert os.path.isabs(__file__) and sys.argv[0] == "script.py"
+sys.path.pop(0)
+
+def later():
+    time.sleep(0.2)
+    print("the last thread", f(np.arange(8.0), 7) > 0)
+
+threading.Thread(target=later).start()
+os.chdir("/")
+"""
+
+
+def test_a_script_may_change_the_folder_and_the_path_and_end_with_a_thread(script, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script(SCRIPT + MOVES)
+    assert cli.main(["report", "script.py", "-o", "r.txt"]) == 0
+    assert "the last thread" in capsys.readouterr().out
+    assert "compiled" in (tmp_path / "r.txt").read_text()
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["check", "script.py", "--baseline", "b.json", "--update"]) == 0
+    assert (tmp_path / "b.json").is_file()
+
+
+def test_a_baseline_that_cannot_be_written_is_said_before_anything_runs(script, tmp_path, capsys):
+    for base, why in ((tmp_path / "none" / "b.json", "there is no folder"), (tmp_path, "it is a folder")):
+        assert cli.main(["check", script("print('it ran')\n"), "--baseline", str(base), "--update"]) == 2
+        said = capsys.readouterr()
+        assert why in said.err and "it ran" not in said.out
+
+
+def test_a_script_that_closes_stdout_ends_with_a_sentence(script):
+    path = script(SCRIPT + "import sys\nsys.stdout.close()\n")
+    done = subprocess.run([sys.executable, "-m", "jitlab.cli", "report", path], capture_output=True, text=True)
+    assert done.returncode == 2 and "can't be printed" in done.stderr and "Traceback" not in done.stderr

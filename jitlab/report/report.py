@@ -259,12 +259,15 @@ class Report:
 
     def to_html(self, path: str | Path | None = None, *, notebook: str = "") -> str:
         """One file that needs nothing else: interactive, offline, and still a page where scripts are blocked. Returned, and
-        written when a path is given. Its title begins with `notebook`, the name of the notebook's file, where one is given."""
+        written when a path is given (OptionError: it can't be). Its title begins with `notebook`, the notebook's file."""
         from .html import report_html
 
         text = report_html(self.data, self._texts(), notebook)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            try:
+                Path(path).write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise OptionError(f"{path} can't be written", why=error.strerror or str(error)) from None
         return text
 
     def to_svg(self) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import runpy
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -18,9 +19,11 @@ STARTED_BY = ("<frozen runpy>", runpy.__file__ or "", __file__)  # frames of who
 def run_script(path: str | Path, arguments: Sequence[str] = ()) -> tuple[Report, int]:
     """Run a script as `__main__` with these arguments; returns the report and the exit status. An exception is printed with the
     script's own traceback, as Python prints it, and ends with status 1: the report is of what ran until then."""
-    source = Path(path)
+    source = Path(path).absolute()  # as Python makes it: the script may change the folder
     kept, sys.argv = sys.argv, [str(path), *arguments]
-    sys.path.insert(0, str(source.resolve().parent))
+    folder = str(source.resolve().parent)
+    sys.path.insert(0, folder)
+    before = set(threading.enumerate())
     status = 0
     try:
         with record() as recording:
@@ -36,10 +39,19 @@ def run_script(path: str | Path, arguments: Sequence[str] = ()) -> tuple[Report,
                 recording.cell["error"] = type(error).__name__
                 traceback.print_exception(type(error), error, _own(error.__traceback__))
                 status = 130 if isinstance(error, KeyboardInterrupt) else 1
+            _wait_for_threads(before)
     finally:
         sys.argv = kept
-        sys.path.remove(str(source.resolve().parent))
+        if folder in sys.path:
+            sys.path.remove(folder)
     return recording.report(), status
+
+
+def _wait_for_threads(before: Collection[threading.Thread]) -> None:
+    """As Python does at its end: a script ends with the last of its threads that are no daemons."""
+    while started := [thread for thread in threading.enumerate() if not thread.daemon and thread not in before]:
+        for thread in started:
+            thread.join()
 
 
 def _own(whole: TracebackType | None) -> TracebackType | None:

@@ -277,6 +277,11 @@ def test_ir_names_what_there_is(report):
         report.ir("cluster_99")
 
 
+def test_html_that_cannot_be_written_says_so(report, tmp_path):
+    with pytest.raises(OptionError, match="can't be written\n  why: No such file"):
+        report.to_html(tmp_path / "none" / "r.html")
+
+
 def test_json_is_plain_and_a_copy(report):
     data = report.to_json()
     assert json.loads(json.dumps(data)) == data
