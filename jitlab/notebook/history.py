@@ -228,7 +228,7 @@ class History:
         return facts
 
     def _key(self, run: CellRun) -> str:
-        return run.id if run.id != f"cell {run.count}" else f"source {source_digest(run.source.split(chr(10)))}"
+        return run.id if not run.id.startswith("cell ") else f"source {source_digest(run.source.split(chr(10)))}"
 
 
 def _newer_side(runs: list[Json], begin: int) -> int:

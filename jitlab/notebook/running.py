@@ -12,12 +12,14 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
+from IPython.core.compilerop import CachingCompiler
 from IPython.display import display
 
 from jitlab.api import Options, compile_trace
@@ -29,7 +31,7 @@ from jitlab.report.outline import PARTS
 from jitlab.report.wording import clean
 
 from .compare import Comparison
-from .session import CellRun, Session
+from .session import KEPT_SOURCES, CellRun, Session
 
 JIT_LINE = re.compile(r"([ \t]*)%%jit(?![\w?])[ \t]*(.*?)[ \t]*\n?")
 ENTER = compile(f"__import__({__name__!r}, fromlist=['entered']).entered()", __file__, "eval")
@@ -49,12 +51,16 @@ class Runner:
         self.ip.input_transformers_cleanup.insert(0, self.as_comment)
         self.plainly = self.ip.run_ast_nodes
         self.ip.run_ast_nodes = self.run_ast_nodes
+        if type(self.ip.compile).get_code_name is CachingCompiler.get_code_name:  # a kernel's names are of the text alone
+            self.ip.compile.get_code_name = NameOfText(self.ip.compile)
 
     def detach(self) -> None:
         if self.as_comment in self.ip.input_transformers_cleanup:
             self.ip.input_transformers_cleanup.remove(self.as_comment)
         if self.ip.__dict__.get("run_ast_nodes") == self.run_ast_nodes:
             del self.ip.run_ast_nodes
+        if isinstance(self.ip.compile.get_code_name, NameOfText):
+            del self.ip.compile.get_code_name
 
     def as_comment(self, lines: list[str]) -> list[str]:
         """before: `%%jit --level O0`, code; after: `# %%jit --level O0`, code. Lines keep their numbers, empty ones too."""
@@ -220,6 +226,21 @@ class Runner:
         else:
             self.ip.user_ns[options.output] = report
             self.show(run, options)
+
+
+class NameOfText:
+    """What IPython calls the file of a cell, without a kernel: a text keeps the name of its first run, and so its traces."""
+
+    def __init__(self, compiler: Any) -> None:
+        self.own = compiler.get_code_name
+        self.known: OrderedDict[str, str] = OrderedDict()
+
+    def __call__(self, raw_code: str, transformed_code: str, number: int) -> str:
+        name = self.known.setdefault(transformed_code, self.own(raw_code, transformed_code, number))
+        self.known.move_to_end(transformed_code)
+        if len(self.known) > KEPT_SOURCES:
+            self.known.popitem(last=False)
+        return name
 
 
 #: What else the parts of `--show` are called: the panel's sections, one for many.

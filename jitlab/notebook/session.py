@@ -180,7 +180,7 @@ class Session:
         known = running_cell(kernel) if kernel is not None else None
         count = self._count()
         self._begun += 1
-        run = CellRun(known or cell_id or f"cell {count}", count, source, info, self._begun)
+        run = CellRun(known or cell_id or self._id_of(source, count), count, source, info, self._begun)
         self._ran[run.title] = run.id, source.rstrip("\n").split("\n")
         while len(self._ran) > KEPT_SOURCES:
             self._ran.popitem(last=False)
@@ -197,6 +197,11 @@ class Session:
         started = events.CellStarted(cell=run.id, execution_count=count, source=source, start_ns=run.start_ns)
         self.emit(run.id, started)
         return run
+
+    def _id_of(self, source: str, count: int) -> str:
+        """Where no front end names cells: the same text is the same cell."""
+        text = source.rstrip("\n").split("\n")
+        return next((id for id, lines in self._ran.values() if lines == text), f"cell {count}")
 
     def _count(self) -> int:
         """The number of the cell that begins. IPython counts on before it tells of the cell, older ones after it ran."""

@@ -257,3 +257,18 @@ def test_op_by_op_lets_values_go(monkeypatch):
     graph = Graph("g", [first], chain[1:], [chain[-1]])
     outputs, spans = op_by_op(graph, [np.zeros(2)])
     assert outputs[0].tolist() == [3, 3] and len(spans) == 3
+
+
+def test_the_same_text_is_the_same_cell_where_no_front_end_names_cells(shell):
+    reports = []
+    for _ in range(2):
+        run(shell, "%%jit\n" + SOFTMAX)
+        reports.append(report_of(shell))
+    first, second = reports
+    assert first["retraces"][0]["first"] and second["retraces"] == [] and second["verdict"].get("first_run") is None
+    (cell,) = session_of(shell).cells.values()
+    assert cell.title == f"In [{shell.execution_count - 1}]"
+    failed = run(shell, "%%jit\nlog = x / 0 if False else 1 / 0", fine=False), run(shell, "%%jit\n" + SOFTMAX)
+    assert failed[0].error_in_exec is not None and report_of(shell)["retraces"] == []
+    run(shell, "%%jit\n" + SOFTMAX + "q = p * 2")
+    assert report_of(shell)["retraces"][0]["first"]  # another text

@@ -194,8 +194,8 @@ def test_a_hook_that_fails_disturbs_no_cell(shell, monkeypatch):
 def test_thousands_of_cells_are_remembered_only_by_the_last(shell):
     session = session_of(shell)
     shell.run_cell("import jitlab as jl\n@jl.function\ndef h(v):\n    return v * 2\nh(x)", store_history=True)
-    for _ in range(200):
-        shell.run_cell("h(x)", store_history=True)
+    for n in range(200):
+        shell.run_cell(f"h(x)  # {n}", store_history=True)
     assert len(session.cells) == 64
 
 
