@@ -54,8 +54,9 @@ def _draws_in_body(reason: Json) -> bool:
 def _cure(retraces: list[Json], whole: float) -> Json:
     """`whole`: seconds of all retraces, as the list of them has it; where the change avoids a part of them, that is said."""
     causes = Counter(r["cause"] for r in retraces if r["fix"])
-    alike = [r for r in retraces if r["fix"] and r["cause"] == causes.most_common(1)[0][0]]
-    first, fix = alike[0], alike[-1]["fix"]
+    same = [r for r in retraces if r["cause"] == causes.most_common(1)[0][0]]
+    alike = [r for r in same if r["fix"]]
+    first, fix = same[0], alike[-1]["fix"]
     place = alike[-1].get("place") or place_of({**first, "fix": fix})
     why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
     code = fix if wording.is_code(fix) else None

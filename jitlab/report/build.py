@@ -315,15 +315,15 @@ def _often(event: Any, recording: Recording) -> bool:
 
 
 def _add_savings(retraces: list[Json]) -> None:
-    """What the retraces cost that one fix avoids is what it saves; and where it is written."""
+    """What the retraces of an argument cost that a fix avoids is what it saves, as "do next" says; and where it is written."""
     lost: Counter[tuple[str, str]] = Counter()
     for retrace in retraces:
         if retrace["fix"] and not retrace["first"]:
-            lost[retrace["function"], retrace["fix"]] += retrace["seconds"]
+            lost[retrace["function"], retrace["argument"]] += retrace["seconds"]
     for retrace in retraces:
         retrace["place"] = retrace["place"] or place_of(retrace)
-        saved = lost[retrace["function"], retrace["fix"]]
-        if retrace["proof"] and saved:
+        saved = lost[retrace["function"], retrace["argument"]]
+        if retrace["proof"] and retrace["fix"] and saved:
             retrace["proof"] += f", saves {wording.duration(saved)}"
 
 

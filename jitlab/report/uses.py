@@ -18,12 +18,17 @@ def uses_in_words(data: Mapping[str, Any]) -> list[str]:
     for plan in data["plans"]:
         if plan.get("calls"):
             functions.setdefault(plan["function"], []).append(plan)
-    several = [(name, plans) for name, plans in functions.items() if len(plans) > 1]
+    again = {retrace["function"] for retrace in data["retraces"] if not retrace["first"]}
+    several = [
+        (name, plans)
+        for name, plans in functions.items()
+        if len(plans) > 1 and (name in again or any(plan["calls"] > 1 for plan in plans))  # pieces that ran once are no news
+    ]
     several.sort(key=lambda entry: -sum(plan["calls"] for plan in entry[1]))
-    return [_line(name, plans) for name, plans in several[:MOST_FUNCTIONS]]
+    return [_line(name, plans, retraced=name in again) for name, plans in several[:MOST_FUNCTIONS]]
 
 
-def _line(name: str, plans: Sequence[Mapping[str, Any]]) -> str:
+def _line(name: str, plans: Sequence[Mapping[str, Any]], *, retraced: bool) -> str:
     numbers = Counter(plan["trace"] for plan in plans)
     if len(numbers) < len(plans):  # one definition that several functions were made of
         calls = sum(plan["calls"] for plan in plans)
@@ -36,7 +41,7 @@ def _line(name: str, plans: Sequence[Mapping[str, Any]]) -> str:
         median = (busy.get("quantiles") or {}).get("median")
         each = f", {wording.duration(median)} each" if median else ""
         text += f"; #{busy['trace']} had {busy['calls']}{each}"
-    once = [f"#{plan['trace']}" for plan in plans if plan["calls"] == 1]
+    once = [f"#{plan['trace']}" for plan in plans if plan["calls"] == 1 and retraced]
     if once:
         more = f" and {len(once) - MOST_NAMED} more" if len(once) > MOST_NAMED else ""
         text += f"; captured, never used again: {', '.join(once[:MOST_NAMED])}{more}"

@@ -199,6 +199,23 @@ def test_where_a_fix_avoids_a_part_of_what_retraces_cost_both_figures_are_told()
     assert sum(retrace.seconds for retrace in report.retraces) == 3.0
 
 
+def test_what_to_do_next_and_the_retraces_name_one_figure_and_one_example():
+    fixes = ["", "reduce_retracing=True", "input_signature=[jl.TensorSpec([None], np.float64)]"]
+    made = [
+        events.Traced(
+            function="f", trace=n + 2, causes=("shape",), argument="x", before=f"f64[{32 << n}]", after=f"f64[{64 << n}]",
+            lines=(), fix=fixes[min(n, 2)], proof="make axis 0 of `x` dynamic: 5 traces become 1" if n else "", operations=1,
+            start_ns=0, duration_ns=10**9,
+        )
+        for n in range(5)
+    ]  # fmt: skip
+    report = samples.recorded(made).report()
+    known = report.to_json()["retraces"]
+    assert {retrace["proof"].rpartition(", ")[2] for retrace in known if retrace["proof"]} == {"saves 4.00 s"}
+    assert "This could save 4.00 s of 5.00 s lost." in report.verdict["next"]["why"]
+    assert report.verdict["next"]["why"].startswith("x: f64[32] → f64[64]") and "5 × x: f64[32] → f64[64]" in str(report)
+
+
 def test_numbers_of_very_many_digits_are_told_in_short_unless_they_then_look_alike():
     def said(before, after):
         return retraced("python_value", "k", before, after, "").retraces[0].text
