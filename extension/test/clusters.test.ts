@@ -5,6 +5,7 @@ import { layoutClusters } from '../src/core/clusters/layout';
 import { memoryRows } from '../src/core/clusters/memory';
 import { boundaryTexts, describe, kernelFacts } from '../src/core/clusters/words';
 import type { Report } from '../src/core/report';
+import { callsOf } from '../src/core/verdict/more';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report, texts } from './helpers';
@@ -117,6 +118,24 @@ test('traces that came to the same plan are one part', () => {
   const flow = flowOf(report(json));
   assert.equal(flow.parts.length, 1);
   assert.equal(flow.parts[0]?.title, 'In [2], traces 1–2: the same plan');
+});
+
+test('of traces that came to the same plan all calls are counted, and a saved report has their names alone', () => {
+  const json = structuredClone(line) as {
+    ops: { plan: string }[];
+    plans: object[];
+    clusters: { plan: string; calls: number }[];
+    kernels: { plan?: string }[];
+  };
+  const calls = callsOf(report(json));
+  json.plans.push({ name: 'In [2] #2', function: 'In [2]', trace: 2, like: 'In [2] #1' });
+  assert.equal(flowOf(report(json)).parts[0]?.title, 'In [2], traces 1–2: the same plan');
+  assert.equal(callsOf(report(json)), calls);
+  const again = <T extends object>(entries: T[]): T[] => entries.map(entry => ({ ...entry, plan: 'In [2] #2' }));
+  json.ops.push(...again(json.ops));
+  json.kernels.push(...again(json.kernels));
+  json.clusters.push(...again(json.clusters));
+  assert.equal(callsOf(report(json)), 2 * calls);
 });
 
 test('clusters of traces that came to the same plan are counted once, and the traces are said', () => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ Json = dict[str, Any]
 OF_PLANS = (
     "ops", "kernels", "clusters", "boundaries", "temporaries", "copies", "activity", "numerics", "fallbacks",
 )  # fmt: skip
+TIMED, UNTIMED = ("clusters", "kernels", "fallbacks"), ("ops", "boundaries", "temporaries")
 LISTS = ("plans", *OF_PLANS, "retraces", "variants", "statements", "frozen", "loops")
 
 SUMMARY_OPS = 2000  # from so many operations on there is a summary
@@ -104,6 +106,11 @@ def _cut(report: Json, room: int) -> Json:
     weights = _weights(kept)
     sizes = _sizes(kept, weights)
     share = _shared(sizes, room)[1]
+    if any(sizes[key] > share[key] for key in (*TIMED, *UNTIMED) if key in weights):
+        kept = _alike_as_one(kept, {plan["name"] for plan in kept["plans"]})
+        weights = _weights(kept)
+        sizes = _sizes(kept, weights)
+        share = _shared(sizes, room)[1]
     if sizes["text"] > share["text"]:
         kept |= _texts(kept, share["text"])
     if sizes["timeline"] > share["timeline"]:
@@ -117,6 +124,32 @@ def _cut(report: Json, room: int) -> Json:
         names = {cluster["name"] for cluster in kept["clusters"]}
         kept["summary"]["clusters"] = {name: of for name, of in report["summary"]["clusters"].items() if name in names}
     return kept
+
+
+def _alike_as_one(report: Json, names: Collection[str]) -> Json:
+    """Without what is of the plans of these names that another plan stands for: that one has their calls and their seconds.
+    What the clusters of all of them took is then the same however much of the report is cut."""
+    known = {plan["name"] for plan in report["plans"]}
+    stands = {plan["name"]: plan["like"] for plan in report["plans"] if plan["name"] in names and plan["like"] in known}
+    one = {key: _summed(report[key], stands) for key in TIMED if key in report}
+    few = {key: [e for e in report[key] if stands.get(e["plan"], e["plan"]) == e["plan"]] for key in UNTIMED if key in report}
+    return {**report, **one, **few}
+
+
+def _summed(entries: Sequence[Json], stands: Mapping[str, str]) -> list[Json]:
+    """The nth of a plan with the nth of each that it stands for."""
+    seen: Counter[str] = Counter()
+    same: dict[tuple[str, int], list[Json]] = {}
+    for entry in entries:
+        plan = entry["plan"]
+        same.setdefault((stands.get(plan, plan), seen[plan]), []).append(entry)
+        seen[plan] += 1
+    summed = []
+    for (plan, _), of in same.items():
+        first = next((entry for entry in of if entry["plan"] == plan), of[0])
+        known = [entry["seconds"] for entry in of if entry["seconds"] is not None]
+        summed.append({**first, "seconds": sum(known) if known else None, "calls": sum(entry["calls"] for entry in of)})
+    return summed
 
 
 def _weights(report: Json) -> dict[str, list[int]]:
@@ -156,6 +189,7 @@ def _of_few_plans(report: Json, weights: Mapping[str, Sequence[int]], room: int)
         if size[plan["name"]] <= left:
             left -= size[plan["name"]]
             chosen.add(plan["name"])
+    report = _alike_as_one(report, {plan["name"] for plan in plans} - chosen)
     few = {key: [entry for entry in report[key] if entry.get("plan") in chosen] for key in OF_PLANS if key in report}
     return {**report, "plans": [plan for plan in report["plans"] if plan["name"] in chosen], **few}
 

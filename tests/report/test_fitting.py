@@ -109,3 +109,20 @@ def test_a_list_of_very_many_leaves_the_others(data, key):
     kept = saved({**report, key: report[key] * 5000})
     assert len(kept["ops"]) >= 22 and len(kept["kernels"]) >= 4 and len(kept["clusters"]) >= 2  # all of a plan
     assert 20 < len(kept[key]) < 5000 * len(report[key])
+
+
+def test_a_plan_that_stands_for_others_has_the_time_of_those_that_are_left_out(data):
+    plan = data["plans"][0]
+    for trace in range(3, 60):
+        data["plans"].append({**plan, "name": f"In [7] #{trace}", "trace": trace})
+        for key in ("ops", "clusters", "kernels", "boundaries", "fallbacks", "temporaries"):
+            mine = [entry for entry in data[key] if entry["plan"] == plan["name"]]
+            data[key] += [{**entry, "plan": f"In [7] #{trace}"} for entry in mine]
+    kept = saved(data)
+    assert len(kept["ops"]) < len(data["ops"])
+    plans = {op["plan"] for op in kept["ops"]}
+    assert plan["name"] in plans and plans == {cluster["plan"] for cluster in kept["clusters"]}
+    for key in ("clusters", "kernels", "fallbacks"):
+        for what in ("seconds", "calls"):
+            whole = sum(entry[what] for entry in data[key] if entry["seconds"] is not None)
+            assert sum(entry[what] for entry in kept[key]) == pytest.approx(whole), (key, what)

@@ -53,26 +53,22 @@ function makeFlow(report: Report): Flow {
     own.push(op);
   }
   const boundariesOfPlan = shareOut(report.boundaries, opsOfPlan);
-  const parts: { plans: string[]; part: FlowPart }[] = [];
+  const parts = new Map<string, FlowPart>();
   for (const [plan, ops] of opsOfPlan) {
     const { nodes, edges } = nodesOf(report, ops, boundariesOfPlan.get(plan) ?? []);
     const like = report.plans.find(({ name }) => name === plan)?.like ?? '';
-    const same = parts.find(part => like !== '' && like !== plan && part.plans[0] === like);
+    const same = like === plan ? undefined : parts.get(like);
     if (same) {
-      same.plans.push(plan);
-      same.part.nodes.forEach((node, index) => {
+      same.nodes.forEach((node, index) => {
         addTimes(node, nodes[index]);
       });
     } else {
-      parts.push({ plans: [plan], part: { title: plan, place: placeOf(report, ops), nodes, edges } });
+      parts.set(plan, { title: titleOf(report, plan), place: placeOf(report, ops), nodes, edges });
     }
   }
-  for (const { plans, part } of parts) {
-    part.title = titleOf(report, plans);
-  }
-  const nodes = parts.flatMap(({ part }) => part.nodes);
+  const nodes = [...parts.values()].flatMap(part => part.nodes);
   return {
-    parts: parts.map(({ part }) => part),
+    parts: [...parts.values()],
     statements: report.statements,
     seconds: total(nodes.map(node => node.seconds))
   };
@@ -156,15 +152,12 @@ function addTimes(node: FlowNode, other: FlowNode | undefined): void {
   });
 }
 
-function functionOf(report: Report, plan: string | undefined): string {
-  return report.plans.find(({ name }) => name === plan)?.function ?? plan ?? '';
-}
-
-function titleOf(report: Report, plans: readonly string[]): string {
-  const traces = plans.map(plan => report.plans.find(({ name }) => name === plan)?.trace ?? 0);
-  return plans.length === 1
-    ? (plans[0] ?? '')
-    : `${functionOf(report, plans[0])}, traces ${lineRanges(traces)}: the same plan`;
+/** A saved report may have nothing of the plans that are like this one but their names. */
+function titleOf({ plans }: Report, plan: string): string {
+  const alike = plans.filter(({ name, like }) => name === plan || like === plan);
+  return alike.length > 1
+    ? `${alike[0]?.function ?? plan}, traces ${lineRanges(alike.map(({ trace }) => trace))}: the same plan`
+    : plan;
 }
 
 function placeOf(report: Report, ops: readonly Operation[]): string {

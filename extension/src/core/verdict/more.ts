@@ -1,3 +1,4 @@
+import { flowOf } from '../clusters/flow';
 import { h, icon, on } from '../dom';
 import { duration, percent, some } from '../format';
 import type { KernelAccess } from '../kernel';
@@ -30,8 +31,8 @@ export function moreOfVerdict(kernel: () => KernelAccess | null): MoreOfVerdict 
 
 const MORE: Omit<MoreOfVerdict, 'measure'> = {
   checked: checkedElement,
-  calls: ({ clusters }) => {
-    const calls = clusters.reduce((most, cluster) => Math.max(most, cluster.calls), 0);
+  calls: report => {
+    const calls = callsOf(report);
     const title = 'The time above is of all of them; Compare and What-if tell of one call';
     return calls > 1 ? h('span', { class: 'jl-muted', title }, `this run: ${some(calls, 'call')}`) : null;
   },
@@ -72,6 +73,12 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
       .filter(note => note && !cell.running)
       .map(note => h('p', { class: 'jl-first-run jl-note' }, icon('clock'), h('span', {}, note)))
 };
+
+/** Pure: how often what was called most was called, of traces that came to the same plan all of them. */
+export function callsOf(report: Report): number {
+  const nodes = flowOf(report).parts.flatMap(part => part.nodes);
+  return nodes.reduce((most, node) => Math.max(most, node.calls), 0);
+}
 
 /** Pure: where lines of several kernels take most, or values still reach memory, "nothing left to do" is not all there is to say. */
 export function boundText(report: Report, said: string): string {
