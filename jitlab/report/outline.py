@@ -102,7 +102,13 @@ class Outline:
     loops: tuple[LoopRow, ...] = ()
     more_loops: int = 0
     colors: Mapping[str, int] = field(default_factory=dict)
+    deviation: float | None = None  # of a run that was repeated, whose mean `seconds` is
     compared_once: bool = False  # the times are of one run of each side
+
+    @property
+    def took(self) -> str:
+        """ "9.8 ms", and of a run that was repeated the mean: "9.0 ms ± 1.4 ms"."""
+        return " ± ".join(wording.duration(seconds) for seconds in (self.seconds, self.deviation) if seconds is not None)
 
     @property
     def faster(self) -> str:
@@ -114,6 +120,7 @@ class Outline:
 def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kernels: int = 24) -> Outline:
     """The outline of a report; of more boxes than `most_boxes` the slowest ones stay, in order, and so of a box's kernels."""
     verdict = data["verdict"]
+    repeated = verdict.get("repeated") or {}
     parts = [_plan_boxes(data, plan, most_kernels) for plan in data["plans"] if plan["like"] == plan["name"]]
     boxes = [box if len(parts) > 1 else replace(box, heading="") for part in parts for box in part]
     boxes = _with_statements(boxes, data.get("statements", ()))
@@ -121,7 +128,8 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
     rows, more, warm_up = _retraces(data, most_retraces)
     loops = [_loop(loop) for loop in data.get("loops", ())]
     return Outline(
-        lead=wording.clean(verdict["lead"]), counts=_counts(verdict), seconds=verdict["seconds"],
+        lead=wording.clean(verdict["lead"]), counts=_counts(verdict),
+        seconds=repeated.get("mean", verdict["seconds"]), deviation=repeated.get("deviation"),
         numpy_seconds=verdict["numpy_seconds"], next=verdict["next"],
         boxes=tuple(box if i + 1 in kept else replace(box, edge="") for i, box in enumerate(boxes) if i in kept),
         hidden=len(boxes) - len(kept), retraces=rows,

@@ -55,7 +55,7 @@ def report_svg(data: Mapping[str, Any], most_bytes: int = MOST_BYTES) -> str:
 
 def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     draw = Drawing()
-    measured = wording.duration(o.seconds)
+    measured = o.took
     if o.numpy_seconds is not None:
         measured = " · ".join(filter(None, (measured, f"NumPy {wording.duration(o.numpy_seconds)}", o.faster)))
     draw.text(MARGIN, 24, o.lead, size=15, bold=True, room=WIDTH - 2 * MARGIN - width(measured, 12, bold=True) - 12)
@@ -67,8 +67,9 @@ def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     draw.text(MARGIN, 42, " · ".join(filter(None, facts)), fill=MUTED, room=WIDTH - 2 * MARGIN)
     top = 58
     if repeated := data["verdict"].get("repeated"):
-        draw.text(MARGIN, top, wording.clean(repeated["text"]), fill=MUTED, room=WIDTH - 2 * MARGIN)
-        top += 16
+        for text in (wording.clean(repeated["text"]), wording.own_run(data["verdict"]["seconds"])):
+            draw.text(MARGIN, top, text, fill=MUTED, room=WIDTH - 2 * MARGIN)
+            top += 16
     shown = data.get("show", PARTS)
     left = _boxes(draw, o, top) if "graph" in shown else top - 12
     right = _lanes(draw, o, top, bars) if "timeline" in shown else top

@@ -37,7 +37,10 @@ def report_text(data: Mapping[str, Any]) -> str:
 def _text(data: Mapping[str, Any], o: Outline) -> str:
     first_run = data["verdict"].get("first_run")
     repeated = data["verdict"].get("repeated")
-    lines = [*_head(o), *(_folded("", wording.clean(repeated["text"])) if repeated else ()), *_slowest(data)]
+    lines = [*_head(o), *(_folded("", wording.clean(repeated["text"])) if repeated else ())]
+    if repeated:
+        lines += _folded("", wording.own_run(data["verdict"]["seconds"]))
+    lines += _slowest(data)
     lines += [*(_folded("", wording.clean(first_run["text"])) if first_run else ()), *_next(o)]
     shown = data.get("show", PARTS)
     if "graph" not in shown:
@@ -80,7 +83,7 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
 
 
 def _head(o: Outline) -> list[str]:
-    measured = wording.duration(o.seconds)
+    measured = o.took
     if o.numpy_seconds is not None:
         measured += f" (NumPy {wording.duration(o.numpy_seconds)}" + (f", {o.faster})" if o.faster else ")")
     return _folded("", " · ".join(filter(None, (o.lead, *o.counts, measured))), indent="  ")

@@ -119,6 +119,11 @@ def first_sentence(text: str) -> tuple[str, str]:
 ONE_RUN_EACH = "one run each"
 
 
+def own_run(seconds: float | None) -> str:
+    """What the run took whose code was timed afterwards; "" where nobody knows."""
+    return "" if seconds is None else f"The run of the cell itself took {duration(seconds)}."
+
+
 def ratio(numpy_seconds: float | None, seconds: float | None) -> str:
     """ "4.9 × faster", "1.2 × slower", "as fast as NumPy"; "" until both were measured."""
     if not numpy_seconds or not seconds:

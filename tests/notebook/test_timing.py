@@ -1,6 +1,7 @@
 """`%%jit -n N -r R`: the compiled work of a cell again and again, told as `%timeit` tells it; the cell itself runs once."""
 
 import re
+from base64 import b64decode
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import jitlab as jl
 from jitlab.errors import OptionError
 from jitlab.report import MIME
+from jitlab.report.wording import duration
 
 LINE = r"\d[\d.]* (?:ns|µs|ms|s) ± \d[\d.]* (?:ns|µs|ms|s) per loop \(mean ± std\. dev\. of 2 runs, 3 loops each\)"
 
@@ -30,6 +32,12 @@ def test_the_line_of_timeit_stands_below_the_verdict_and_in_the_saved_output(run
     told = bundle[MIME]["verdict"]["repeated"]
     assert re.match(LINE, bundle["text/plain"].split("\n")[1])
     assert " per loop " in bundle["text/html"]
+    head, _, own, *_ = bundle["text/plain"].split("\n")
+    mean = " ± ".join(duration(told[key]) for key in ("mean", "deviation"))
+    assert head.endswith(f" · {mean}")
+    assert own == f"The run of the cell itself took {duration(bundle[MIME]['verdict']['seconds'])}."
+    picture = b64decode(re.search(r"base64,([^\"]*)", bundle["text/html"])[1]).decode()
+    assert f">{mean}<" in picture and f">{own}<" in picture
     assert (told["loops"], told["runs"], len(told["seconds"]), told["left_out"]) == (3, 2, 2, [])
     assert told["mean"] == pytest.approx(sum(told["seconds"]) / 2) and told["deviation"] >= 0
 
