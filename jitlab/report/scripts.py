@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import runpy
+import builtins
 import sys
 import threading
 import traceback
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 
 from .recording import record
 from .report import Report
 
-STARTED_BY = ("<frozen runpy>", runpy.__file__ or "", __file__)  # frames of who started the script
+STARTED_BY = (__file__,)  # frames of who started the script
 
 
 def run_script(path: str | Path, arguments: Sequence[str] = ()) -> tuple[Report, int]:
@@ -23,7 +23,6 @@ def run_script(path: str | Path, arguments: Sequence[str] = ()) -> tuple[Report,
     kept, sys.argv = sys.argv, [str(path), *arguments]
     folder = str(source.resolve().parent)
     sys.path.insert(0, folder)
-    before = set(threading.enumerate())
     status = 0
     try:
         with record() as recording:
@@ -32,19 +31,32 @@ def run_script(path: str | Path, arguments: Sequence[str] = ()) -> tuple[Report,
                 "error": None,
             }  # fmt: skip
             try:
-                runpy.run_path(str(source), run_name="__main__")
+                _run(source)
             except SystemExit as leaving:
                 status = _status(leaving.code)
             except BaseException as error:
                 recording.cell["error"] = type(error).__name__
                 traceback.print_exception(type(error), error, _own(error.__traceback__))
                 status = 130 if isinstance(error, KeyboardInterrupt) else 1
-            _wait_for_threads(before)
     finally:
         sys.argv = kept
         if folder in sys.path:
             sys.path.remove(folder)
     return recording.report(), status
+
+
+def _run(source: Path) -> None:
+    """As `__main__`, which it stays for its threads. `sys.argv` keeps the name that was typed; `__file__` is the whole path."""
+    threads = set(threading.enumerate())
+    code = compile(source.read_bytes(), str(source), "exec", dont_inherit=True)
+    before, module = sys.modules["__main__"], ModuleType("__main__")
+    module.__dict__.update(__file__=str(source), __builtins__=builtins)
+    sys.modules["__main__"] = module
+    try:
+        exec(code, module.__dict__)
+    finally:
+        _wait_for_threads(threads)
+        sys.modules["__main__"] = before
 
 
 def _wait_for_threads(before: Collection[threading.Thread]) -> None:
