@@ -108,7 +108,8 @@ def expression(node: Node) -> ast.expr | None:
 
 def of_one_expression(a: Node, b: Node) -> bool:
     """Did the same expression become both?"""
-    return _outermost(a.sources) == _outermost(b.sources)
+    span = _outermost(a.sources)
+    return span is not None and span == _outermost(b.sources)
 
 
 def told(name: str, called: str, within: str = "", *, lines: str = "", mark: str = "`") -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from jitlab.ir import Cluster, Edge, Moving, Node, Poly, Reason, Stored, Temporary, inner_nodes, is_operation
+from jitlab.ir import Cluster, Edge, Moving, Node, Poly, Reason, Stored, Temporary, inner_nodes, is_operation, of_one_expression
 from jitlab.ir.program import Buffer, Call, Finish, Gemm, Kernel, Partial, Store, walk
+from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.control import Branch, Loop
+from jitlab.ops.elementwise import Cast
 from jitlab.ops.views import Reshape, View
 
 from .names import called, called_all
@@ -72,7 +74,11 @@ def moved_op_by_op(nodes: Iterable[Node]) -> int | None:
     """Bytes that NumPy moves when it runs the operations one by one, each distinct element of each once. None where nobody
     knows beforehand: a loop until a test says no, a branch, extents that change from turn to turn."""
     total = 0
+    nodes = list(nodes)
+    passing = _cast_in_passing(nodes)
     for node in nodes:
+        if node in passing:
+            continue
         if isinstance(node.op, Loop):
             each = moved_op_by_op(node.op.body.nodes)
             if node.op.count is None or isinstance(node.op.count, Moving) or each is None:
@@ -82,8 +88,20 @@ def moved_op_by_op(nodes: Iterable[Node]) -> int | None:
             return None
         elif is_operation(node) and not isinstance(node.op, (View, Reshape)):
             cost = node.op.cost(node.type, *(source.type for source in node.inputs))
-            total += max(cost.read_bytes - _read_again(node), 0) + cost.written_bytes
+            wider = sum(source.type.nbytes - source.inputs[0].type.nbytes for source in node.inputs if source in passing)
+            total += max(cost.read_bytes - wider - _read_again(node), 0) + cost.written_bytes
     return total
+
+
+def _cast_in_passing(nodes: Sequence[Node]) -> set[Node]:
+    """The casts that no array is made for: a ufunc or a sum of another dtype than its operand's casts it some thousand elements
+    at a time."""
+    return {
+        source
+        for node in nodes
+        for source in node.inputs
+        if isinstance(source.op, Cast) and isinstance(node.op, (Elementwise, Reduction)) and of_one_expression(source, node)
+    }
 
 
 def _read_again(node: Node) -> int:

@@ -357,3 +357,14 @@ def test_of_a_loop_whose_turns_nobody_counts_one_is_counted_and_it_says_so():
     assert "with one turn of its loop" in text and "(cost model)" not in text and "with one turn" in report.to_svg()
     counted = report_of(lambda x: [x := np.cos(x) for _ in range(3)][-1], X)
     assert "per_turn" not in counted.data["clusters"][0]
+
+
+def test_numpy_casts_an_operand_in_passing_and_not_as_an_array():
+    a = np.ones((480, 640), np.uint8)
+    for program, numpys in (
+        (lambda a: a / 255.0, 9 * a.size + 8),
+        (lambda a: np.add.reduce(a, axis=1, dtype=np.float64), a.size + 8 * len(a)),
+        (lambda a: a.astype(np.float64) / 255.0, 25 * a.size + 8),  # the program asks for that one
+    ):
+        (kernel,) = jl.explain(jl.jit(program), a).data["kernels"]
+        assert kernel["bytes_read"] + kernel["bytes_written"] + kernel["bytes_saved"] == numpys
