@@ -72,6 +72,13 @@ class Costs:
     def seconds(self) -> float:
         return self.spent_ns / 1e9
 
+    @property
+    def each_ns(self) -> float | None:
+        """What a timed call took, besides what the first of them waited for; None where none was timed."""
+        if not self.timed_calls:
+            return None
+        return (self.run_ns - (self.spent_ns if self.run_ns >= self.spent_ns else 0)) / self.timed_calls
+
     def called(self) -> None:
         self.calls += 1
         self.last_use_ns = time.perf_counter_ns()

@@ -378,7 +378,7 @@ def ledger_text(ledger: Ledger) -> str:
     for miss in misses[-MOST_LINES:]:
         costs = miss.costs
         gone = ", made room" if miss.evicted_by is not None else ""
-        ran = f", {duration(costs.run_ns / costs.timed_calls / 1e9)} a call" if costs.timed_calls else ""
+        ran = f", {duration(costs.each_ns / 1e9)} a call" if costs.each_ns is not None else ""
         what = "first call" if miss.nearest is None else miss.sentence().removeprefix(f"{ledger.name}: ")
         counts = f"{duration(miss.seconds)}, {counted(costs.all_calls, 'call')}{ran}{gone}"
         lines.append(f"  #{miss.number} {what}: {counts}; from {miss.site}")

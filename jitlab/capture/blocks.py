@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from jitlab.ir import Graph, Node, NotRolled, current_bounds
 from jitlab.ops.sources import Constant, Length, Parameter
 
+from .facts import a_kind
 from .positions import describe, here
 from .tensor import Cell, inaccessible
 
@@ -238,7 +239,7 @@ class Effects:
         """An attribute or an item is about to be stored."""
         if not capture.blocks or id(owner) in capture.blocks[-1].made:
             return
-        refuse(capture, "effect", f"it stores into a {type(owner).__name__}")
+        refuse(capture, "effect", f"it stores into {a_kind(owner)}")
         if is_item and isinstance(owner, (list, dict)):
             self.undo.append(partial(_restore, owner, owner.copy()))
         elif not is_item and hasattr(owner, name):

@@ -36,7 +36,7 @@ from .bodycode import (
     looks_at_its_frame,
 )
 from .calls import CallCapture
-from .changes import Change, changes, distance
+from .changes import Change, changes, distance, fix_of_name
 from .convert import find_definition
 from .draws import random_state, set_random_state
 from .flow import HOOK
@@ -356,7 +356,7 @@ class Telling:
 
     def advice(self, change: Change, before: Sequence[BodyTrace]) -> str:
         """What would avoid that a piece is captured again."""
-        return change.fix
+        return fix_of_name(change)
 
 
 def differences(trace: BodyTrace, before: Sequence[BodyTrace]) -> tuple[list[Change], BodyTrace | None]:

@@ -28,7 +28,7 @@ from jitlab.ir import Source, interpret, is_operation
 from jitlab.ops import control
 
 from . import explanations
-from .changes import Change, changes, distance
+from .changes import Change, changes, distance, fix_of_name
 from .draws import random_state, set_random_state
 from .flow import HOOK
 from .hooks import HOOKS
@@ -473,7 +473,7 @@ class _Run:
             events.Traced(
                 cell=events.current_cell(), function=trace.name, trace=trace.number,
                 causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
-                after=first.after, lines=spans(source), fix=first.fix,
+                after=first.after, lines=spans(source), fix=fix_of_name(first),
                 operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started,
                 duration_ns=time.perf_counter_ns() - started,
             )

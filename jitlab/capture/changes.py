@@ -145,6 +145,20 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
     return sorted(result, key=lambda change: _WEIGHTS.index(change.cause))
 
 
+def fix_of_name(change: Change) -> str:
+    """The fix of a name that a cell, or a piece of a function, reads: nobody passes it, a statement binds it."""
+    if not change.fix.startswith("Pass "):
+        return change.fix
+    if "absent" in (change.before, change.after):
+        return "Nothing to fix."  # the next run finds what this one leaves
+    if change.fix.startswith("Pass the same keys"):
+        return f"Give {change.path} the same keys and lengths each time."
+    kinds = [text.partition("[")[0] for text in (change.before, change.after)]
+    scalar = next((kind for kind in kinds if kind in np.sctypeDict and kind not in ("int", "float", "complex", "bool")), "")
+    as_what = f", as in `{change.path} = np.{scalar}(…)`" if scalar else ""
+    return f"Give {change.path} the same kind of value each time{as_what}."
+
+
 def is_same(old: Leaf, new: Leaf) -> bool:
     """The cache can't tell them apart."""
     return old.kind == new.kind and bool(old.identity == new.identity)

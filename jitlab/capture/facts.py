@@ -171,3 +171,9 @@ WORLD: frozenset[Any] = frozenset(
     )
     if hasattr(np, name)
 )  # fmt: skip
+
+
+def a_kind(x: Any) -> str:
+    """What kind of object it is: "a list", "an Adam"."""
+    name = type(x).__name__
+    return f"{'an' if name[:1] in 'AEIOaeio' else 'a'} {name}"

@@ -17,7 +17,7 @@ from jitlab.ops.base import Unsupported
 
 from .arrays import Input, current
 from .changes import Leaf, number_of
-from .facts import ReflectedUfunc, is_foreign
+from .facts import ReflectedUfunc, a_kind, is_foreign
 from .flow import HOOK, LOOP
 from .gathering import Constants, Place, Read
 from .hooks import HOOKS, call_user
@@ -133,7 +133,7 @@ class CellCapture(Capture):
         if isinstance(key, Number):
             key = key.known()
         if not isinstance(owner, (list, tuple, dict, str, bytes, range)):
-            raise EndPiece("foreign_type", f"a {type(owner).__name__} is subscripted")
+            raise EndPiece("foreign_type", f"{a_kind(owner)} is subscripted")
         return self.value(owner[key])
 
     def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
@@ -232,7 +232,7 @@ class CellCapture(Capture):
     def place(self, owner: Any) -> Any:
         if id(owner) in self.made_now:
             return super().place(owner)
-        raise EndPiece("effect", f"it stores into a {type(owner).__name__}")
+        raise EndPiece("effect", f"it stores into {a_kind(owner)}")
 
     def made(self, container: Any) -> Any:
         self.made_now[id(container)] = container
@@ -282,7 +282,7 @@ class CellCapture(Capture):
         if getattr(getter, "__name__", "") == "__getattr__":
             if name in getattr(owner, "__dict__", ()):
                 return self.load_attribute(getattr(owner, name), owner, name)
-            raise EndPiece("effect", f"a {type(owner).__name__} makes its attributes up")
+            raise EndPiece("effect", f"{a_kind(owner)} makes its attributes up")
         return call_user(self, getter, (owner,), {})
 
     def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:

@@ -566,6 +566,15 @@ def test_the_ledger_s_total_is_the_time_that_was_waited_for(compiled):
     assert 0 < max(shares) <= 1
 
 
+def test_what_a_call_takes_is_told_without_what_the_first_one_waited_for(compiled):
+    f = jl.function(lambda x: np.tanh(x) + 1)
+    with jl.record():
+        f(np.ones(5)), f(np.ones(5))
+    costs = f.ledger.misses[0].costs
+    assert costs.timed_calls == 2 and costs.run_ns > costs.spent_ns > 0
+    assert costs.each_ns == (costs.run_ns - costs.spent_ns) / 2
+
+
 def test_nested_work_counts_once(compiled):
     inner = jl.function(lambda x: np.tanh(x) + 1)
 

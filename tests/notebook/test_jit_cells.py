@@ -272,3 +272,14 @@ def test_the_same_text_is_the_same_cell_where_no_front_end_names_cells(shell):
     assert failed[0].error_in_exec is not None and report_of(shell)["retraces"] == []
     run(shell, "%%jit\n" + SOFTMAX + "q = p * 2")
     assert report_of(shell)["retraces"][0]["first"]  # another text
+
+
+def test_what_a_cell_reads_is_bound_and_not_passed(shell):
+    run(shell, "best = float('inf')\nclass Adam:\n    pass\nadam = Adam()")
+    text = "%%jit\nbest = np.minimum(best, x.min())\ny = x * 2\nadam.y = y"
+    run(shell, text)
+    assert "it stores into an Adam" in str(report_of(shell)["statements"])
+    run(shell, text)
+    fixes = {retrace["argument"]: retrace["fix"] for retrace in report_of(shell)["retraces"]}
+    assert fixes["best"] == "Give best the same kind of value each time, as in `best = np.float64(…)`."
+    assert not any("Pass" in (fix or "") for fix in fixes.values())
