@@ -57,16 +57,29 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
         return []
     lines = [f"moved {wording.size(moved)}{_beside(saved, moved)} (cost model)"] if moved else []
     like = {plan["name"] for plan in data["plans"] if plan.get("like", plan["name"]) == plan["name"]}
-    left = sorted(
-        (t for t in data.get("temporaries", ()) if t["plan"] in like and t["bytes"] >= SMALL_BYTES), key=lambda t: -t["bytes"]
-    )
+    every = [t for t in data.get("temporaries", ()) if t["plan"] in like and t["bytes"] >= SMALL_BYTES]
+    traces = _by_value(data, sorted(every, key=lambda t: -t["bytes"]))
+    left = [of_value[0] for of_value in traces]
     if left:
         total = wording.size(sum(t["bytes"] for t in left))
         still = "values still reach" if len(left) > 1 else "value still reaches"
         lines.append(f"{len(left)} {still} memory besides results, {total} a call")
         ops = wording.operations(data)
-        lines += [in_a_line(t, ops) for t in left[:MOST_TOLD]]
+        for of_value in traces[:MOST_TOLD]:
+            more = f" (in {len(of_value)} traces, here the largest)" if len(of_value) > 1 else ""
+            lines.append(in_a_line(of_value[0], ops) + more)
     return lines
+
+
+def _by_value(data: Mapping[str, Any], temporaries: list[Json]) -> list[list[Json]]:
+    """What each trace of a function stores for the same value of the program, together; a call runs one of the traces."""
+    functions = {plan["name"]: plan["function"] for plan in data["plans"]}
+    found: dict[Any, dict[str, Json]] = {}
+    for t in temporaries:
+        places = tuple(map(tuple, t["lines"])) if t["lines"] and isinstance(t["lines"][0], list) else tuple(t["lines"])
+        of_value = found.setdefault((functions[t["plan"]], t["name"], tuple(t["consumers"]), places), {})
+        of_value.setdefault(t["plan"], t)
+    return [list(of_value.values()) for of_value in found.values()]
 
 
 def _beside(saved: int | None, moved: int) -> str:

@@ -368,3 +368,22 @@ def test_numpy_casts_an_operand_in_passing_and_not_as_an_array():
     ):
         (kernel,) = jl.explain(jl.jit(program), a).data["kernels"]
         assert kernel["bytes_read"] + kernel["bytes_written"] + kernel["bytes_saved"] == numpys
+
+
+def test_a_value_that_several_traces_store_is_listed_once_with_their_count():
+    @jl.function
+    def centred(x, power):
+        e = np.exp(x)
+        y = e - e.mean(axis=0)
+        for _ in range(power):
+            y = np.tanh(y)
+        return y
+
+    with jl.record() as recording:
+        for power in range(3):
+            centred(np.ones((500 + 100 * power, 200)), power)
+    lines = [line.strip() for line in str(recording.report()).splitlines()]
+    (head,) = [line for line in lines if "still reach" in line]
+    assert head == "1 value still reaches memory besides results, 1.1 MB a call"
+    assert sum(line.startswith("`e` (exp, line") for line in lines) == 1
+    assert "(in 3 traces, here the largest)" in " ".join(lines)
