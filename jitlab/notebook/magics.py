@@ -14,6 +14,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from copy import copy
 from difflib import get_close_matches
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -266,7 +267,7 @@ class JitMagics(Magics):
         else:
             try:
                 parts_of(options)
-                if not options.output or options.output.isidentifier():
+                if not options.output or (options.output.isidentifier() and not iskeyword(options.output)):
                     return options
                 why = f"{options.output!r} is not a name"
             except ValueError as error:

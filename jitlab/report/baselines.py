@@ -13,6 +13,7 @@ from typing import Any
 from jitlab.errors import OptionError
 
 from .comparing import aligned
+from .files import text_of
 from .samples import MOST
 
 Json = dict[str, Any]
@@ -66,9 +67,10 @@ def read_baseline(path: str | Path) -> Baseline:
     """Read facts from a file. OptionError: it is not there, is no baseline, is damaged, too big, or of a newer jitlab."""
     source = Path(path).expanduser()
     try:
-        if source.stat().st_size > MOST_BYTES:
+        text = text_of(source, MOST_BYTES)
+        if text is None:
             raise _refused(source, f"it has more than {MOST_BYTES // 1_000_000} MB")
-        data = json.loads(source.read_text(encoding="utf-8"))
+        data = json.loads(text)
     except OSError as error:
         raise OptionError(f"The baseline {source} can't be read.", why=error.strerror or type(error).__name__) from None
     except (ValueError, RecursionError) as error:

@@ -39,7 +39,7 @@ def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsInde
     """Check what happens inside: `retraces=0, clusters=1, kernels="<=2", fallbacks=0, bytes="<64 MB"`; also `traces`,
     `variants`, `statements`, and `fused=[("exp", "sum")]`. A number means exactly that many. AssertionError says what was
     found instead: of retraces the cause, the line and what would avoid them."""
-    return _expecting(Expectations(limits, fused or ()))
+    return _expecting(Expectations(limits, () if fused is None else fused))
 
 
 @contextmanager
@@ -54,7 +54,7 @@ class Expectations:
 
     def __init__(self, limits: dict[str, Any], fused: Iterable[tuple[str, str]] = ()) -> None:
         self.limits = {name: _test(name, limit) for name, limit in limits.items()}
-        self.fused = [_pair(pair) for pair in fused]
+        self.fused = [_pair(pair) for pair in (fused if isinstance(fused, Iterable) else [fused])]
 
     def check(self, report: Report) -> None:
         """AssertionError when something is not as expected."""

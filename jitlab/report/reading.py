@@ -9,6 +9,7 @@ from typing import Any
 
 from jitlab.errors import OptionError
 
+from .files import text_of
 from .report import MIME, Report
 from .shape import misfit
 
@@ -41,9 +42,10 @@ def _loaded(source: str | Path | dict[str, Any]) -> tuple[Any, str]:
     name = str(source) if isinstance(source, Path) else "this text"
     try:
         if isinstance(source, Path):
-            if source.stat().st_size > MOST_BYTES:
+            text = text_of(source, MOST_BYTES)
+            if text is None:
                 raise _refused(name, f"it is larger than {MOST_BYTES // 1_000_000} MB")
-            source = source.read_text(encoding="utf-8")
+            source = text
         return json.loads(source), name
     except OSError as error:
         raise _refused(name, error.strerror or str(error)) from None

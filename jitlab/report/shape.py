@@ -14,6 +14,10 @@ class Number:
     """A finite number, whole or not."""
 
 
+class Count:
+    """A whole number from 0 on."""
+
+
 @dataclass(frozen=True)
 class May:
     """A key that need not be there; what it holds may be null as well."""
@@ -54,12 +58,12 @@ REPORT: dict[str, Any] = {
         "seconds": Null(Number), "numpy_seconds": Null(Number), "next": Null(ADVICE), "then": May(ADVICE), "traces": May(int),
         "statements": May(int), "statement_seconds": May(Number), "loops": May(int), "largest_error": May(Number),
         "bytes_moved": May(Number), "bytes_saved": May(Number), "compared_once": May(bool),
-        "first_run": May({"seconds": Number, "calls": int, "quick_calls": int, "quick_share": Null(Number), "text": str}),
+        "first_run": May({"seconds": Number, "calls": Count, "quick_calls": int, "quick_share": Null(Number), "text": str}),
         "repeated": May({"text": str}),
         "slowest": May({"text": str, "file": str, "lines": LINES, "seconds": Number, "share": Number, "kernels": TEXTS}),
     },
     "plans": [{
-        "name": str, "function": str, "trace": int, "like": str, "fingerprint": Some(str), "calls": May(int),
+        "name": str, "function": str, "trace": int, "like": str, "fingerprint": Some(str), "calls": May(Count),
         "seconds": May(Number), "last_used": May(Number), "quantiles": May({}),
     }],
     "ops": [{
@@ -68,12 +72,12 @@ REPORT: dict[str, Any] = {
         "would_compile_if": May(str), "called": May(str), "within": May(str), "loop": May(str),
     }],
     "clusters": [{
-        "name": str, "plan": str, "ops": TEXTS, "kernels": TEXTS, "reason": REASON, "lines": LINES, "calls": int,
+        "name": str, "plan": str, "ops": TEXTS, "kernels": TEXTS, "reason": REASON, "lines": LINES, "calls": Count,
         "seconds": Null(Number), "color": int, "pattern": May(str), "fingerprint": Some(str), "temporary_bytes": May(Number),
         "allocated_bytes": May(Number), "scratch_bytes": May(Number), **COST,
     }],
     "kernels": [{
-        "name": str, "plan": str, "cluster": str, "ops": TEXTS, "kind": str, "lines": LINES, "calls": int, "bound": Null(str),
+        "name": str, "plan": str, "cluster": str, "ops": TEXTS, "kind": str, "lines": LINES, "calls": Count, "bound": Null(str),
         "seconds": Null(Number), "of_peak": Null(Number), "nests": Some([{"kind": str, "ops": TEXTS, "lines": LINES}]), **COST,
     }],
     "boundaries": [{
@@ -85,7 +89,7 @@ REPORT: dict[str, Any] = {
     }]),
     "retraces": [{
         "function": str, "trace": int, "cause": str, "causes": TEXTS, "argument": str, "before": str, "after": str,
-        "lines": SPANS, "seconds": Number, "calls": int, "text": str, "fix": Null(str), "first": bool, "proof": May(str),
+        "lines": SPANS, "seconds": Number, "calls": Count, "text": str, "fix": Null(str), "first": bool, "proof": May(str),
         "changes": Some([(str, str, str, str)]), "site": May((str, int)), "place": May(str), "spent": Some([(str, Number)]),
         "same": Some([(str, str)]), "same_count": May(int), "operations": May(int), "compiled": May(int),
     }],
@@ -94,9 +98,9 @@ REPORT: dict[str, Any] = {
         "lines": SPANS, "seconds": Number,
     }]),
     "fallbacks": [{
-        "op": str, "name": str, "plan": str, "lines": SPANS, "reason": Null(REASON), "seconds": Null(Number), "calls": int,
+        "op": str, "name": str, "plan": str, "lines": SPANS, "reason": Null(REASON), "seconds": Null(Number), "calls": Count,
     }],
-    "statements": Some([{"text": str, "reason": REASON, "lines": SPANS, "seconds": Number, "calls": int}]),
+    "statements": Some([{"text": str, "reason": REASON, "lines": SPANS, "seconds": Number, "calls": Count}]),
     "loops": Some([
         {"function": str, "text": str, "reason": REASON, "lines": SPANS, "iterations": int, "times": int}
     ]),
@@ -159,9 +163,11 @@ def misfit(value: Any, shape: Any = REPORT, where: str = "") -> str | None:
 def _wrong(value: Any, shape: Any, where: str) -> str | None:
     if shape is str or shape is bool:
         return None if isinstance(value, shape) else f"{where} is no {'text' if shape is str else 'true or false'}"
-    kind = int if shape is int else (int, float)
+    kind = int if shape in (int, Count) else (int, float)
     if not isinstance(value, kind) or isinstance(value, bool):
-        return f"{where} is no {'whole number' if shape is int else 'number'}"
+        return f"{where} is no {'whole number' if kind is int else 'number'}"
+    if shape is Count and value < 0:
+        return f"{where} is less than 0"
     if not abs(value) <= LARGEST:
         return f"{where} is not finite, or too large"
     return None

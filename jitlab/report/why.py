@@ -94,6 +94,8 @@ def _pair(report: Report, a: str, b: str) -> tuple[Op, Op]:
     """The two operations meant; of several of a kind, the pair that is connected, the first in the program."""
     firsts, seconds = _found(report, a), _found(report, b)
     pairs = [(x, y) for x in firsts for y in seconds if x.plan == y.plan and x is not y]
+    if not pairs and firsts == seconds:
+        raise OptionError(f"{a!r} and {b!r} are one operation, {firsts[0]}", hint="say two")
     if not pairs:
         raise OptionError(f"{a!r} and {b!r} are in no plan together")
     for x, y in pairs:
@@ -104,6 +106,8 @@ def _pair(report: Report, a: str, b: str) -> tuple[Op, Op]:
 
 def _found(report: Report, name: str) -> list[Op]:
     """The operations of this name, else of this kind, else those whose values the program calls so."""
+    if not isinstance(name, str):
+        raise OptionError(f"{name!r} is no name of an operation", hint='two names, as in why("exp", "sum")')
     found = [op for op in report.ops if op.name == name]
     found = found or [op for op in report.ops if op.op.lower() == name.lower()]
     found = found or [op for op in report.ops if op.called == name]
@@ -149,6 +153,8 @@ def _edges(report: Report, first: Op, second: Op) -> Iterable[Boundary]:
 
 def _outermost(name: str, ops: Mapping[str, Op]) -> str:
     """The loop or branch around an operation, and around that; itself where there is none."""
-    while name in ops and ops[name].parent is not None:
-        name = ops[name].parent or name
+    seen = {name}
+    while name in ops and (around := ops[name].parent) is not None and around not in seen:  # a saved report may say anything
+        seen.add(around)
+        name = around
     return name

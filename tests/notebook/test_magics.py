@@ -386,3 +386,8 @@ def test_help_has_every_option_and_an_example_of_each_use(shell):
         assert option in text
     for command in ("status", "explain", "baseline", "compare", "export", "clear"):
         assert f"%jitlab {command}" in shell.magics_manager.magics["line"]["jitlab"].__doc__
+
+
+def test_a_word_of_pythons_is_no_name_for_a_report(shell):
+    error = run(shell, "%%jit -o class\ny = 1", fine=False).error_in_exec
+    assert isinstance(error, OptionError) and "'class' is not a name" in str(error)

@@ -118,3 +118,9 @@ def test_a_limit_may_be_an_integer_of_numpy_or_megabytes_with_a_fraction():
 def test_what_is_no_limit_is_refused_before_the_block_runs(wanted):
     with pytest.raises(jl.errors.OptionError, match="jl.expect"), expect(**wanted):
         pytest.fail("the block ran")
+
+
+@pytest.mark.parametrize("fused", [1, 0, 2.5, "exp", [1]])
+def test_fused_takes_pairs_alone(fused):
+    with pytest.raises(OptionError, match="no pair of operations"), jl.expect(fused=fused):
+        pass

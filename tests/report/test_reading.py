@@ -2,6 +2,7 @@
 
 import copy
 import json
+from pathlib import Path
 
 import pytest
 import report_samples as samples
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from jitlab.errors import OptionError
 from jitlab.report import MIME, read_report
+from jitlab.report.baselines import read_baseline
 from jitlab.report.shape import REPORT, May, Null, Some
 
 DATA = samples.softmax_report().to_json()
@@ -121,3 +123,20 @@ def test_a_report_that_was_cut_is_shown_without_what_is_gone(part):
     for op in report.ops[1:]:
         if op.plan == report.ops[0].plan:
             report.why(report.ops[0].name, op.name)
+
+
+def test_no_part_was_called_less_than_never():
+    data = samples.softmax_report().to_json()
+    for key in ("clusters", "kernels", "fallbacks", "retraces"):
+        bad = copy.deepcopy(data)
+        bad[key][0]["calls"] = -1
+        with pytest.raises(OptionError, match=rf"{key}\[0\].calls is less than 0"):
+            read_report(bad)
+
+
+def test_of_a_device_no_more_is_read_than_a_report_or_baseline_may_have(monkeypatch):
+    monkeypatch.setattr("jitlab.report.reading.MOST_BYTES", 1000)
+    monkeypatch.setattr("jitlab.report.baselines.MOST_BYTES", 1000)
+    for read in (read_report, read_baseline):
+        with pytest.raises(OptionError, match="larger than|more than"):
+            read(Path("/dev/zero"))

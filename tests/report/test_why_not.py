@@ -7,8 +7,11 @@ import warnings
 
 import numpy as np
 import pytest
+import report_samples as samples
 
 import jitlab as jl
+from jitlab.errors import OptionError
+from jitlab.report import read_report
 from tests.fuzz import fuzzing
 
 X = np.random.default_rng(5).random((60, 20))
@@ -354,3 +357,21 @@ def test_what_is_asked_wrongly_shows_the_asking_line_and_no_frame_of_ours():
         frames = traceback.extract_tb(caught.value.__traceback__)
         assert str(caught.value).startswith(says)
         assert {frame.filename for frame in frames} == {__file__}
+
+
+def test_two_names_of_one_operation_and_what_is_no_name_are_refused():
+    made = samples.softmax_report()
+    with pytest.raises(OptionError, match="are one operation, exp"):
+        made.why("exp", "exp")
+    with pytest.raises(OptionError, match="1 is no name of an operation"):
+        made.why_not(1, 2)
+
+
+def test_operations_of_a_saved_report_that_stand_in_one_another_and_read_all_are_answered():
+    data = samples.softmax_report(retraces=0).to_json()
+    for op in data["ops"]:
+        op |= {"inputs": [other["name"] for other in data["ops"]], "parent": op["name"]}
+    data["ops"][0]["parent"], data["ops"][1]["parent"] = data["ops"][1]["name"], data["ops"][0]["name"]
+    made = read_report(data)
+    for edge in made.boundaries:
+        assert str(made.why_not(edge.producer, edge.consumer)) and str(made.why_not("matmul", "mul_1"))
