@@ -17,6 +17,7 @@ import { Links } from '../src/core/links';
 import { ledgerOf } from '../src/core/retraces/layout';
 import { askable, requestOf } from '../src/core/whatif/ask';
 import { factsOf } from '../src/core/whatif/card';
+import { linesBeside } from '../src/core/whatif/cards';
 import { writtenAs } from '../src/core/whatif/view';
 import {
   about,
@@ -141,6 +142,12 @@ test('of an operation one asks to cut it before, after, and to keep it out; of a
   });
 });
 
+test('an answer says its lines, also of a name that has "line" in it', () => {
+  assert.equal(linesBeside('Cut `outline` (Exp) from Sum', [4]), 'line 4');
+  assert.equal(linesBeside('Cut Exp from Sum (line 4)', [4]), '');
+  assert.equal(linesBeside('Keep Exp out (lines 4–5)', [4, 5]), '');
+});
+
 test('of a value that is not fused one asks to fuse it', () => {
   const [boundary] = json.boundaries;
   assert.ok(boundary);
@@ -238,8 +245,7 @@ test('a comparison stands around same at each width', () => {
 });
 
 test('before there are enough runs the rows have their single times, and what is missing is said', () => {
-  const needs =
-    'Needs 4 more runs to tell, with 3 timed calls on each side: before has 1 (2 missing), now has 1 (2 missing).';
+  const needs = 'Too few timed calls to tell: 1 before and 1 now, of 3 each. Run the cell 4 more times.';
   const single = {
     ...explained.comparison,
     samples: [1, 1],

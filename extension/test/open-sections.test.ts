@@ -8,7 +8,7 @@ import { report } from './helpers';
 
 function made(keep?: PanelActions['keep']) {
   const sections = ['Clusters', 'Code', 'Retraces'].map(title => ({ title, open: false }));
-  const actions = { settings: { ...DEFAULTS, openSections: ['Clusters'] }, keep } as PanelActions;
+  const actions = { settings: { ...DEFAULTS, openSections: ['Clusters'] }, keep } as unknown as PanelActions;
   const opened = new OpenSections(sections, actions, false);
   return { sections, opened, open: () => sections.filter(section => section.open).map(({ title }) => title) };
 }

@@ -28,7 +28,7 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
   const smaller = all - values.length + left.length;
   return {
     head: all
-      ? `${some(all, 'value')} still ${all === 1 ? 'reaches' : 'reach'} memory${whole ? `, ${bytes(whole)} a call` : ''}`
+      ? `${some(all, 'value')} still ${all === 1 ? 'reaches' : 'reach'} memory besides results${whole ? `, ${bytes(whole)} a call` : ''}`
       : '',
     rows: sorted.slice(0, MOST_ROWS).map(value => ({
       value,

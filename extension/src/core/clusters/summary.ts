@@ -12,7 +12,7 @@ export function summaryOf(report: Report, nodes: readonly FlowNode[]): string {
   const slow = slowestCluster(clusters);
   const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
   const isWhole = report.boundaries.length >= (report.summary?.boundaries ?? 0);
-  const told = [apart && isWhole ? `${some(apart, 'value')} not fused` : '', heavy];
+  const told = [apart && isWhole ? `${some(apart, 'edge')} not fused` : '', heavy];
   return told.filter(Boolean).join(' · ') || clusterCount(report);
 }
 

@@ -47,6 +47,11 @@ export function waitText(job: Job): string {
   return work ? `${wait} Then ${work}.` : wait;
 }
 
+/** What a title does not say of where it is. */
+export function linesBeside(title: string, where: readonly number[]): string {
+  return /\blines? \d/.test(title) ? '' : lines(where);
+}
+
 function waitingCard(job: Job, cancel: (() => void) | null): HTMLElement {
   const { progress } = job;
   const button = h('button', { type: 'button', class: 'jl-button', 'aria-label': `Cancel ${job.title}` }, 'Cancel');
@@ -90,7 +95,7 @@ function failedCard(job: Job, text: string): HTMLElement {
 function answerCard(answer: Answer, bars: CanvasView | null): HTMLElement {
   const refused = answer.refusal !== null;
   const { before, after } = answer;
-  const where = answer.title.includes('line') ? '' : lines(answer.lines);
+  const where = linesBeside(answer.title, answer.lines);
   const rows = movedRows(answer);
   return h(
     'div',
