@@ -4,7 +4,7 @@ import { badgeText } from '../src/core/badge';
 import { flowOf } from '../src/core/clusters/flow';
 import { layoutBars, layoutStrip } from '../src/core/verdict/layout';
 import { boundText } from '../src/core/verdict/more';
-import { pythonRows } from '../src/core/verdict/python';
+import { isPythons, pythonRows } from '../src/core/verdict/python';
 import { whatBounds } from '../src/core/verdict/view';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
@@ -107,6 +107,16 @@ test('a first run is marked, and what its quick code reaches of the peak is not 
   assert.equal(whatBounds(first), '');
   assert.match(badgeText(first), / · 58.8 ms · first run \+ 31.0 ms/);
   assert.doesNotMatch(badgeText(report(softmax)), /first run/);
+});
+
+test('a print has no cross, what could not be captured has one', () => {
+  const ran = (...codes: string[]) =>
+    report({
+      ...softmax,
+      statements: codes.map(code => ({ text: 'print(x)', reason: { code, text: '' }, lines: [] }))
+    });
+  assert.deepEqual([ran('effect'), ran('statement', 'effect')].map(isPythons), [true, true]);
+  assert.deepEqual([ran('effect', 'value'), ran('error')].map(isPythons), [false, false]);
 });
 
 test('nothing is left to do only where nothing raised, ran as Python or was far from its peak', () => {

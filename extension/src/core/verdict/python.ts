@@ -11,6 +11,11 @@ export interface PythonRow {
 
 const MOST_ROWS = 3;
 
+/** Pure: whether all that Python ran was its own, as a print is; what could not be captured was meant to be compiled. */
+export function isPythons({ statements }: Report): boolean {
+  return statements.every(({ reason }) => reason?.code === 'effect' || reason?.code === 'statement');
+}
+
 /** Pure: the slowest statements and the longest loops, a few of each, and how many more there are. */
 export function pythonRows(report: Report): { rows: PythonRow[]; more: string } {
   const { verdict } = report;

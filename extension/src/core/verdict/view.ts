@@ -5,7 +5,7 @@ import { bytes, duration, lines, percent, ratio, sentence, some, spread } from '
 import type { Report } from '../report';
 import type { MoreOfVerdict } from './more';
 import { layoutBars, layoutStrip } from './layout';
-import { pythonRows } from './python';
+import { isPythons, pythonRows } from './python';
 
 const HOST = 'Host: operations that NumPy runs, one by one';
 const RETRACE = 'Retrace: captured again because an input changed';
@@ -130,7 +130,7 @@ export class VerdictView {
         : fact('ok', 'no retraces', 'Retraces', RETRACE),
       verdict.statements > 0 &&
         fact(
-          'no',
+          isPythons(report) ? 'host' : 'no',
           `${some(verdict.statements, 'statement')} run by Python${verdict.statementSeconds === null ? '' : `, ${duration(verdict.statementSeconds)}`}`,
           'Clusters',
           'Statements that were not captured: Python ran them',
