@@ -44,7 +44,7 @@ async function save(app: JupyterFrontEnd, notebooks: Notebooks, form: PageForm):
     const name = pageName(notebook, report.cell.title, form, new Set(listed.map(file => file.name)));
     const path = folder === '' || folder.endsWith(':') ? `${folder}${name}` : `${folder}/${name}`;
     const saved = await contents.save(path, { name, path, type: 'file', format: 'text', content: page });
-    Notification.success(`Saved ${report.cell.title} as ${saved.name}.`, {
+    Notification.success(`Saved ${report.cell.title} as ${saved.path}.`, {
       autoClose: 8000,
       actions: [
         {

@@ -167,6 +167,7 @@ test('every key is a command: the list shows them, and one that was changed work
   await lab.page.keyboard.press('p');
   await expect(pin).toHaveAttribute('aria-pressed', 'false');
   await lab.page.keyboard.press('Shift+S');
+  await expect(lab.page.getByRole('alert').filter({ hasText: 'Saved In [' })).toContainText(/as shell-In-\d+\.html\./);
   await expect.poll(() => savedPage(lab, 'shell')).toContain('<!doctype html>');
   await lab.page.keyboard.press('Alt+3');
   await expect(lab.section('Code').getByRole('button').first()).toBeFocused();
@@ -225,6 +226,9 @@ test('Notebook 7 has badges and marks, and a panel that can be widened', async (
   expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(1400); // all of it is to be seen
   await seven.panel.getByRole('button', { name: 'More' }).click();
   await seven.panel.getByRole('menuitem', { name: 'Save as HTML' }).click();
+  await expect(seven.page.getByRole('alert').filter({ hasText: 'Saved In [' })).toContainText(
+    /as shell7-In-\d+\.html\./
+  );
   await expect.poll(() => savedPage(seven, 'shell7')).toContain('<!doctype html>');
   await seven.page.close();
 });
