@@ -193,8 +193,8 @@ def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = Fal
         few = f"The old code has {wording.counted(before, 'timed call')} ({old}) and gets no more, too few to tell ({FEWEST})"
         needs: Json = {"runs": None, "text": f"{few}: %jitlab baseline NAME keeps runs of a code before it is changed."}
     elif runs is not None:
-        sides = f"before has {_so_far(before)}, now has {_so_far(after)}"
-        text = f"Needs {wording.counted(runs, 'more run')} to tell, with {FEWEST} timed calls on each side: {sides}."
+        times = "once more" if runs == 1 else f"{runs} more times"
+        text = f"Too few timed calls to tell: {before} before and {after} now, of {FEWEST} each. Run the cell {times}."
         needs = {"runs": runs, "text": text}
     else:
         which = against_text(found.data["against"])
@@ -202,11 +202,6 @@ def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = Fal
         few = f"{which[0].upper()}{which[1:]} has {wording.counted(before, 'timed call')}"
         needs = {"runs": None, "text": f"{few}, too few to tell ({FEWEST}): {cure}."}
     return RunComparison({**found.data, "needs": needs})
-
-
-def _so_far(samples: int) -> str:
-    """ "2 (1 missing)": timed calls of one side."""
-    return f"{samples} ({FEWEST - samples} missing)" if samples < FEWEST else str(samples)
 
 
 def runs_text(runs: Sequence[int]) -> str:

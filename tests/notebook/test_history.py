@@ -80,7 +80,7 @@ def test_before_there_are_enough_runs_the_numbers_stand_and_how_many_more_it_tak
     cell(shell, "result = f(x)", id="a")
     text = told(shell, capsys, "%jitlab compare early")
     assert "times of one call" in text and "Runs 2–6 (before) ran the same plan" in " ".join(text.split())
-    needs = "Needs 2 more runs to tell, with 3 timed calls on each side: before has 5, now has 1 (2 missing)."
+    needs = "Too few timed calls to tell: 5 before and 1 now, of 3 each. Run the cell 2 more times."
     assert needs in " ".join(text.split())
 
 
