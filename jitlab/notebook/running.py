@@ -10,6 +10,8 @@ step, `run_ast_nodes`, is ours.
 from __future__ import annotations
 
 import ast
+import io
+import linecache
 import re
 import sys
 from collections import OrderedDict
@@ -53,6 +55,7 @@ class Runner:
         self.ip.run_ast_nodes = self.run_ast_nodes
         if type(self.ip.compile).get_code_name is CachingCompiler.get_code_name:  # a kernel's names are of the text alone
             self.ip.compile.get_code_name = NameOfText(self.ip.compile)
+        self.ip.compile.cache = LinesOfPython(self.ip.compile.cache)
 
     def detach(self) -> None:
         if self.as_comment in self.ip.input_transformers_cleanup:
@@ -61,6 +64,8 @@ class Runner:
             del self.ip.run_ast_nodes
         if isinstance(self.ip.compile.get_code_name, NameOfText):
             del self.ip.compile.get_code_name
+        if isinstance(self.ip.compile.cache, LinesOfPython):
+            del self.ip.compile.cache
 
     def as_comment(self, lines: list[str]) -> list[str]:
         """before: `%%jit --level O0`, code; after: `# %%jit --level O0`, code. Lines keep their numbers, empty ones too."""
@@ -240,6 +245,22 @@ class NameOfText:
         self.known.move_to_end(transformed_code)
         if len(self.known) > KEPT_SOURCES:
             self.known.popitem(last=False)
+        return name
+
+
+class LinesOfPython:
+    """IPython keeps a cell's text split where `str.splitlines` splits, which is also at form feeds and at the separators that
+    pasted text has in comments. Python ends no line there, so all lines below would have the text of others."""
+
+    def __init__(self, own: Callable[..., str]) -> None:
+        self.own = own
+
+    def __call__(self, transformed_code: str, *args: Any, **options: Any) -> str:
+        name = self.own(transformed_code, *args, **options)
+        known: tuple[Any, ...] | None = linecache.cache.get(name)
+        lines = [line.rstrip("\n") + "\n" for line in io.StringIO(transformed_code, newline=None)]
+        if known is not None and len(known) == 4 and len(known[2]) != len(lines):
+            linecache.cache[name] = (known[0], known[1], lines, known[3])
         return name
 
 

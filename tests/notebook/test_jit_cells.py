@@ -283,3 +283,11 @@ def test_what_a_cell_reads_is_bound_and_not_passed(shell):
     fixes = {retrace["argument"]: retrace["fix"] for retrace in report_of(shell)["retraces"]}
     assert fixes["best"] == "Give best the same kind of value each time, as in `best = np.float64(…)`."
     assert not any("Pass" in (fix or "") for fix in fixes.values())
+
+
+@pytest.mark.parametrize("mark", ["\u2028", "\u2029", "\x85", "\x0c", "\x1c", "\x0b"], ids=ascii)
+def test_what_python_takes_for_no_end_of_a_line_shifts_no_lines(shell, mark):
+    run(shell, f"%%jit\na = np.exp(x)  # pasted{mark}note\nb = np.sort(a, axis=0)\nc = np.tanh(b)")
+    report = report_of(shell)
+    assert [(op["called"], op["lines"][0][1]) for op in report["ops"]] == [("a", 2), ("b", 3), ("c", 4)]
+    assert report["cell"]["source"][3] == "c = np.tanh(b)"
