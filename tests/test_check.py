@@ -174,6 +174,15 @@ def test_a_file_that_is_no_notebook_is_refused(tmp_path, capsys):
     assert "is no notebook" in capsys.readouterr().err
 
 
+def test_a_notebook_of_another_language_is_not_run_as_python(tmp_path, capsys):
+    path = tmp_path / "lesson.ipynb"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1")])
+    book.metadata["kernelspec"] = {"name": "julia-1.10", "language": "julia", "display_name": "Julia"}
+    nbformat.write(book, path)
+    assert cli.main(["check", str(path), "--baseline", str(tmp_path / "b.json"), "--update"]) == 2
+    assert "lesson.ipynb is a notebook of julia." in capsys.readouterr().err
+
+
 MOVES = """
 import os, sys, threading, time
 assert os.path.isabs(__file__) and sys.argv[0] == "script.py"

@@ -38,11 +38,15 @@ class Executed:
     tracebacks: tuple[str, ...]
 
 
+#: What notebooks call the language.
+PYTHON = ("python", "python3", "ipython")
+
+
 def executed(path: str | Path, timeout: int = 600) -> Executed:
     """Execute a notebook to its end, whichever cells raise; the file stays as it is.
 
     `timeout`: seconds a cell may take. Stopped: a cell took longer, or the kernel died. OptionError: nbclient is not
-    installed, or the file is no notebook.
+    installed, or the file is no notebook of Python.
     """
     try:
         import nbformat
@@ -58,6 +62,9 @@ def executed(path: str | Path, timeout: int = 600) -> Executed:
         raise OptionError(f"{source} can't be read.", why=error.strerror or type(error).__name__) from None
     except Exception as error:  # whatever nbformat says of a file that is no notebook
         raise OptionError(f"{source} is no notebook.", why=str(error).split("\n")[0][:200]) from None
+    language = notebook.metadata.get("kernelspec", {}).get("language") or notebook.metadata.get("language_info", {}).get("name")
+    if language and str(language).lower() not in PYTHON:
+        raise OptionError(f"{source} is a notebook of {language}.", why="jitlab compiles what Python and NumPy run")
     client = NotebookClient(
         notebook, timeout=timeout, kernel_name="python3", allow_errors=True,
         resources={"metadata": {"path": str(source.resolve().parent)}},
