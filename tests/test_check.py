@@ -185,6 +185,7 @@ def test_a_notebook_of_another_language_is_not_run_as_python(tmp_path, capsys):
 
 MOVES = """
 import os, sys, threading, time
+from concurrent.futures import ThreadPoolExecutor
 assert os.path.isabs(__file__) and sys.argv[0] == "script.py"
 sys.path.pop(0)
 
@@ -193,6 +194,8 @@ def later():
     print("the last thread", f(np.arange(8.0), 7) > 0)
 
 threading.Thread(target=later).start()
+pool = ThreadPoolExecutor(1)  # nobody shuts it down
+pool.submit(f, np.arange(8.0), 7).result()
 os.chdir("/")
 """
 

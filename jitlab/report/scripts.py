@@ -7,6 +7,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Collection, Sequence
+from concurrent.futures import thread as pools
 from pathlib import Path
 from types import ModuleType, TracebackType
 
@@ -60,8 +61,10 @@ def _run(source: Path) -> None:
 
 
 def _wait_for_threads(before: Collection[threading.Thread]) -> None:
-    """As Python does at its end: a script ends with the last of its threads that are no daemons."""
-    while started := [thread for thread in threading.enumerate() if not thread.daemon and thread not in before]:
+    """As Python does at its end: a script ends with the last of its threads that are no daemons. Those of a pool end with the
+    process, jitlab's own among them: of their kind `concurrent.futures` keeps a list, which has no public name."""
+    pooled = getattr(pools, "_threads_queues", {})
+    while started := [t for t in threading.enumerate() if not t.daemon and t not in before and t not in pooled]:
         for thread in started:
             thread.join()
 
