@@ -92,4 +92,8 @@ test('the first sentence is the head', () => {
     '(p - Y)[hard] may read any row'
   );
   assert.deepEqual(firstSentence('one clause.'), ['one clause', '']);
+  assert.deepEqual(firstSentence('db reduces an outer axis, so its loops go another way; 3.2 MB (line 9)'), [
+    'db reduces an outer axis',
+    'so its loops go another way; 3.2 MB (line 9)'
+  ]);
 });

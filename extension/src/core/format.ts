@@ -101,7 +101,7 @@ export function arrayBytes(dtype: string, shape: readonly number[]): number | nu
 
 /** The first sentence or clause, and what follows it; it may begin with a user's name, so its case is kept. */
 export function firstSentence(text: string): [string, string] {
-  const end = /[.:;] (?=[A-Za-z([])/.exec(text);
+  const end = /[.:;] (?=[A-Za-z([])|, (?=(?:so|which|and) )/.exec(text);
   if (!end) {
     return [text.replace(/\.$/, ''), ''];
   }
