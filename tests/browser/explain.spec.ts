@@ -50,6 +50,8 @@ test('from a line to its machine code, from a value to what its fusion is worth,
     await page.keyboard.press('x');
     const card = lab.panel.getByRole('dialog', { name: /^Exp, p · line 4/ });
     await expect(card).toContainText('f64[4000,32] → f64[4000,32]');
+    await page.waitForTimeout(400); // what the pointer had left is closed by now; this card the keyboard asked for
+    await expect(card).toBeVisible();
     await card.getByRole('button', { name: /^Cut (\w+ \()?Exp\)? from / }).click();
     const section = lab.section('What-if');
     const answer = section.locator('.jl-card[data-state=done]').first();

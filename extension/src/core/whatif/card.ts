@@ -92,6 +92,7 @@ export class Card {
   }
 
   private open(id: string, x: number, y: number): void {
+    clearTimeout(this.timer); // what closes the card before it is not for this one
     const report = this.report();
     const { links } = this.context.selection;
     const about = report && links ? askable(report, links, id) : null;
