@@ -349,7 +349,9 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Repor
     """Call `function` once and report what happened."""
     with record() as recording:
         function(*args, **kwargs)
-    return recording.report()
+    report = recording.report()
+    report.explains = function
+    return report
 
 
 def remember_plan(function: str, trace: int, plan: dict[str, Any]) -> None:

@@ -60,6 +60,7 @@ class Report:
         self._codes, self._file_name = codes or {}, file_name
         self._others = others  # the share of the processors that other programs took
         self._samples = samples  # of each (function, trace, cluster or host operation); they are not in `data`
+        self.explains: Callable[..., Any] | None = None  # what `explain` called: `why_not(check=True)` asks its code again
 
     @cached_property
     def ops(self) -> list[Op]:

@@ -308,6 +308,7 @@ def around(x):
 )  # fmt: skip
 def test_what_would_join_two_operations_does(program, a, b):
     report = jl.explain(jl.function(program), X)
+    gc.collect()  # nobody but the report has the function
     answer = report.why_not(a, b, check=True)
     assert answer.would_fuse_if is not None and answer.checked is True, str(answer)
 
