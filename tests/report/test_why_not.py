@@ -315,7 +315,9 @@ def test_what_would_join_two_operations_does(program, a, b):
 
 def test_a_report_whose_function_is_gone_says_so():
     report = jl.explain(jl.function(lambda x: np.exp(x) * 2, jit_compile=None), X)
-    twice = jl.explain(jl.function(two_scopes), X)
+    with jl.record() as recording:
+        jl.function(two_scopes)(X)
+    twice = recording.report()
     gc.collect()
     with pytest.raises(jl.errors.OptionError, match="not there any more"):
         twice.why_not("Exp", "Mul", check=True)
