@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitlab.capture import Change
-from jitlab.capture.bodies import BodyTrace, Telling, differences
+from jitlab.capture.bodies import BodyTrace, Telling
+from jitlab.capture.piece_traces import differences
 from jitlab.costs import counted, duration
 from jitlab.events import Cause
 

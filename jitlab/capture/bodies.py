@@ -36,13 +36,13 @@ from .bodycode import (
     looks_at_its_frame,
 )
 from .calls import CallCapture
-from .changes import Change, changes, distance, fix_of_name
+from .changes import Change, fix_of_name
 from .convert import find_definition
 from .draws import random_state, set_random_state
 from .flow import HOOK
 from .gathering import Place
 from .hooks import HOOKS
-from .piece_traces import PieceTrace, StaticNeeded, finish_piece
+from .piece_traces import PieceTrace, StaticNeeded, differences, finish_piece
 from .pieces import MISSING, MOST_TRACES, Executor
 from .positions import spans
 from .refusals import Refusal, reason_of, reason_of_run
@@ -359,15 +359,6 @@ class Telling:
         return fix_of_name(change)
 
 
-def differences(trace: BodyTrace, before: Sequence[BodyTrace]) -> tuple[list[Change], BodyTrace | None]:
-    """Why a piece was captured, the weightiest first, and which trace of it comes nearest."""
-    if not before:
-        return [Change("first_call")], None
-    candidates = [(changes(old.read_leaves, trace.read_leaves), old) for old in before]
-    found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
-    return found or [Change("aliasing", before="other names share memory", after="these names share memory")], nearest
-
-
 def _interpreted(trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
     return lambda inputs: interpret(trace.graph, inputs)
 
@@ -391,4 +382,4 @@ def run_body(body: Body, arguments: dict[str, Any], executor: Executor, telling:
     return frame.get(RESULT)
 
 
-__all__ = ["Body", "BodyTrace", "Telling", "body_of", "differences", "run_body"]
+__all__ = ["Body", "BodyTrace", "Telling", "body_of", "run_body"]

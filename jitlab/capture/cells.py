@@ -28,12 +28,12 @@ from jitlab.ir import Source, interpret, is_operation
 from jitlab.ops import control
 
 from . import explanations
-from .changes import Change, changes, distance, fix_of_name
+from .changes import fix_of_name
 from .draws import random_state, set_random_state
 from .flow import HOOK
 from .hooks import HOOKS
 from .host import NotReplayable
-from .piece_traces import CellStructure, EndPiece, Namespace, PieceTrace, StaticNeeded, finish_piece
+from .piece_traces import CellStructure, EndPiece, Namespace, PieceTrace, StaticNeeded, differences, finish_piece
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor, Names
 from .positions import cell_traceback, describe, display_name, is_user_file, spans
 from .room import room_for
@@ -461,12 +461,7 @@ class _Run:
     def _send_traced(self, trace: PieceTrace, before: list[PieceTrace], started: int) -> None:
         if not events.active():
             return
-        found = [Change("first_call")]
-        nearest = None
-        if before:
-            candidates = [(changes(old.read_leaves, trace.read_leaves), old) for old in before]
-            found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
-            found = found or [Change("aliasing", before="other names share memory", after="these names share memory")]
+        found, nearest = differences(trace, before)
         first = found[0]
         source = nearest.uses.get(first.path) if nearest is not None else None
         events.send(

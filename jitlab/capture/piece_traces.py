@@ -12,7 +12,7 @@ import numpy as np
 from jitlab.ir import Extent, Source
 
 from .arrays import Input
-from .changes import Leaf
+from .changes import Change, Leaf, changes, distance
 from .gathering import Moving, gather_function
 from .host import NotReplayable
 from .indices import index_code
@@ -226,3 +226,12 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
 
 def _is_kept(input: Input, structure: Structure) -> bool:
     return any(tensor._cell.input is input for tensor, _ in structure.leaves)
+
+
+def differences(trace: PieceTrace, before: Sequence[PieceTrace]) -> tuple[list[Change], PieceTrace | None]:
+    """Why a piece was captured, the weightiest first, and which trace of it comes nearest."""
+    if not before:
+        return [Change("first_call")], None
+    candidates = [(changes(old.read_leaves, trace.read_leaves), old) for old in before]
+    found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
+    return found or [Change("aliasing", before="other names share memory", after="these names share memory")], nearest
