@@ -16,6 +16,7 @@ from jitlab.events import Cause
 from .definitions import Site
 from .frequency import Frequency
 from .misses import change_text
+from .warm import WARM_CALLS, warm_up
 
 if TYPE_CHECKING:
     from .ledger import Ledger
@@ -46,14 +47,13 @@ class PiecesTold(Telling):
     def __init__(self, ledger: Ledger, frequency: Frequency) -> None:
         super().__init__(str(ledger.name))
         self.ledger, self.frequency = ledger, frequency
-        self.new = -1  # the trace that was made just now
+        self._pieces: dict[int, Piece] = {}  # by the number of a trace
 
     def traced(self, trace: BodyTrace, before: Sequence[BodyTrace], started: int) -> None:
         super().traced(trace, before, started)
         piece = self._piece(trace)
         piece.traces += 1
         piece.seconds += (time.perf_counter_ns() - started) / 1e9
-        self.new = trace.number
         if before:
             change = piece.change = differences(trace, before)[0][0]
             self.frequency.traced(lambda again, runs: self._warning(piece, change, before, again, runs))
@@ -63,9 +63,11 @@ class PiecesTold(Telling):
     def called(self, trace: BodyTrace, started: int) -> None:
         super().called(trace, started)
         self._piece(trace).calls += 1
-        if trace.number != self.new:
+        if trace.costs.calls:  # the first call is the one that captured it
             self.frequency.called()
-        self.new = -1
+        trace.costs.called()
+        if trace.costs.calls == WARM_CALLS:
+            warm_up(trace)
 
     def advice(self, change: Change, before: Sequence[BodyTrace]) -> str:
         """What would avoid that a piece is captured again."""
@@ -74,10 +76,13 @@ class PiecesTold(Telling):
         return super().advice(change, before)
 
     def _piece(self, trace: BodyTrace) -> Piece:
-        sources = [source for node in trace.graph.nodes for source in node.sources]
-        source = min(sources, key=lambda source: (source.line, source.column), default=None)
-        site = Site(source.file, source.line) if source is not None else Site("", 0)
-        return self.ledger.pieces.setdefault(site, Piece(site))
+        known = self._pieces.get(trace.number)
+        if known is None:
+            sources = [source for node in trace.graph.nodes for source in node.sources]
+            source = min(sources, key=lambda source: (source.line, source.column), default=None)
+            site = Site(source.file, source.line) if source is not None else Site("", 0)
+            known = self._pieces[trace.number] = self.ledger.pieces.setdefault(site, Piece(site))
+        return known
 
     def _warning(self, piece: Piece, change: Change, before: Sequence[BodyTrace], again: int, runs: int) -> str:
         text = f"{again} of the last {runs} pieces of {self.name} that ran were captured again."

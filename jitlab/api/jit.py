@@ -75,6 +75,9 @@ class Jit(Explained):
         self.options = options
         self.name = getattr(python_function, "__name__", type(python_function).__name__)
         self._signature = Signature(python_function)
+        is_function = isinstance(python_function, types.FunctionType)
+        # a call's values are bound to the parameters of the code that runs, not of what it wraps
+        self._binds_own = is_function and not {"__wrapped__", "__signature__"} & vars(python_function).keys()
         self._stages = Options(True if options.fullgraph else None, options.jit_level, options.exec_order, replays=True)
         self._last: CallTrace | None = None
         self._paths: dict[Any, list[Trace]] = {}  # of capture mode "trace"
@@ -88,6 +91,7 @@ class Jit(Explained):
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self.ledger = Ledger(self._code_function(), self.name, str(options), kind="jit")
         self.name = self.ledger.name
+        self._telling = PiecesTold(self.ledger, frequency_of(python_function))
         look_like(self, python_function)
         if options.capture_mode == "bytecode":
             read_bytecode(self._code_function())
@@ -256,8 +260,8 @@ class Jit(Explained):
 
     def _run_in_pieces(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         """What cannot be recorded whole is recorded statement by statement, with Python between."""
-        args, kwargs = self._signature.call_form(values)
         function = self.python_function
+        args, kwargs = ((), {}) if self._binds_own else self._signature.call_form(values)
         while not isinstance(function, types.FunctionType):
             if isinstance(function, functools.partial):
                 args, kwargs, function = (*function.args, *args), {**function.keywords, **kwargs}, function.func
@@ -271,9 +275,13 @@ class Jit(Explained):
             self._body = body_of(function) or False
         if not self._body:
             return self._run_as_python(values, refusal)
-        bound = inspect.signature(function, follow_wrapped=False).bind(*args, **kwargs)
-        bound.apply_defaults()
-        return run_body(self._body, bound.arguments, self._compiled, PiecesTold(self.ledger, frequency_of(function)))
+        if self._binds_own:
+            arguments = dict(zip(self._signature.names, values, strict=True))
+        else:
+            bound = inspect.signature(function, follow_wrapped=False).bind(*args, **kwargs)
+            bound.apply_defaults()
+            arguments = bound.arguments
+        return run_body(self._body, arguments, self._compiled, self._telling)
 
     def _compiled(self, trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
         return compile_trace(trace, self._stages)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab import events
-from jitlab.capture import CallTrace, Trace
+from jitlab.capture import Trace
 from jitlab.capture.tracetypes import VariableType
 from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
 
@@ -53,7 +53,7 @@ def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs
     function.__class__ = kind
 
 
-def warm_up(trace: CallTrace) -> None:
+def warm_up(trace: Trace) -> None:
     """From now on a C function runs the trace's machine code, where that can be; the guards stay Python's."""
     executable, run = trace.executable, trace.run
     if trace.writes or executable is None or run is None or not layout_is_known():
