@@ -1,4 +1,4 @@
-# jitlab: `make lab` opens the tour, `make test` runs everything. Both need Python 3.11 or later, and make their own .venv.
+# jitlab: `make lab` opens the tour, `make test` tests it. Both need Python 3.11 or later, and make their own .venv.
 #   make lab ARGS="--no-browser --port 8899"    hands arguments on to JupyterLab
 #   make test PYTEST_ARGS="-k softmax"          hands arguments on to pytest
 
@@ -10,36 +10,47 @@ TOOLS := tests/browser/node_modules/.bin
 ARGS ?=
 PYTEST_ARGS ?=
 # A file of tests stays in one process: its fixtures are made once, and what the process counts is counted by it alone.
-PYTEST_WORKERS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile
+# tests/conftest.py puts files that take long first; pytest-xdist would sort them by their number of tests.
+PYTEST_WORKERS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 EXTENSION_SOURCES := $(shell find extension/src extension/style extension/schema -type f) package.json yarn.lock hatch_build.py
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 # Where it is set, each of the many kernels and processes that tests start would compile all of jitlab's source again.
 unexport PYTHONDONTWRITEBYTECODE
 OUTPUT_SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 
-.PHONY: lab test test-python test-extension test-browser test-browser-short screenshots lint lint-python lint-extension bench bench-panel docs clean
+.PHONY: lab check test test-long test-python test-quick test-extension test-browser test-browser-short screenshots lint lint-python lint-extension bench bench-panel docs clean
 
 lab: $(VENV)/.extension
 	$(BIN)/jitlab lab $(ARGS)
 
+# Before each commit: something of every layer, in 2 minutes. `make test` takes 9 minutes at most, `make test-long` a night.
+check: STAGES := test-quick
+test: STAGES := test-browser-short test-python
+test-long: STAGES := test-browser test-python
+test-long: export JITLAB_PART = all
 # Every stage runs, also after a failure of an earlier one; pytest comes last, so that its closing line is near the end.
 # The checks have one thread each, so they run side by side; the browser and pytest keep more cores busy themselves.
-test: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready node_modules/.ready
+check test test-long: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready node_modules/.ready
 	@failed=; \
 	echo "== lint test-extension"; \
 	$(MAKE) --no-print-directory --keep-going --jobs=2 $(OUTPUT_SYNC) lint test-extension || failed="$$failed lint or test-extension"; \
-	for stage in test-browser-short test-python; do \
+	for stage in $(STAGES); do \
 	  echo "== $$stage"; $(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
 	done; \
-	if [ -n "$$failed" ]; then echo "make test: failed in:$$failed"; exit 1; fi
+	if [ -n "$$failed" ]; then echo "make $@: failed in:$$failed"; exit 1; fi
 
+# Of long tests the tenth of the day, or what JITLAB_PART says.
 test-python: $(VENV)/.test $(VENV)/.extension
 	$(BIN)/python -m pytest $(PYTEST_WORKERS) $(if $(NOTEBOOKS),--nbval-lax notebooks) tests $(PYTEST_ARGS)
+
+# The first case of each test that is neither slow nor long.
+test-quick: $(VENV)/.test $(VENV)/.extension
+	$(BIN)/python -m pytest $(PYTEST_WORKERS) --part=quick tests $(PYTEST_ARGS)
 
 test-extension: $(VENV)/.extension node_modules/.ready
 	$(NODE) jlpm test
 
-# The long set, 30 minutes at most; `make test` runs the short one, 6 minutes at most.
+# The long set, 30 minutes at most; `make test` runs the short one.
 test-browser: export JITLAB_BROWSER = long
 test-browser test-browser-short: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready
 	JITLAB_CHROMIUM="$$(scripts/find-chromium)" && export JITLAB_CHROMIUM && cd tests/browser && ../../$(NODE) jlpm playwright test

@@ -1,4 +1,4 @@
-"""What all tests share: text compared with a file in tests/golden/, rewritten by --update-golden.
+"""What all tests share: which part of them a run takes, and text compared with a file in tests/golden/.
 
 Hypothesis draws the same examples each time, so that a run can be repeated; with JITLAB_EXPLORE set it looks for new ones.
 """
@@ -7,6 +7,9 @@ import gc
 import os
 import re
 import signal
+import zlib
+from collections import Counter
+from datetime import date
 from pathlib import Path
 
 import hypothesis
@@ -19,16 +22,61 @@ hypothesis.settings.load_profile("default" if os.environ.get("JITLAB_EXPLORE") e
 GOLDEN = Path(__file__).parent / "golden"
 
 
+TENTHS = 10
+PARTS = ("quick", *map(str, range(TENTHS)), "all")
+
+
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite the files in tests/golden/ with what was found")
-    parser.addoption("--every-program", action="store_true", help="compile all sample calls (minutes), not one in some")
+    parser.addoption(
+        "--part", choices=PARTS, default=os.environ.get("JITLAB_PART"),
+        help="quick: the first case of each test that is neither slow nor long; 0 to 9: all tests, and of long ones that tenth "
+        "of the cases; all: everything. Without it, and without JITLAB_PART, today's tenth: ten days in a row take all",
+    )  # fmt: skip
 
 
-def pytest_collection_modifyitems(items):
-    """Tests run in several processes, which must agree on their names."""
+def pytest_configure(config):
+    """The part is decided once: the processes of pytest-xdist are handed the option. A case that is asked for by name runs."""
+    named = any("::" in argument for argument in config.args)
+    config.option.part = config.option.part or ("all" if named else str(date.today().toordinal() % TENTHS))
+    if config.option.part not in PARTS:
+        raise pytest.UsageError(f"JITLAB_PART is {config.option.part!r}; it can be {', '.join(PARTS)}")
+
+
+def pytest_report_header(config):
+    return f"part: {config.option.part}"
+
+
+def is_in(part, item, number):
+    """Whether a case is of a part; `number` counts the cases of its test function."""
+    long = item.get_closest_marker("long")
+    if part == "quick":
+        return not (number or long or item.get_closest_marker("slow"))
+    return part == "all" or not long or (number + zlib.crc32(function_of(item).encode())) % TENTHS == int(part)
+
+
+def function_of(item):
+    return item.nodeid.partition("[")[0]
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves the cases of the part, files of slow and long tests first: no process of several begins with one at the end."""
+    counts, kept, left = Counter(), [], []
     for item in items:
-        if re.search(r" at 0x[0-9a-f]{6}", item.nodeid):
+        if re.search(r" at 0x[0-9a-f]{6}", item.nodeid):  # tests run in several processes, which must agree on their names
             raise pytest.UsageError(f"{item.nodeid} has an address in its name: give the parameter an id")
+        (kept if is_in(config.option.part, item, counts[function_of(item)]) else left).append(item)
+        counts[function_of(item)] += 1
+    config.hook.pytest_deselected(items=left)
+    late = {item.path for item in kept if item.path.suffix == ".py"}
+    late -= {item.path for item in kept if item.get_closest_marker("long") or item.get_closest_marker("slow")}
+    items[:] = sorted(kept, key=lambda item: item.path in late)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    part = config.option.part
+    if part.isdigit():
+        terminalreporter.write_line(f"Of long tests this was tenth {part}: --part={part} takes it again.")
 
 
 @pytest.fixture(autouse=True, scope="session")

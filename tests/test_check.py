@@ -117,6 +117,7 @@ def notebook(path, cells):
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_notebook_is_executed_and_checked_cell_by_cell(tmp_path, capsys):
     path, base = tmp_path / "lesson.ipynb", str(tmp_path / "base.json")
     assert cli.main(["check", notebook(path, CELLS), "--baseline", base, "--update"]) == 0
@@ -135,6 +136,7 @@ def test_a_notebook_is_executed_and_checked_cell_by_cell(tmp_path, capsys):
     assert "In [5]: worse\n  retraces: 0 → 2" in told and "1 cell as before, 1 worse" in told and "--update" in told
 
 
+@pytest.mark.slow
 def test_cells_that_raise_are_told_of_and_the_others_are_checked(tmp_path, capsys):
     base, path = str(tmp_path / "base.json"), tmp_path / "lesson.ipynb"
     notebook(path, [CELLS[0], "1 / 0", CELLS[1], "n = 1", "{}['expected']"])
@@ -159,6 +161,7 @@ def test_cells_that_raise_are_told_of_and_the_others_are_checked(tmp_path, capsy
     assert "In [2]" not in told and "expected" not in told and "2 worse" in told
 
 
+@pytest.mark.slow
 def test_a_cell_that_does_not_end_leaves_nothing_to_check(tmp_path, capsys):
     base = tmp_path / "base.json"
     path = notebook(tmp_path / "lesson.ipynb", ["while True: pass"])

@@ -57,6 +57,7 @@ def run(house, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_generic_tests_check_the_new_operation(house):
     text = run(house, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/ops", "tests/runtime", "-k", "Huber")
     assert int(re.search(r"(\d+) passed", text)[1]) >= 5

@@ -54,6 +54,7 @@ def signatures(draw):
     return calls
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(signatures(), st.sampled_from([{}, {"jit_compile": True}, {"autograph": False}, {"reduce_retracing": True}]))
 def test_each_miss_has_causes_and_undoing_them_makes_a_hit(calls, options):

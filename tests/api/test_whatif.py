@@ -186,6 +186,7 @@ def test_a_sweep_stops_when_its_time_is_over_and_goes_on_from_there():
     assert short.tried == 0 and "7 of 7 cuts were not tried" in short.stopped
 
 
+@pytest.mark.slow
 def test_cuts_that_read_the_same_say_the_names_of_the_program_and_a_stop_says_how_to_go_on():
     @jl.function
     def f(x):

@@ -1,4 +1,4 @@
-"""Random programs run as NumPy runs them: 300 of a fixed seed here, 20 000 with `python -m tests.fuzz.fuzzing`."""
+"""Random programs run as NumPy runs them: 3000 of fixed seeds here, 20 000 with `python -m tests.fuzz.fuzzing`."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,8 @@ from jitlab.ops import table
 from tests.fuzz import catalogue, fuzzing
 
 
-@pytest.mark.parametrize("first", range(0, 300, 25))
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, 3000, 25))
 def test_random_programs_give_what_numpy_gives(first):
     for seed in range(first, first + 25):
         program = fuzzing.make(seed)

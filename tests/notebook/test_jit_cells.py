@@ -221,6 +221,7 @@ def test_level_o0_fuses_nothing(shell):
     assert report_of(shell)["verdict"]["kernels"] < several
 
 
+@pytest.mark.slow
 def test_an_interrupt_stops_the_cell_and_keeps_the_report(shell):
     timer = threading.Timer(2.0, lambda: signal.raise_signal(signal.SIGINT))  # the loop runs by then, also on a busy machine
     timer.start()

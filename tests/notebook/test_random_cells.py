@@ -9,8 +9,6 @@ import textwrap
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from notebook_programs import Box
 from test_same_as_plain import described
 
@@ -94,16 +92,12 @@ def ran(run, names):
     return described(names), printed.getvalue(), errors
 
 
-def check(seed: int) -> None:
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(400))
+def test_random_cell_leaves_what_python_leaves(seed):
     source = Writer(seed).block()
     code = compile(source, "<random>", "exec", dont_inherit=True)
     expected = ran(lambda names: exec(code, names), start())
     found = ran(lambda names: run_cell(source, names, "<random>"), start())
-    assert found == expected
-
-
-@pytest.mark.filterwarnings("ignore")
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**9))
-def test_random_cell_leaves_what_python_leaves(seed):
-    check(seed)
+    assert found == expected, source

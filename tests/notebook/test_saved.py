@@ -181,6 +181,7 @@ CELLS = [
 ]
 
 
+@pytest.mark.slow
 def test_a_notebook_that_is_executed_twice_in_fresh_kernels_is_the_same_file(tmp_path, monkeypatch):
     nbformat = pytest.importorskip("nbformat", reason="notebooks are part of the `lab` extra")
     execute = pytest.importorskip("nbclient", reason="notebooks are part of the `lab` extra").NotebookClient

@@ -66,6 +66,7 @@ def test_of_very_many_lines_those_that_are_spoken_of_stay_with_their_numbers(dat
     assert kept["omitted"] == {"lines": 6011 - len(lines)}
 
 
+@pytest.mark.slow
 def test_very_many_retraces_leave_room_for_plans_and_operations():
     data = samples.recorded(list(samples.softmax_events(retraces=300, compare=False))).report().to_json()
     kept = saved(data)

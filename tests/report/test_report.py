@@ -328,6 +328,7 @@ def bytes_in_a_file(bundle):
     return len(json.dumps(book, ensure_ascii=False, indent=1).encode())
 
 
+@pytest.mark.slow
 def test_a_huge_report_is_cut_to_size_and_says_so():
     nodes = [samples.node(f"sin_{i}", "Sin", line=i % 90 + 1) for i in range(20_000)]
     stays = {n: samples.Reason(samples.Stays.NO_LOOP_BODY, "jitlab has no loop for it, so NumPy runs it") for n in nodes}

@@ -91,6 +91,7 @@ def test_above_twelve_boxes_the_slowest_stay_and_the_rest_is_counted():
     assert "… and 18 more, each faster than these" in said
 
 
+@pytest.mark.slow
 def test_a_picture_of_far_too_much_still_fits():
     rec = samples.recorded([])
     for i in range(3000):

@@ -68,6 +68,7 @@ def compiled(function):
     return jl.function(function, jit_compile=True, autograph=False)
 
 
+@pytest.mark.slow
 def test_several_results_are_kernels_of_one_cluster_at_any_size():
     @compiled
     def f(x):

@@ -10,7 +10,8 @@ from jitlab.runtime import Executable
 from .random_graphs import random_graph
 
 
-@pytest.mark.parametrize("first", range(0, 100, 10))
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(0, 1000, 10))
 @pytest.mark.parametrize("level", ["O0", "O1"])
 def test_compiled_equals_interpreted(first, level):
     for seed in range(first, first + 10):

@@ -31,6 +31,7 @@ def findings():
     return found, f"child ended with {child.returncode}: {child.stderr[-2000:]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({name.split()[0] for name in CASES}))
 def test_edge_values_as_in_numpy(name, findings):
     found, end = findings
