@@ -383,7 +383,7 @@ Listener = Callable[[Event], None]
 Taker = Callable[[Batch], None]
 
 #: What happens in every run may wait so long for listeners that take it in bulk, and so many of them together.
-WAIT_NS, WAITING = 10_000_000, 1000
+WAIT_NS, WAITING = 250_000_000, 5000
 
 
 def active() -> bool:
