@@ -9,7 +9,7 @@ Stages keep the order of the nodes: an array that changes in place is read befor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -116,12 +116,29 @@ class Group:
 
 def stages_of(block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node]) -> list[Stage]:
     """The stages that are needed, in the order of the nodes. `stored` grows by what cannot be read lazily."""
-    while True:
-        try:
-            return _stages(block, sizes, stored, in_place)
-        except Unreadable as unreadable:
-            assert unreadable.node not in stored, f"{unreadable.node!r} is stored and still cannot be read"
-            stored.add(unreadable.node)
+    nodes = block.all_nodes
+    where = {node: at for at, node in enumerate(nodes)}
+    found: dict[Node, Stage] = {}
+    at = 0
+    while at < len(nodes):
+        if _starts_stage(nodes[at], stored):
+            try:
+                found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored, in_place)
+            except Unreadable as unreadable:
+                assert stored.isdisjoint(unreadable.nodes), f"{unreadable} is stored and still cannot be read"
+                stored.update(unreadable.nodes)
+                at = min(where[node] for node in unreadable.nodes)  # nothing before reads them: those stages stay
+                continue
+        at += 1
+    needed = block.needed
+    live = []
+    for node in reversed(nodes):
+        stage = found.get(node)
+        if stage is not None and (stage.kind == "define" or any(made in needed for made in stage.made)):
+            live.append(stage)
+            needed |= stage.reads
+            needed.update(in_place[made] for made in stage.made if made in in_place)
+    return live[::-1]
 
 
 def groups_of(
@@ -190,25 +207,13 @@ def operand_root(node: Node) -> Node:
     return node
 
 
-def _stages(block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node]) -> list[Stage]:
-    nodes = block.all_nodes
-    inside = set(nodes)
-    stages = []
-    for node in nodes:
-        if isinstance(node.op, (Reduction, Library)) or is_control(node) or (node in stored and not isinstance(node.op, Item)):
-            stages.append(_stage(node, block, inside, sizes, stored, in_place))
-    needed = block.needed
-    live = []
-    for stage in reversed(stages):
-        if stage.kind == "define" or any(node in needed for node in stage.made):
-            live.append(stage)
-            needed |= stage.reads
-            needed.update(in_place[node] for node in stage.made if node in in_place)
-    return live[::-1]
+def _starts_stage(node: Node, stored: set[Node]) -> bool:
+    kept = node in stored and not isinstance(node.op, Item)
+    return kept or isinstance(node.op, (Reduction, Library)) or is_control(node)
 
 
 def _stage(
-    node: Node, block: Block, inside: set[Node], sizes: Sizes, stored: set[Node], in_place: dict[Node, Node]
+    node: Node, block: Block, inside: Collection[Node], sizes: Sizes, stored: set[Node], in_place: dict[Node, Node]
 ) -> Stage:
     refs: dict[tuple[Node, Position], None] = {}
     leaves: set[Node] = set()
@@ -217,13 +222,15 @@ def _stage(
         if read not in inside or (isinstance(read.op, Constant) and read.ndim > 0):
             leaves.add(read)
             return Ref(read, position)
-        if read in stored or isinstance(read.op, Reduction):
+        if read in stored or read in reader.unreadable or isinstance(read.op, Reduction):
             refs[(read, position)] = None
             return Ref(read, position)
         return None
 
     reader = _TracingReader(sizes, resolve)
     stage = _traced(node, block, reader, sizes, in_place)
+    if reader.unreadable:
+        raise Unreadable(*reader.unreadable)
     stage.refs = list(refs)
     stage.picked = reader.picked
     stage.leaves = leaves
@@ -271,7 +278,7 @@ def _called(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_p
     bases = set() if isinstance(op, (Product, Library)) else {in_place[n] for n in (node, *items) if n in in_place}
     for source in node.inputs:
         if source not in bases or source in _others(node, source):
-            reader.read(source, _space(source, sizes)[1])
+            reader.read_operand(source, _space(source, sizes)[1])
     if isinstance(op, Product):
         return Stage(node, "gemm", _space(node, sizes)[0])
     if isinstance(op, Library):
@@ -289,6 +296,14 @@ class _TracingReader(Reader):
         self.work: dict[Node, float] = {}
         self.picked: set[Node] = set()
         self.passed: dict[Node, None] = {}
+        self.unreadable: dict[Node, None] = {}  # what has to be stored before its operands can be read
+
+    def read_operand(self, node: Node, position: Position) -> None:
+        """Read one of perhaps many operands, all of whose failures are found in one go."""
+        try:
+            self.read(node, position)
+        except Unreadable as unreadable:
+            self.unreadable.update(dict.fromkeys(unreadable.nodes))
 
     def _read_gathered(self, node: Node, rest: Position, picks: Sequence[tuple[int, Node, Position]]) -> Expr:
         self.picked.add(node.inputs[0])

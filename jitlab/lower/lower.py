@@ -70,7 +70,7 @@ def lower(
         try:
             lowered = _lower(cluster, shared, donated - set(copies), {w: x for w, x in ends.items() if x not in copies})
         except Unreadable as unreadable:  # it has to lie in memory, row after row
-            node = unreadable.node
+            (node,) = unreadable.nodes
             while node in shared.captured:
                 node = shared.captured[node]
             if node not in given:

@@ -36,11 +36,11 @@ class Ref(Expr):
 
 
 class Unreadable(Exception):
-    """The value has to be in memory before it can be read this way."""
+    """These values have to be in memory before they can be read this way."""
 
-    def __init__(self, node: Node) -> None:
-        super().__init__(node.name)
-        self.node = node
+    def __init__(self, *nodes: Node) -> None:
+        super().__init__(", ".join(node.name for node in nodes))
+        self.nodes = nodes
 
 
 class Reader:

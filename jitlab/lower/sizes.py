@@ -23,12 +23,17 @@ class Sizes:
         self._names: dict[str, Poly] = {}
         self.symbols: list[str] = []
         self.values: dict[str, int] = {}  # of the Program's symbols
+        self._of: dict[Poly, Poly] = {}  # what `of` has answered
         self.samples: dict[str, int] = {}  # of those that have no value of their own: numbers of iterations, run-time integers
         self._unite_all(nodes)
 
     def of(self, extent: int) -> Poly:
         """The polynomial of an extent."""
-        return self._rename(self._normal(_symbolic(poly(extent))))
+        asked = poly(extent)
+        known = self._of.get(asked)
+        if known is None:
+            known = self._of[asked] = self._rename(self._normal(_symbolic(asked)))
+        return known
 
     def fresh(self, value: int, stem: str = "n") -> Poly:
         """A new run-time symbol (a stride of an argument)."""
@@ -45,6 +50,7 @@ class Sizes:
         """The Program's name for a symbol of the graph that the Program itself gives values to."""
         name = f"{stem}{len(self.samples)}"
         self._names[symbol] = Poly.symbol(name)
+        self._of.clear()
         self.samples[name] = sample
         return name
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.lower import fusion
 from jitlab.lower.lengths import MOST_DEEP, MOST_OPERATIONS
 
 X = np.linspace(0, 1, 5)
@@ -59,3 +60,25 @@ def test_no_nest_of_a_wide_program_is_longer_than_one_may_be(write):
 
 def test_a_short_program_is_one_nest():
     assert len(run(chain, MOST_DEEP - 1)[1].kernels) == 1
+
+
+@pytest.mark.parametrize("write", [
+    lambda x, r, k: np.stack([(x[i : i + 3] * r[:, i % 4 : i % 4 + 3]).ravel() for i in range(k)]),
+    lambda x, r, k: [(x[i : i + 3] * r[:, i % 4 : i % 4 + 3]).ravel().sum() for i in range(k)],
+    lambda x, r, k: unravelled(x, r, k),
+], ids=["operands of one", "one each", "one after the other"])  # fmt: skip
+def test_what_has_to_be_stored_first_costs_no_new_start_of_the_whole(write, monkeypatch):
+    looked_at = []
+    stage = fusion._stage
+    monkeypatch.setattr(fusion, "_stage", lambda node, *rest: looked_at.append(node) or stage(node, *rest))
+    x, r, k = np.arange(60 * 3.0).reshape(60, 3), np.arange(30.0).reshape(3, 10), 40
+    traced = jl.jit(write, fullgraph=True)
+    np.testing.assert_array_equal(traced(x, r, k), write(x, r, k))
+    assert 0 < len(looked_at) < 8 * k
+
+
+def unravelled(x, r, k):
+    y = x.ravel()
+    for _ in list(range(k)):
+        y = (y.reshape(60, 3) * 1.01 + r[0, :3]).ravel()
+    return y
