@@ -216,11 +216,14 @@ class Jit(Explained):
                 return self._perform(trace, values, *gathered)
         if key in self._refused:
             return self._run_in_pieces(values, self._refused[key])
+        refused: Refusal | None = None
         try:
             with self._lock:
                 trace = self._record(key, values)
         except _Refused as refusal:
-            return self._run_in_pieces(values, refusal.refusal)
+            refused = refusal.refusal
+        if refused is not None:  # below `except`: what Python raises now has no error of ours behind it
+            return self._run_in_pieces(values, refused)
         gathered = trace.gather(values)
         if gathered is None:
             return self._run_in_pieces(values, Refusal("value", "what it reads changes while it is read"))
@@ -384,11 +387,15 @@ class PathJit(Jit):
             return self._run_as_python(values, self._refused[key])
         trace = next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
         if trace is None:
+            refused: Refusal | None = None
             try:
                 with self._lock:
                     trace = self._record_path(key, values, leaves)
             except _Refused as refusal:
-                return self._run_as_python(values, refusal.refusal)
+                refused = refusal.refusal
+            if refused is not None:
+                return self._run_as_python(values, refused)
+        assert trace is not None
         trace.last_call = self._clock = self._clock + 1
         trace.costs.called()
         states = [(generator, random_state(generator)) for generator in trace.generators]

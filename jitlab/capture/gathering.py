@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from jitlab.ir import Extent
+
 from .changes import Leaf
 
 
@@ -79,6 +81,8 @@ class Constants:
 
     def text(self, value: Any) -> str:
         """Code for a value: itself where its text is exact."""
+        if isinstance(value, Extent):
+            value = int(value)
         if type(value) in (int, bool, str, type(None), type(Ellipsis)) or (type(value) is float and value - value == 0):
             return f"({value!r})" if value is not ... else "(...)"
         return self.name(value)

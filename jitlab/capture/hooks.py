@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import TRACED_DTYPES, Symbolic
+from jitlab.ir import TRACED_DTYPES, Extent, Symbolic
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
 from . import conditions, iterables, rolling, staging
@@ -298,6 +298,7 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
 def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of the user's program: its converted copy runs."""
     if getattr(function, "__jitlab_do_not_convert__", False):
+        args, kwargs = capture.given.call(args, kwargs)
         return function(*args, **kwargs)
     args = tuple(capture.value(x) for x in args)  # what a list holds is converted where it is read: it stays the same list
     kwargs = {key: capture.value(x) for key, x in kwargs.items()}
@@ -311,6 +312,7 @@ def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: di
             warn_as_is(function)
         capture.effects.before_call(capture, function, None)
         capture.effect(function, None)
+        args, kwargs = capture.given.call(args, kwargs)
     elif twin is not function:
         capture.before_call(function)
     with capture.inside(function):
@@ -370,12 +372,14 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
     if not _says_no_effect(function, args, kwargs):
         capture.effects.before_call(capture, function, owner)
     capture.effect(function, owner)
+    args, kwargs = capture.handed(function, owner, args, kwargs)
     if any(map(capture.is_number, args)) and not kwargs:
         return capture.pure_number(function, args)
     if (getattr(function, "__module__", None) or "").split(".")[0] == "scipy":
         deep_args = [capture.deep_value(x) for x in args]
         if any(map(has_tensor, (*deep_args, *kwargs.values()))):
             return capture.call_function(function, deep_args, kwargs)
+        args, kwargs = capture.given.call(args, kwargs)
     return capture.deep_value(function(*args, **kwargs))
 
 
@@ -424,7 +428,7 @@ def _isinstance(capture: Capture, x: Any, classes: Any) -> bool:
 
 def _type(capture: Capture, x: Any, *rest: Any) -> Any:
     if rest or not isinstance(x, Tensor):
-        return type(x.value if capture.is_number(x) else x, *rest)
+        return int if isinstance(x, Extent) else type(x.value if capture.is_number(x) else x, *rest)
     return x.dtype.type if x.is_scalar else np.ndarray
 
 

@@ -14,6 +14,7 @@ from jitlab.ops.build import apply
 from jitlab.ops.host import HostCall, Item, _filled
 from jitlab.ops.host import Input as Slot
 
+from .leaving import plain_value
 from .positions import describe, here, source_text
 from .tensor import Cell, Tensor
 
@@ -210,7 +211,7 @@ class Template:
             return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
         if isinstance(x, dict):
             return {key: self.of(item) for key, item in x.items()}
-        return self.capture.lower_other(x)
+        return plain_value(self.capture.lower_other(x))
 
 
 def filled(template: Any, real: Sequence[Any]) -> Any:

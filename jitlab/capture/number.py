@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.ir import Extent
+
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Number:
 
 def derived(capture: CellCapture, function: Callable[..., Any], *operands: Any) -> Number:
     """`function(*operands)` of Numbers and Python values, as a Number. Python's own exception for operands it refuses."""
+    operands = tuple(int(x) if isinstance(x, Extent) else x for x in operands)  # a size is one number here
     value = function(*(x.value if isinstance(x, Number) else x for x in operands))
     texts = [x.text if isinstance(x, Number) else capture.constants.text(x) for x in operands]
     labels = [x.label if isinstance(x, Number) else repr(x) for x in operands]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.ir import Extent, Source
+from jitlab.ir import TRACED_DTYPES, Source
 
 from .arrays import Input
 from .changes import Change, Leaf, changes, distance
@@ -121,8 +121,6 @@ class CellStructure(Structure):
         if isinstance(x, Number):
             self.numbers.append(_NumberResult(x.text))
             return self.numbers[-1]
-        if isinstance(x, Extent):
-            return super().of(int(x))
         mirror = self.cell.mirrors.get(id(x))
         if mirror is not None:
             fetch = mirror[2]
@@ -133,8 +131,10 @@ class CellStructure(Structure):
             raise EndPiece("value", "it makes an iterator")
         if isinstance(x, Tensor) and x._cell.parts_of is not None and x._cell.parts_of() is not None:
             raise EndPiece("effect", "it keeps a view of an array, which jitlab would make a copy")
-        if isinstance(x, (list, dict, set)) and not isinstance(x, Tensor):
-            return self._kept(x, _set(set(x)) if isinstance(x, set) else super().of(x))
+        if type(x) is np.ndarray and x.dtype not in TRACED_DTYPES:
+            raise EndPiece("dtype", f"it makes an array of {x.dtype}")
+        if isinstance(x, (list, dict, set)):
+            return self._kept(x, super().of(x))
         return super().of(x)
 
     def _kept(self, x: Any, build: Build) -> Build:
@@ -162,10 +162,6 @@ class _NumberResult:
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         return self.function(*outputs[-2])
-
-
-def _set(items: set[Any]) -> Build:
-    return lambda outputs, inputs: set(items)
 
 
 def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:

@@ -82,6 +82,9 @@ class CellCapture(Capture):
     def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
         """The trace of this capture was made."""
 
+    def cannot_keep(self, what: str) -> Exception:
+        return EndPiece("value", f"it keeps {what}")
+
     def foreign(self, x: Any) -> Exception:
         return EndPiece("foreign_type", f"it works on a {type(x).__module__}.{type(x).__qualname__}")
 
@@ -243,6 +246,12 @@ class CellCapture(Capture):
             return
         name = getattr(function, "__qualname__", type(function).__name__)
         raise EndPiece("effect", f"{name} may do more than give a result")
+
+    def handed(
+        self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What keeps arguments ends the piece."""
+        return args, kwargs
 
     def before_call(self, function: Any) -> None:
         """A function of the user's is about to run converted: it may assign no global or outer name."""

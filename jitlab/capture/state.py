@@ -18,8 +18,10 @@ from jitlab.ops.build import constant
 
 from .arrays import Arrays, Binding, Input, current
 from .draws import begin
+from .leaving import Given, plain_value
 from .memory import Memory
 from .positions import call_site, describe, here, spans
+from .purity import is_pure
 from .tensor import Cell, Tensor
 
 
@@ -75,6 +77,8 @@ class Capture(Arrays):
     def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
         super().__init__(name, strict=strict, keep_scalars=keep_scalars)
         self.generators: dict[int, tuple[Any, Any]] = {}  # id of a random generator -> itself, the copy that capture draws from
+        self.given = Given()
+        self.mine: dict[int, Any] = {}  # containers that the program made: what it puts into them stays inside
         self.functions: list[Any] = []  # whose converted bodies run, innermost last
         self.memory: Memory | None = None  # of a trace of `function`: what is done to Python once a trace
         self.must_compile = ""  # the function with jit_compile=True that is being recorded, when it is not the whole
@@ -91,7 +95,12 @@ class Capture(Arrays):
                 called_by_nobody(self.root.deciding),
             ):  # fmt: skip
                 yield self
+        except Exception as error:
+            self.given.raised(error)
+            raise
         finally:
+            self.given.settle()
+            self.mine.clear()
             current.reset(token)
 
     def close(self) -> None:
@@ -105,6 +114,7 @@ class Capture(Arrays):
         """The function whose converted body runs: where its names are found."""
         site = call_site() if self.functions or self.begins_in_text else None
         self.functions.append(function)
+        self.given.entered(function)
         try:
             with called_at(site), nullcontext() if self.memory is None else self.memory.entering(function):
                 yield
@@ -170,7 +180,7 @@ class Capture(Arrays):
         """What is stored into a Python object for a value of the program: an input's own object for its Tensor."""
         if isinstance(value, Tensor) and value._cell.input is not None and not value._path and value._cell.capture is self:
             return value._cell.input.value
-        return value
+        return self.given.value(value)
 
     def lookup(self, name: str) -> Any:
         raise NameError(f"name {name!r} is not defined")
@@ -185,6 +195,7 @@ class Capture(Arrays):
 
     def made(self, container: Any) -> Any:
         """The program made a list, dict or set."""
+        self.mine[id(container)] = container
         return container
 
     # ---- calls of converted code
@@ -242,6 +253,13 @@ class Capture(Arrays):
         """Arrays that stand for the results of a Python function, where it is not called while it is recorded."""
         return None
 
+    def cannot_keep(self, what: str) -> Exception:
+        """What ends a recording whose result would be `what`."""
+        return CaptureError(
+            f"{self.name} gives {what}, which means nothing when its recording has ended.", where=describe(here()),
+            why="what a call gives back is made from the recorded operations' results", hint="return a number or an array",
+        )  # fmt: skip
+
     def last_operation(self) -> Any:
         """What an operation that is run for its effect gives."""
         return None
@@ -276,6 +294,15 @@ class Capture(Arrays):
 
     def effect(self, function: Any, owner: Any) -> None:
         """A call that may have effects on Python objects comes next. While a function is traced it happens now, once."""
+
+    def handed(
+        self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call of code that is not captured, which may keep them."""
+        module = getattr(function, "__module__", None) or type(owner).__module__
+        if id(owner) in self.mine or is_pure(function, owner) or module.split(".")[0] == "jitlab":
+            return args, kwargs
+        return self.given.call(args, kwargs)
 
     def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
         """A builtin without effects of its own comes next."""
@@ -379,7 +406,10 @@ class _Place:
         return self._capture.load_item(self._owner, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        self._owner[key] = self._capture.unload(value)
+        if id(self._owner) in self._capture.mine:
+            self._owner[key] = value
+        else:
+            self._owner[plain_value(key)] = self._capture.unload(value)
 
     def __delitem__(self, key: Any) -> None:
         del self._owner[key]

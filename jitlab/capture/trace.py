@@ -10,7 +10,7 @@ import numpy as np
 
 from jitlab.costs import Costs
 from jitlab.errors import CaptureError
-from jitlab.ir import Graph, Node, Source, plain
+from jitlab.ir import Graph, Node, Source, Symbolic, plain
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.views import Reshape, View
@@ -18,7 +18,9 @@ from jitlab.ops.windows import Windows
 
 from .changes import Change
 from .host import NotReplayable
+from .leaving import keeps_a_recording, plain_value
 from .state import Capture, Input
+from .symbolic import has_symbolic
 from .tensor import Cell, Path, Tensor, c_strides
 
 Build = Callable[[Sequence[Any], Sequence[Any]], Any]  # (graph outputs, real inputs) -> the caller's object
@@ -224,9 +226,14 @@ class Structure:
             return self.of(x.read_value())
         if isinstance(x, (list, tuple)):
             return _Sequence(type(x), [self.of(item) for item in x])
+        if isinstance(x, Symbolic):
+            raise self.capture.cannot_keep("the index of a loop")
+        if type(x) is slice and not self.numbers_become_scalars:
+            return _collected(_slice, [self.of(part) for part in (x.start, x.stop, x.step)])
+        x = plain_value(x)
         self.capture.check_plain(x)
         if isinstance(x, dict):
-            return _mapping(x, {key: self.of(item) for key, item in x.items()})
+            return _mapping(x, {self._key(key): self.of(item) for key, item in x.items()})
         if self.numbers_become_scalars:
             if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
                 return _constant(np.asarray(x)[()])
@@ -236,7 +243,18 @@ class Structure:
                     why="what a call gives back is made from the recorded operations' results",
                     hint="return arrays, numbers, None, and tuples, lists or dicts of them",
                 )  # fmt: skip
+        elif isinstance(x, (set, frozenset)):
+            return _collected(type(x), [self.of(item) for item in x])
+        kept = keeps_a_recording(x)
+        if kept:
+            raise self.capture.cannot_keep(kept)
         return _constant(x)
+
+    def _key(self, x: Any) -> Any:
+        """A key of a dict of the result."""
+        if has_symbolic(x) or isinstance(x, Tensor) or (isinstance(x, tuple) and any(isinstance(part, Tensor) for part in x)):
+            raise self.capture.cannot_keep("a dict whose key only a run knows")
+        return plain_value(x)
 
     def settle(self) -> None:
         """Decide what each leaf takes from where: an input's memory, a base that several share, or a value of its own."""
@@ -349,6 +367,15 @@ class _Sequence:
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         made = [item(outputs, inputs) for item in self.items]
         return self.kind(*made) if hasattr(self.kind, "_fields") else self.kind(made)
+
+
+def _slice(parts: list[Any]) -> slice:
+    return slice(*parts)
+
+
+def _collected(kind: Callable[[list[Any]], Any], items: list[Build]) -> Build:
+    """A set, or another object that is made of its items."""
+    return lambda outputs, inputs: kind([item(outputs, inputs) for item in items])
 
 
 def _mapping(x: dict[Any, Any], items: dict[Any, Build]) -> Build:

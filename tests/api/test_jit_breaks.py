@@ -9,6 +9,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import errors, events
+from tests.left import assert_plain
 
 sys.path.insert(0, str(Path(__file__).parent))
 from breaking_programs import PROGRAMS  # noqa: E402
@@ -67,7 +68,9 @@ def test_it_runs_as_python_runs_it(name, capsys):
     jitted, arguments, seen = made(name, jl.jit)
     found = [jitted(*arguments) for _ in range(CALLS)]
     assert same(found, expected)
-    assert same(seen(), expected_effects)
+    effects = seen()
+    assert same(effects, expected_effects)
+    assert_plain(found, effects, arguments)
     assert capsys.readouterr().out == expected_text
 
 

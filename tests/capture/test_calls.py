@@ -18,6 +18,7 @@ from same import assert_same, leaves
 import jitlab as jl
 from jitlab import events
 from jitlab.errors import CaptureError, InvalidArgumentError, OutOfScopeError, ValueOfTracedArrayError
+from tests.left import assert_plain
 
 WEIGHTS = a(4, 3)
 LISTED = [np.ones(3), {"b": np.arange(3.0)}]
@@ -34,7 +35,9 @@ def assert_like_numpy(function, *arrays, traces=1):
     for _ in range(2):
         mine, theirs = ([x.copy() if isinstance(x, np.ndarray) else x for x in arrays] for _ in range(2))
         expected = function(*theirs)
-        assert_same(traced(*mine), expected, numbers_become_scalars=True)
+        given = traced(*mine)
+        assert_same(given, expected, numbers_become_scalars=True)
+        assert_plain(given, mine)
         assert_same(mine, theirs)
     assert traced.experimental_get_tracing_count() == traces
     return traced

@@ -19,6 +19,7 @@ from jitlab import events
 from jitlab.capture.cells import CellResult, run_cell, run_nodes
 from jitlab.capture.pieces import CellCapture, Names
 from jitlab.errors import CaptureError, InvalidArgumentError
+from tests.left import assert_plain
 
 
 def run_both(source: str, times: int = 1):
@@ -46,6 +47,7 @@ def run_both(source: str, times: int = 1):
 def assert_same_namespace(mine, theirs):
     mine.pop("__builtins__", None), theirs.pop("__builtins__", None)
     assert list(mine) == list(theirs)
+    assert_plain(mine)
     arrays = []
     for name, value in theirs.items():
         if isinstance(value, (types.FunctionType, types.ModuleType, type, types.GeneratorType)) or hasattr(value, "__next__"):

@@ -6,6 +6,7 @@ from same import assert_same
 
 import jitlab as jl
 from jitlab.ir import verify
+from tests.left import assert_plain
 
 
 def x20():
@@ -22,7 +23,9 @@ def as_numpy(function, *arguments):
     """Traced once, the function gives what Python gives, and writes what Python writes; its operations are returned."""
     traced = jl.function(function)
     mine, theirs = ([x.copy() if isinstance(x, np.ndarray) else x for x in arguments] for _ in range(2))
-    assert_same(traced(*mine), function(*theirs), numbers_become_scalars=True)
+    result = traced(*mine)
+    assert_same(result, function(*theirs), numbers_become_scalars=True)
+    assert_plain(result, mine)
     for x, y in zip(mine, theirs, strict=True):
         assert_same(x, y)
     return operations(traced)

@@ -11,6 +11,7 @@ from same import assert_same, assert_same_sharing, leaves
 
 import jitlab as jl
 from jitlab.errors import CaptureError, ShapeError
+from tests.left import assert_plain
 
 
 def assert_like_numpy(function, *arrays, calls=2):
@@ -22,6 +23,7 @@ def assert_like_numpy(function, *arrays, calls=2):
         result = traced(*mine)
         assert_same(mine, theirs)
         assert_same(result, expected, numbers_become_scalars=True)
+        assert_plain(result, mine)
         assert_same_sharing([*leaves(result), *mine], [*leaves(expected), *theirs])
     assert traced.experimental_get_tracing_count() == 1
 

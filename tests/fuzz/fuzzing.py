@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import jitlab as jl
+from tests.left import ours_in
 
 SHAPES = ((), (1,), (3,), (7,), (40,), (0,), (4, 3), (3, 1), (1, 3), (4, 4), (2, 4, 3), (3, 0), (33, 5))
 DTYPES = ("f8", "f8", "f8", "f4", "f4", "i8", "i8", "i4", "i2", "u1", "u8", "i1", "u4", "bool", "f2", "c16", "c8")
@@ -283,6 +284,9 @@ def failure(program: Program) -> str:
     for name, x in copies.items():
         if not same_bits(x, program.inputs[name]):
             return f"the argument {name} has changed"
+    left = ours_in(*results, copies)
+    if left:
+        return f"a recording's own objects left it: {left}"
     rng = np.random.default_rng(program.seed)
     runs = [run for run in (perturbed(program, rng) for _ in range(8)) if run is not None]
     loose = tainted(program)

@@ -13,6 +13,7 @@ from notebook_programs import Box
 from test_same_as_plain import described
 
 from jitlab.capture.cells import run_cell
+from tests.left import assert_plain
 
 NAMES = ["v", "w", "a", "b", "k"]
 
@@ -89,6 +90,7 @@ def ran(run, names):
             except Exception as error:
                 errors.append((type(error), str(error).split("\n")[0]))
     names.pop("__builtins__", None)
+    assert_plain(names)
     return described(names), printed.getvalue(), errors
 
 

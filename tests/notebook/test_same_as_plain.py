@@ -12,6 +12,7 @@ from shells import run_cells
 
 from jitlab.capture.cells import interpreted
 from jitlab.notebook import running
+from tests.left import assert_plain
 
 
 def flat(x, path, found, seen):
@@ -39,6 +40,7 @@ def flat(x, path, found, seen):
 
 
 def described(names):
+    assert_plain(names)
     found, seen = [], {}
     names = {
         name: value for name, value in names.items() if name != "__warningregistry__"
