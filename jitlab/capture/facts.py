@@ -27,6 +27,9 @@ ADDS_IN_OUT: frozenset[Any] = frozenset(
     }
 )  # fmt: skip
 
+#: Functions that take `out=` and hand it on to nobody.
+IGNORES_OUT: frozenset[Any] = frozenset({np.fft.hfft, np.fft.ifft2, np.fft.irfft2})
+
 #: Functions that make arrays from numbers: recorded although no array is among their arguments.
 CREATION: frozenset[Any] = frozenset(
     {
@@ -155,6 +158,18 @@ class OnCopy:
     def __call__(self, first: Any, *args: Any, **kwargs: Any) -> Any:
         first = np.array(first)
         self.function(first, *args, **kwargs)
+        return first
+
+
+class IntoCopy(OnCopy):
+    """`function(..., out=copy of the first argument)`, and the copy."""
+
+    def __call__(self, first: Any, *args: Any, **kwargs: Any) -> Any:
+        first = np.array(first)
+        try:
+            self.function(*args, out=first, **kwargs)
+        except TypeError as error:
+            raise TypeError(str(error)) from None  # NumPy's own kinds of it are not made from a text
         return first
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from jitlab import errors
 from jitlab.ir import plain, same_shape
 from jitlab.ops.base import Unsupported, broadcast_shapes
+from jitlab.ops.binding import bound
 from jitlab.ops.einsum import einsum_view
 from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VIEWS, function_rule
 
@@ -17,11 +18,13 @@ from .explanations import explained
 from .facts import (
     ADDS_IN_OUT,
     DTYPE_FUNCTIONS,
+    IGNORES_OUT,
     KEEPS_ZERO_D,
     ORDERED,
     TYPE_FUNCTIONS,
     UPDATES_BY_METHOD,
     WRITES_FIRST,
+    IntoCopy,
     OnCopy,
     dtype_function,
     is_at,
@@ -37,10 +40,8 @@ if TYPE_CHECKING:
     from .arrays import Arrays
 
 _ATLEAST = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d})
-#: Functions that read elements in an order, and which argument it is (0: by name alone).
-_ORDER_AT: dict[Any, int] = {
-    np.ravel: 1, np.reshape: 2, np.ndarray.ravel: 1, np.ndarray.flatten: 1, np.ndarray.reshape: 0,
-}  # fmt: skip
+#: Functions that read elements in an order.
+_ORDERED_READS = frozenset({np.ravel, np.reshape, np.ndarray.ravel, np.ndarray.flatten, np.ndarray.reshape})
 
 #: Python's functions of numbers that give one of its own.
 PYTHON_FUNCTIONS = frozenset({abs, max, min, round, divmod})
@@ -105,13 +106,10 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
     capture.check_plain(getattr(function, "__self__", None), *args, *kwargs.values())
     args = [capture.operand(x) for x in args]
     kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
-    out = kwargs.get("out")
-    if out is None and isinstance(function, np.ufunc) and len(args) > function.nin:
-        args, outs = args[: function.nin], args[function.nin :]
-        out = outs[0] if len(outs) == 1 else tuple(outs)
+    args, kwargs = bound(function, args, kwargs)
+    out = kwargs.pop("out", None)
     if out is not None and not (isinstance(out, tuple) and all(o is None for o in out)):
-        return _into(capture, function, args, {k: v for k, v in kwargs.items() if k != "out"}, out)
-    kwargs.pop("out", None)
+        return into(capture, function, args, kwargs, out, lambda: capture.call_function(function, args, kwargs))
     if any(isinstance(x, Selection) for x in args):
         found = _call_on_selection(capture, function, args, kwargs)
         if found is not None:
@@ -122,7 +120,7 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
         return dtype_function(function, args, kwargs)
     if function in _ATLEAST and len(args) > 1:
         return tuple(capture.call_function(function, (x,), {}) for x in args)
-    args, kwargs = in_known_order(capture, function, args, kwargs)
+    kwargs = in_known_order(capture, function, args, kwargs)
     if function in (np.real, np.imag) and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
         return real_or_imag(capture, args[0], function.__name__)
     if function in WRITES_FIRST or is_at(function):
@@ -241,7 +239,7 @@ def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], k
         if result is NotImplemented:
             return result
         wrapped = capture.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
-        if function is np.asfortranarray or (function in ORDERED and "F" in (*args[1:], kwargs.get("order"))):
+        if function is np.asfortranarray or (function in ORDERED and kwargs.get("order") == "F"):
             wrapped._cell.strides = c_strides(plain(wrapped.type.shape)[::-1])[::-1]
         elif isinstance(wrapped, Tensor) and wrapped.ndim > 1 and keeps_order(function):
             operands = [x for x in args if isinstance(x, Tensor) and x.ndim]
@@ -249,29 +247,20 @@ def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], k
         return wrapped
 
 
-def in_known_order(
-    capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
-) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Arguments in which `order="A"` or "K" of an array is "C" or "F", as it lies."""
-    wanted = _ORDER_AT.get(function)
-    if wanted is None or not args or not isinstance(args[0], Tensor):
-        return args, kwargs
-    order = kwargs.get("order", args[wanted] if 0 < wanted < len(args) else None)
+def in_known_order(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Options in which `order="A"` or "K" of an array is "C" or "F", as it lies."""
+    if function not in _ORDERED_READS or not args or not isinstance(args[0], Tensor):
+        return kwargs
+    order = kwargs.get("order")
     if order not in ("A", "K") or args[0].ndim < 2:
-        return args, kwargs
+        return kwargs
     capture.layout_read = True
     shape, strides = plain(args[0].type.shape), args[0].element_strides()
     if strides == c_strides(shape):
-        order = "C"
-    elif strides == c_strides(shape[::-1])[::-1]:
-        order = "F"
-    elif order == "A":
-        order = "C"
-    else:
-        return args, kwargs
-    if "order" in kwargs:
-        return args, {**kwargs, "order": order}
-    return (*args[:wanted], order, *args[wanted + 1 :]), kwargs
+        return {**kwargs, "order": "C"}
+    if strides == c_strides(shape[::-1])[::-1]:
+        return {**kwargs, "order": "F"}
+    return {**kwargs, "order": "C"} if order == "A" else kwargs
 
 
 def real_or_imag(capture: Arrays, x: Tensor, name: str) -> Any:
@@ -288,34 +277,59 @@ def real_or_imag(capture: Arrays, x: Tensor, name: str) -> Any:
 
 
 # ---- results that are written into arrays of the program's
-def _into(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
-    """`function(..., out=out)`: the result is written into `out`, under NumPy's rule for casting."""
-    casting = kwargs.pop("casting", "same_kind")
-    where = kwargs.pop("where", True) if isinstance(function, np.ufunc) else True
-    if function in ADDS_IN_OUT and isinstance(out, Tensor) and len(args) < 3 and kwargs.get("dtype") is None:
-        kwargs["dtype"] = out.dtype
-    return write_out(capture, function, args, capture.call_function(function, args, kwargs), out, casting, where)
-
-
-def write_out(
-    capture: Arrays, function: Any, args: Sequence[Any], result: Any, out: Any, casting: str, where: Any = True
+def into(
+    capture: Arrays, function: Any, operands: Sequence[Any], kwargs: dict[str, Any], out: Any, again: Callable[[], Any]
 ) -> Any:
-    """The results of a function into the arrays of `out`, which are what it gives."""
+    """`function(..., out=out)`: what `again`, the call without, gives is written into `out`."""
     if isinstance(out, tuple) and len(out) == 1:
         (out,) = out
+    if isinstance(function, np.ufunc):
+        casting, where = kwargs.pop("casting", "same_kind"), kwargs.pop("where", True)
+        return _write_out(capture, function, operands, again(), out, casting, where)
+    if function in IGNORES_OUT:
+        return again()
+    _check_traced(out)
+    if function in ADDS_IN_OUT and kwargs.get("dtype") is None and np.can_cast(operands[0].dtype, out.dtype):
+        kwargs["dtype"] = out.dtype
+    value = again()
+    if value.dtype == out.dtype and plain(value.type.shape) == plain(out.type.shape):
+        capture.assign(out, value, "no")
+    else:  # each function has rules of its own for what it writes
+        reason = Unsupported("out= of another dtype or shape than the result", "dtype")
+        _update_on_host(capture, IntoCopy(function), out, (out, *operands), kwargs, reason)
+    return out
+
+
+def _write_out(
+    capture: Arrays, function: Any, args: Sequence[Any], result: Any, out: Any, casting: str, where: Any
+) -> Any:
+    """The results of a ufunc into the arrays of `out`, which are what it gives."""
     for target, value in zip(out, result, strict=True) if isinstance(out, tuple) else [(out, result)]:
         if target is None:
             continue
-        if not isinstance(target, Tensor):
-            raise errors.CaptureError(
-                f"out= is a {type(target).__name__} that is not traced", where=describe(here()),
-                why="only plain arrays of numbers can be written into", hint="leave out= away",
-            )  # fmt: skip
+        _check_traced(target)
         if where is not True:
             value = capture.call_function(np.where, (where, value, target), {})
         _check_output_shape(function, args, target, value)
         capture.assign(target, value, casting)
     return out
+
+
+def _check_traced(out: Any) -> None:
+    if not isinstance(out, Tensor):
+        raise errors.CaptureError(
+            f"out= is a {type(out).__name__} that is not traced", where=describe(here()),
+            why="only plain arrays of numbers can be written into", hint="leave out= away",
+        )  # fmt: skip
+
+
+def _update_on_host(
+    capture: Arrays, function: Any, target: Tensor, args: Sequence[Any], kwargs: dict[str, Any], reason: Unsupported
+) -> None:
+    """`function(copy of the target, ...)` gives the target's new value."""
+    check_writable(capture, target)
+    new = capture.on_host(function, args, kwargs, reason)
+    target._cell.write(target._path, new.node())
 
 
 def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
@@ -331,8 +345,9 @@ def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
                 raise Unsupported(f"{function.__name__} has no loop body", "no_loop_body")
             new = rule(*capture.lower(list(args)), **capture.lower(kwargs))
         except Unsupported as refusal:
-            new = capture.on_host(OnCopy(function), args, kwargs, refusal).node()
+            return _update_on_host(capture, OnCopy(function), target, args, kwargs, refusal)
     target._cell.write(target._path, new)
+    return None
 
 
 def _same_items(before: Any, after: Any) -> bool:

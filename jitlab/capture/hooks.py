@@ -367,6 +367,8 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         function = owner.seed
     if isinstance(owner, (np.random.Generator, np.random.RandomState)):
         return draw(capture, owner, function, args, kwargs)
+    if type(function) is types.MethodDescriptorType and function.__objclass__ is np.ndarray and args:
+        return call(capture, getattr(capture.value(args[0]), function.__name__), args[1:], kwargs)
     if is_numpy(function):
         return _call_numpy(capture, function, args, kwargs)
     if not _says_no_effect(function, args, kwargs):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab import errors
+from jitlab.ops.binding import bound
 from jitlab.ops.table import ATTRIBUTES, METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
 
-from .facts import ADDS_IN_OUT, UNSUPPORTED_ATTRIBUTES, WRITING_METHODS
-from .functions import apply_rule, in_known_order, real_or_imag, view_of, write_first, write_out
+from .facts import UNSUPPORTED_ATTRIBUTES, WRITING_METHODS
+from .functions import apply_rule, in_known_order, into, real_or_imag, view_of, write_first
 from .masked import Selection, reduced, selected
 from .positions import describe, here
 from .tensor import Tensor
@@ -53,17 +54,15 @@ def call_method(capture: Arrays, x: Tensor, name: str, args: Sequence[Any], kwar
             return answer
     args = [capture.deep_value(a) for a in args]
     kwargs = {key: capture.deep_value(a) for key, a in kwargs.items()}
-    if kwargs.get("out") is not None:
-        out, casting = kwargs.pop("out"), kwargs.pop("casting", "same_kind")
-        if function in ADDS_IN_OUT and isinstance(out, Tensor) and len(args) < 2 and kwargs.get("dtype") is None:
-            kwargs["dtype"] = out.dtype
-        return write_out(capture, function, (x, *args), capture.call_method(x, name, args, kwargs), out, casting)
-    kwargs.pop("out", None)
+    args, kwargs = bound(function, args, kwargs)
+    out = kwargs.pop("out", None)
+    if out is not None:
+        return into(capture, function, (x, *args), kwargs, out, lambda: capture.call_method(x, name, args, kwargs))
     if name == "view":
         kinds = [a for a in (*args, *kwargs.values()) if isinstance(a, type) and issubclass(a, np.ndarray)]
         if any(kind is not np.ndarray for kind in kinds):
             raise capture.foreign(np.empty(0).view(kinds[0]))
-    (_, *args), kwargs = in_known_order(capture, function, (x, *args), kwargs)
+    kwargs = in_known_order(capture, function, (x, *args), kwargs)
     if name in VIEW_METHODS:
         view = view_of(capture, VIEW_METHODS[name], function, x, args, kwargs)
         if view is not None:

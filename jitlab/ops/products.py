@@ -129,7 +129,7 @@ def linalg_vecdot(x1: Any, x2: Any, /, *, axis: Any = -1) -> Node:
     return vecdot(x1, x2, axis=axis)
 
 
-@rule(np.matvec)
+@rule(getattr(np, "matvec", None))  # since NumPy 2.2
 def matvec(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Node:
     """Each matrix of x1 times each vector of x2."""
     refuse(out=out, **options)
@@ -139,7 +139,7 @@ def matvec(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Node:
     return linear.matmul(x, y) if y.ndim == 1 else squeeze(linear.matmul(x, expand_dims(y, (y.ndim,))), (-1,))
 
 
-@rule(np.vecmat)
+@rule(getattr(np, "vecmat", None))
 def vecmat(x1: Any, x2: Any, /, out: Any = None, **options: Any) -> Node:
     """The conjugate of each vector of x1 times each matrix of x2."""
     refuse(out=out, **options)

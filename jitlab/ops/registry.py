@@ -21,10 +21,10 @@ LATE: dict[str, Callable[..., Any]] = {}
 
 def rule(*callees: Any, method: str | None = None) -> Callable[[Rule], Rule]:
     """The decorated function builds the nodes of calls to `callees` (a string: a dotted name of a module that the program may
-    import later) and of the method of that name."""
+    import later; None: what this NumPy does not have) and of the method of that name."""
 
     def register(function: Rule) -> Rule:
-        for callee in callees:
+        for callee in filter(None, callees):
             table: dict[Any, Callable[..., Any]] = LATE if isinstance(callee, str) else FUNCTIONS
             assert callee not in table, f"{callee} has two rules"
             table[callee] = function
