@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from jitlab.errors import OptionError
 
 VARIABLES = ("TF_XLA_FLAGS", "XLA_FLAGS")
+SHARED = "XLA_FLAGS"  # other programs read it, too
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 
 
@@ -141,7 +143,8 @@ KNOWN = {f.name: f for f in fields(Flags) if f.metadata}
 
 
 def read_flags(environ: Mapping[str, str] | None = None) -> Flags:
-    """The flags of the environment now. An unknown flag, or a value it cannot have, is an OptionError."""
+    """The flags of the environment now. A flag that is unknown, or has a value it cannot have, is an OptionError; in XLA_FLAGS,
+    which other libraries read too, it is a warning, unless its name begins with `tf_` or it has an effect here."""
     environ = os.environ if environ is None else environ
     text = tuple(environ.get(variable, "") for variable in VARIABLES)
     known = _last[0]
@@ -155,23 +158,33 @@ def _parsed(text: tuple[str, ...]) -> Flags:
     for variable, flags in zip(VARIABLES, text, strict=True):
         for flag in flags.split():
             name, equals, value = flag.lstrip("-").partition("=")
-            if not flag.startswith("-") or name not in KNOWN:
-                near = difflib.get_close_matches(name, KNOWN, 3, 0.5)
-                raise OptionError(
-                    f"unknown flag {flag!r}", where=f"environment variable {variable}",
-                    hint=" or ".join(f"--{other}" for other in near) or "docs/flags.md lists the flags",
-                )  # fmt: skip
-            read = KNOWN[name].metadata["read"]
+            is_known = flag.startswith("-") and name in KNOWN
             try:
-                if not equals and read is not _truth:
-                    raise ValueError("it has a value")
-                values[name] = read(value)
-            except ValueError as error:
-                raise OptionError(
-                    f"{flag} cannot be", where=f"environment variable {variable}", why=str(error),
-                    hint=f"--{name}={_shown(KNOWN[name].default)}",
-                ) from None  # fmt: skip
+                if not is_known:
+                    near = difflib.get_close_matches(name, KNOWN, 3, 0.5)
+                    raise OptionError(
+                        f"unknown flag {flag!r}", where=f"environment variable {variable}",
+                        hint=" or ".join(f"--{other}" for other in near) or "docs/flags.md lists the flags",
+                    )  # fmt: skip
+                values[name] = _value(name, equals, value, flag, variable)
+            except OptionError as error:  # JAX and others read XLA_FLAGS, too: what does nothing here is theirs
+                if variable != SHARED or name.startswith("tf_") or (is_known and KNOWN[name].metadata["effect"]):
+                    raise
+                warnings.warn(f"{error.what} (environment variable {variable}): jitlab ignores it; {error.hint}", stacklevel=2)
     return Flags(**values, given=frozenset(values))
+
+
+def _value(name: str, equals: str, value: str, flag: str, variable: str) -> Any:
+    read = KNOWN[name].metadata["read"]
+    try:
+        if not equals and read is not _truth:
+            raise ValueError("it has a value")
+        return read(value)
+    except ValueError as error:
+        raise OptionError(
+            f"{flag} cannot be", where=f"environment variable {variable}", why=str(error),
+            hint=f"--{name}={_shown(KNOWN[name].default)}",
+        ) from None  # fmt: skip
 
 
 def table() -> str:

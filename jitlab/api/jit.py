@@ -239,8 +239,6 @@ class Jit(Explained):
         refusal: Exception | None = None
         try:
             result = trace.answer(values, inputs, numbers)
-        except errors.InvalidArgumentError:
-            raise
         except Exception as error:
             refusal = error
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from jitlab.capture import Capture, Tensor, current_capture
-from jitlab.capture.host import Template, add_host_call, must_compile
+from jitlab.capture.host import Template, add_host_call, must_compile, rehearsing
 
 #: Of a longer axis so many elements are shown at each end.
 SUMMARIZE = 3
@@ -37,7 +37,8 @@ def _record(capture: Capture, inputs: Sequence[Any], sep: str, end: str, stream:
     made = tuple(template.of(_value(x)) for x in inputs)
 
     def show(values: Sequence[Any]) -> tuple[()]:
-        _printed(values, sep, end, stream, summarize)
+        if rehearsing.get() is None:
+            _printed(values, sep, end, stream, summarize)
         return ()
 
     show.__name__ = "print"

@@ -16,7 +16,6 @@ from contextlib import ExitStack
 from typing import Any
 
 from jitlab import events
-from jitlab.errors import InvalidArgumentError
 from jitlab.ir import interpret, is_operation
 
 from . import explanations
@@ -149,8 +148,6 @@ class Run:
         refusal: Exception | None = None
         try:
             trace.perform_in(self.frame, inputs, numbers)
-        except InvalidArgumentError:
-            raise
         except Exception as error:
             refusal = error
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left

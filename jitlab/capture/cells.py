@@ -289,8 +289,6 @@ class _Run:
         refusal: Exception | None = None
         try:
             trace.perform(inputs, numbers, self.namespace)
-        except InvalidArgumentError:
-            raise
         except Exception as error:
             refusal = error
         if refusal is not None:  # below `except`: what Python raises now has no other error behind it

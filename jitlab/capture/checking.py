@@ -13,6 +13,7 @@ from jitlab.ops.build import apply
 from jitlab.ops.host import HostCall
 from jitlab.ops.host import Input as Slot
 
+from .host import rehearsing
 from .positions import describe, here
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class _Check:
         self.failed = failed
 
     def __call__(self, holds: Any) -> Any:
-        if not holds:
+        if not holds and rehearsing.get() is None:
             raise self.failed()
         return np.True_
 

@@ -11,7 +11,7 @@ import numpy as np
 from jitlab.ops.build import weak
 
 from .facts import OnCopy
-from .host import Template, add_host_call, filled, must_compile, no_array
+from .host import Template, add_host_call, filled, must_compile, no_array, rehearsing
 from .tensor import Tensor
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], k
     name = function.__name__
     if capture.strict:
         raise must_compile(capture, name, REASON)
-    copy = capture.generators.setdefault(id(generator), (generator, _copied(generator)))[1]
+    copy = _copy_of(capture, generator)
+    if capture.blocks:  # how often a body runs is not for its tracing to say: the sequence goes on behind it as it would
+        copy = _copied(copy)
     call = _Drawing(generator, name)
     if name == "shuffle" and args and isinstance(args[0], Tensor):
         return _shuffle(capture, call, copy, args[0], kwargs)
@@ -85,7 +87,9 @@ class _Drawing:
         self.label = LABELS.get(name, "")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        result = getattr(self.generator, self.__name__)(*args, **kwargs)
+        capture: Any = rehearsing.get()
+        generator = self.generator if capture is None else _copy_of(capture, self.generator)
+        result = getattr(generator, self.__name__)(*args, **kwargs)
         if result is None:
             return np.True_
         return np.asarray(result)[()] if isinstance(result, (int, float)) else result
@@ -100,7 +104,8 @@ class _Beginning:
         self.__name__ = function.__name__
 
     def __call__(self) -> Any:
-        set_random_state(self.generator, random_state(self.make()))
+        capture: Any = rehearsing.get()
+        set_random_state(self.generator if capture is None else _copy_of(capture, self.generator), random_state(self.make()))
         return np.True_
 
 
@@ -116,6 +121,11 @@ def set_random_state(generator: Any, state: Any) -> None:
         generator.set_state(state)
     else:
         generator.bit_generator.state = state
+
+
+def _copy_of(capture: Capture, generator: Any) -> Any:
+    """What the capture draws from instead."""
+    return capture.generators.setdefault(id(generator), (generator, _copied(generator)))[1]
 
 
 def _copied(generator: Any) -> Any:

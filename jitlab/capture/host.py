@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,8 +137,13 @@ class _Exact:
         return NotReplayable("data_dependent_shape", f"{text}{line} has another {what} each time", met, self.source)
 
 
+#: The capture that evaluates now: what draws random numbers takes its copies of the generators, what prints is silent.
+rehearsing: ContextVar[Arrays | None] = ContextVar("jitlab_rehearsing", default=None)
+
+
 def evaluate(capture: Arrays, wanted: Node) -> Any:
-    """The value of a node for the real inputs of this capture; each node is computed once."""
+    """The value of a node for the real inputs of this capture; each node is computed once. No effect happens: that is for
+    the run, and operations in the bodies of loops and branches have not been told apart from it."""
     values = capture.values
     if wanted in values:
         return values[wanted]
@@ -148,10 +154,14 @@ def evaluate(capture: Arrays, wanted: Node) -> Any:
         if node not in values and node not in needed:
             needed.add(node)
             stack.extend(node.inputs)
-    with np.errstate(all="ignore"):
-        for node in capture.graph.nodes:
-            if node in needed:
-                values[node] = node.op.numpy(*(values[source] for source in node.inputs))
+    token = rehearsing.set(capture)
+    try:
+        with np.errstate(all="ignore"):
+            for node in capture.graph.nodes:
+                if node in needed:
+                    values[node] = node.op.numpy(*(values[source] for source in node.inputs))
+    finally:
+        rehearsing.reset(token)
     return values[wanted]
 
 

@@ -587,7 +587,7 @@ class LoopTracer:
         if test is not None:
             blocks.append(test.block)
             outputs.append([test.result])
-        if not entries and not any(made.graph.has_effects for made in blocks):
+        if not entries and not any(made.graph.must_run for made in blocks):
             return
         own = [[e.parameters.get(made) or made.graph.parameter(e.initial) for e in entries] for made in blocks]
         captures, graphs = close(blocks, own, outputs, capture.root.symbol_values())

@@ -142,7 +142,7 @@ class Joint:
     def emit(self, test: Node) -> None:
         """Add the Branch, and give its results to who waits for them."""
         capture = self.capture
-        if not self.types and not any(side.block.graph.has_effects for side in self.sides):
+        if not self.types and not any(side.block.graph.must_run for side in self.sides):
             items: list[Node] = []
         else:
             graph = capture.graph

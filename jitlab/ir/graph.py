@@ -184,13 +184,14 @@ class Graph:
         return new
 
     def without_dead(self) -> Graph:
-        """The same graph without the nodes that no output needs or waits for; nodes whose operation has effects stay."""
+        """The same graph without the nodes that no output needs or waits for; nodes whose operation has effects, or may raise
+        for the values that it is given, stay."""
         live = set(self.outputs)
         named: set[str] = set()  # the symbols in the extents of what is live: what defines them is, too
         defining = any(is_definition(node.op) for node in self.nodes)
         awaited: set[str] = set()  # the names of what has to run before what is live
         for node in reversed(self.nodes):
-            wanted = node in live or node.name in awaited or getattr(node.op, "has_effects", False)
+            wanted = node in live or node.name in awaited or must_run(node.op)
             if wanted or (is_definition(node.op) and node.op.symbol in named):
                 live.add(node)
                 live.update(node.inputs)
@@ -206,6 +207,11 @@ class Graph:
     def has_effects(self) -> bool:
         """Does running it do more than give its outputs?"""
         return any(getattr(node.op, "has_effects", False) for node in self.nodes)
+
+    @property
+    def must_run(self) -> bool:
+        """Does it have to run although nobody reads its outputs?"""
+        return any(must_run(node.op) for node in self.nodes)
 
     @contextmanager
     def building(self) -> Iterator[Graph]:
@@ -343,6 +349,11 @@ def interpret(
             if observe is not None:
                 observe(node, value)
     return [values[node] for node in graph.outputs]
+
+
+def must_run(op: Any) -> bool:
+    """Does an operation count although nobody reads its result?"""
+    return getattr(op, "has_effects", False) or getattr(op, "may_raise", False)
 
 
 def is_definition(op: Any) -> bool:

@@ -52,9 +52,18 @@ class Block:
         self.finals, self._order = {}, []
 
     @property
+    def unread(self) -> set[Node]:
+        """What may raise for the values that it is given and has to run for that alone: nobody reads its result."""
+        read = {*self.outputs, *self.results}
+        for node in reversed(self.all_nodes):
+            if not isinstance(node.op, Item) or node in read:
+                read.update(node.inputs)
+        return {node for node in self.nodes if node.op.may_raise and node not in read}
+
+    @property
     def needed(self) -> set[Node]:
-        """What has to be computed: outputs, numbers that a body gives, arrays in their places."""
-        wanted = set(self.outputs)
+        """What has to be computed: outputs, numbers that a body gives, arrays in their places, what may raise."""
+        wanted = {*self.outputs, *self.unread}
         for number, node in enumerate(self.results):
             wanted.add(self.finals[number][1] if number in self.finals else node)
         return wanted

@@ -19,7 +19,7 @@ from jitlab.ir.program import Apply, Expr, Index, Scalar, work
 from jitlab.ops.base import Elementwise, Generated, Reduction
 from jitlab.ops.control import Branch, Define, Loop
 from jitlab.ops.host import Item
-from jitlab.ops.indexing import Scatter
+from jitlab.ops.indexing import Gather, Scatter, Take
 from jitlab.ops.joining import Concatenate
 from jitlab.ops.library import Library
 from jitlab.ops.linear import Product
@@ -162,7 +162,7 @@ def must_be_stored(block: Block, sizes: Sizes, level: str) -> set[Node]:
     """What has a place whatever else is decided; 0-d values of a body have theirs in a register."""
     nodes = block.all_nodes
     inside = set(nodes)
-    stored = {node for node in block.outputs}
+    stored = {*block.outputs, *(node for node in block.unread if not is_control(node))}
     for node in nodes:
         if isinstance(node.op, (Product, Item, Define, Library, Scan, *REGION)) or (block.ordered and binds(node)):
             stored.add(node)
@@ -172,7 +172,24 @@ def must_be_stored(block: Block, sizes: Sizes, level: str) -> set[Node]:
             stored.update(root for source in captured(node) if _is_work(root := operand_root(source)))
         elif level == "O0" and not isinstance(node.op, (Constant, View, Reshape, Reduction)):
             stored.add(node)
+    stored |= _checked_whole(nodes, stored)
     return {node for node in stored if node in inside and not isinstance(node.op, Constant)}
+
+
+def _checked_whole(nodes: Sequence[Node], stored: set[Node]) -> set[Node]:
+    """`x[indices][0]`: values of which only a part is read, but each of whose indices is checked."""
+    in_part: set[Node] = set()
+    for node in reversed(nodes):
+        if (node in in_part and node not in stored) or (isinstance(node.op, View) and not _sees_all(node)):
+            in_part.update(node.inputs)
+    return {node for node in in_part if isinstance(node.op, (Take, Gather))}
+
+
+def _sees_all(view: Node) -> bool:
+    """Is each element of its base seen?"""
+    (base,) = view.inputs
+    entries = zip(view.op.map, base.shape, strict=True)
+    return all(int(n) == 1 if axis is None else int(view.shape[axis]) == int(n) for (_, _, axis), n in entries)
 
 
 def is_lazy(node: Node, stored: set[Node]) -> bool:

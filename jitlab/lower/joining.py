@@ -10,6 +10,7 @@ from jitlab.ir.program import (
     ONE,
     Buffer,
     Call,
+    CheckedIndex,
     Expr,
     Finish,
     For,
@@ -141,11 +142,18 @@ def without_unread(kernels: Sequence[Kernel], temps: Sequence[Buffer]) -> tuple[
                 read.update(b.name for b in (*s.ins, *s.outs))
             elif isinstance(s, Finish):
                 read.update(b.name for b in s.partials)
+            elif isinstance(s, Store) and _checks(s):
+                read.add(s.buffer.name)
     unread = {b.name for b in temps if b.name not in read}
     if unread:
         for kernel in kernels:
             kernel.body[:] = _without(kernel.body, unread)
     return list(kernels), [b for b in temps if b.name not in unread]
+
+
+def _checks(s: Store) -> bool:
+    """Does it look whether an index is in range?"""
+    return bool(s.gathered) or any(_parts(e, CheckedIndex) for e in expressions(s))
 
 
 def _without(body: Sequence[Statement], unread: set[str]) -> list[Statement]:

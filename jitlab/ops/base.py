@@ -32,6 +32,7 @@ class Operation:
     tf_name: ClassVar[str | None] = None  # TensorFlow's name where it has one (`AddV2`); else the class name
     is_parameter: ClassVar[bool] = False
     has_effects: ClassVar[bool] = False
+    may_raise: ClassVar[bool] = False  # what its operands hold may make it raise: it runs although nobody reads its result
     flops_per_element: ClassVar[float] = 1
     differentiable: ClassVar[bool] = False
     exact: ClassVar[bool] = True  # compiled code gives NumPy's bits; False: within the bounds of design D14

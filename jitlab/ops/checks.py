@@ -21,6 +21,7 @@ class Checked(Library):
 
     error: str  # a class of Python's: "ValueError"
     message: str
+    may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
     differentiable: ClassVar[bool] = True
 

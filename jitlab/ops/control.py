@@ -44,6 +44,10 @@ class Loop(Operation):
     def has_effects(self) -> bool:  # type: ignore[override]
         return any(graph.has_effects for graph in self.graphs)
 
+    @property
+    def may_raise(self) -> bool:  # type: ignore[override]
+        return any(graph.must_run for graph in self.graphs)
+
     def result(self, *types: ArrayType) -> ArrayType:
         return ArrayType((), SEVERAL)
 
@@ -93,6 +97,10 @@ class Branch(Operation):
     @property
     def has_effects(self) -> bool:  # type: ignore[override]
         return any(graph.has_effects for graph in self.graphs)
+
+    @property
+    def may_raise(self) -> bool:  # type: ignore[override]
+        return any(graph.must_run for graph in self.graphs)
 
     def result(self, *types: ArrayType) -> ArrayType:
         return ArrayType((), SEVERAL)

@@ -35,6 +35,7 @@ class HostCall(Operation):
     reason: str
     label: str = ""
     effects: bool = False  # it has to run even when nobody reads its result
+    may_raise: ClassVar[bool] = True  # also when its result is not of the trace's type
     flops_per_element: ClassVar[float] = 0
     _name: str = field(init=False, repr=False, default="")
 

@@ -24,6 +24,7 @@ class Take(Operation):
 
     axis: int
     tf_name: ClassVar[str | None] = "GatherV2"
+    may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
     differentiable: ClassVar[bool] = True
 
@@ -60,6 +61,7 @@ class Gather(Operation):
 
     axes: tuple[int, ...]
     tf_name: ClassVar[str | None] = "GatherNd"
+    may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
     differentiable: ClassVar[bool] = True
 
@@ -90,6 +92,7 @@ class Scatter(Operation):
     """x with values put at the positions that integer arrays give along `axes`; a value has the positions' axes first."""
 
     axes: tuple[int, ...]
+    may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
     differentiable: ClassVar[bool] = True
 

@@ -40,6 +40,7 @@ FLOAT64 = np.dtype("f8")
 class MatrixLibrary(Library):
     """A call of LAPACK on each matrix of a stack; `flops` of one matrix with m rows and n columns."""
 
+    may_raise: ClassVar[bool] = True  # LinAlgError
     differentiable: ClassVar[bool] = True
     hermitian_input: ClassVar[bool] = False  # one triangle is read; the gradient is that of a symmetric or Hermitian matrix
 
@@ -94,6 +95,10 @@ class Inv(MatrixLibrary):
     quiet: bool = False
     tf_name: ClassVar[str | None] = "MatrixInverse"
 
+    @property
+    def may_raise(self) -> bool:  # type: ignore[override]
+        return not self.quiet
+
     def numpy(self, a: Any) -> Any:
         try:
             return np.linalg.inv(a)
@@ -130,6 +135,7 @@ class Det(MatrixLibrary):
     Gradient: conj(det) times the inverse's adjoint, Giles (2008), 2.2.4; of a singular matrix it raises LinAlgError.
     """
 
+    may_raise: ClassVar[bool] = False
     tf_name: ClassVar[str | None] = "MatrixDeterminant"
 
     def numpy(self, a: Any) -> Any:
@@ -158,6 +164,7 @@ class SlogDet(MatrixLibrary):
     Gradient: d log|det| = Re t and d sign = i sign Im t with t = trace(a^-1 da), from Giles (2008), 2.2.4.
     """
 
+    may_raise: ClassVar[bool] = False
     tf_name: ClassVar[str | None] = "LogMatrixDeterminant"
 
     def numpy(self, a: Any) -> Any:

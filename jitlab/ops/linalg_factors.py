@@ -85,6 +85,7 @@ class Qr(MatrixLibrary):
     """
 
     complete: bool = False
+    may_raise: ClassVar[bool] = False
     tf_name: ClassVar[str | None] = "Qr"
 
     def numpy(self, a: Any) -> Any:
@@ -123,6 +124,8 @@ class Qr(MatrixLibrary):
 class QrTriangle(MatrixLibrary):
     """The upper triangular factor r of a QR factorisation alone. Gradient: that of `Qr`."""
 
+    may_raise: ClassVar[bool] = False
+
     def numpy(self, a: Any) -> Any:
         return np.linalg.qr(a, "r")
 
@@ -148,6 +151,7 @@ class QrTriangle(MatrixLibrary):
 class QrRaw(MatrixLibrary):
     """What LAPACK's geqrf leaves: h (transposed as NumPy gives it) with r and the reflectors, and their factors tau."""
 
+    may_raise: ClassVar[bool] = False
     differentiable: ClassVar[bool] = False
 
     def numpy(self, a: Any) -> Any:

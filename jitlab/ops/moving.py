@@ -46,6 +46,7 @@ class Position(Operation):
 
     extent: int
     axis: int  # of the array that is indexed, for the message
+    may_raise: ClassVar[bool] = True
     flops_per_element: ClassVar[float] = 0
 
     def numpy(self, *arrays: Any) -> Any:

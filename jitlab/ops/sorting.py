@@ -176,6 +176,7 @@ class Digitize(Library):
     """The bin of each element; bins that are not monotonic are NumPy's ValueError."""
 
     right: bool
+    may_raise: ClassVar[bool] = True
     exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:

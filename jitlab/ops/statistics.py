@@ -163,6 +163,7 @@ class NanArg(Library):
     numpy_name: str
     axis: int | None
     keepdims: bool = False
+    may_raise: ClassVar[bool] = True
     exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
@@ -312,6 +313,7 @@ class Histogram(Library):
     density: bool = False
     weighted: bool = False
     only_edges: bool = False
+    may_raise: ClassVar[bool] = True
     exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:
@@ -391,6 +393,7 @@ class HistogramDD(Library):
     range: tuple[tuple[float, float] | None, ...] | None = None
     density: bool = False
     weighted: bool = False
+    may_raise: ClassVar[bool] = True
     exact: ClassVar[bool] = True
 
     def numpy(self, *arrays: Any) -> Any:

@@ -152,6 +152,10 @@ class UfuncMethod(Library):
     exact: ClassVar[bool] = True
 
     @property
+    def may_raise(self) -> bool:  # type: ignore[override]
+        return self.method in ("at", "reduceat")
+
+    @property
     def name(self) -> str:
         return f"{self.method.capitalize()}{''.join(part.capitalize() for part in self.ufunc_name.split('_'))}"
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from jitlab.ir import Graph, Node
+from jitlab.ir.graph import must_run
 from jitlab.ops.control import Branch, Loop
 from jitlab.ops.host import Item
 
@@ -137,7 +138,7 @@ def _used(graph: Graph | None) -> set[int]:
 def _needed(graph: Graph, outputs: Sequence[Node]) -> set[Node]:
     needed = set(outputs)
     for node in reversed(graph.nodes):
-        if node in needed or node.op.has_effects or hasattr(node.op, "least"):
+        if node in needed or must_run(node.op) or hasattr(node.op, "least"):
             needed.add(node)
             needed.update(node.inputs)
     return needed

@@ -71,6 +71,21 @@ def test_2_8_what_is_no_flag_is_an_error_that_names_the_variable(text, fragment)
     assert fragment in str(caught.value) and "environment variable XLA_FLAGS" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1", "--xla_gpu_force_compilation_parallelism=2",
+        "--xla_force_host_platform_device_count=many", "/etc/xla_flags",
+    ],
+)  # fmt: skip
+def test_what_other_libraries_read_in_xla_flags_is_a_warning(text):
+    with pytest.warns(UserWarning, match="XLA_FLAGS.*jitlab ignores it"):
+        found = flags("--tf_xla_min_cluster_size=3", text)
+    assert found.tf_xla_min_cluster_size == 3
+    with pytest.raises(OptionError):
+        flags(tf=text)
+
+
 def test_2_8_flags_are_read_anew_when_the_environment_changes(monkeypatch):
     monkeypatch.delenv("XLA_FLAGS", raising=False)
     monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_min_cluster_size=3")

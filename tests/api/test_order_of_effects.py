@@ -1,0 +1,224 @@
+"""Errors and effects in Python's order: what raises raises, also unread; what is drawn is drawn once, by the run alone."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab.capture.cells import run_cell
+
+FAR = np.array([0, 9])
+CALLS = 3
+
+
+def outcome(call, arguments):
+    """What a call gives or raises, what is in its arguments then, and what the next random number would be."""
+    np.random.seed(11)
+    try:
+        found = repr(call(*arguments))
+    except Exception as error:
+        found = type(error).__mro__[-4:], str(error).split("\n")[0]
+        if isinstance(error, np.linalg.LinAlgError):
+            found = np.linalg.LinAlgError, found[1]
+    return found, [x.tolist() for x in arguments], np.random.random()
+
+
+def as_cell(function):
+    """The body of a function as a cell, which runs again in one namespace."""
+    lines = inspect.getsource(function).split("\n")[1:]
+    source = textwrap.dedent("\n".join(lines)).replace("return ", "result = ")
+    names = list(inspect.signature(function).parameters)
+    program = {}
+
+    def call(*arguments):
+        program.update(globals(), **dict(zip(names, arguments, strict=True)))
+        run_cell(source, program, f"<{function.__name__}>")
+        return program["result"]
+
+    return call
+
+
+# ---- an operation that may raise for the values that it is given is not dead
+def singular(x):
+    np.linalg.inv(np.zeros((2, 2)) * x[0])
+    return x + 1
+
+
+def not_definite(x):
+    np.linalg.cholesky(x[:2, None] * x[:2] - 1)
+    return x
+
+
+def far_in_an_array(x):
+    v = -x
+    v[np.array([0, v.shape[0]])] = 1
+    return x
+
+
+def far_when_taken(x):
+    np.take(x, np.argsort(x) * 3)
+    return x
+
+
+def far_in_the_part_that_is_not_read(x):
+    return x[FAR][0]
+
+
+def far_in_every_second(x):
+    return (np.take(x, FAR + 0) * 2)[::2].sum()
+
+
+def written_before(x):
+    x[0] = 5
+    np.nanargmax(x * np.nan)
+    x[1] = 5
+    return x
+
+
+def not_monotonic(x):
+    np.digitize(x, x * np.array([1, -1, 1, -1]))
+    return x
+
+
+def in_a_branch(x):
+    if x.sum() > 0:
+        np.linalg.inv(x[:2, None] * x[:2])
+    return x + 1
+
+
+def in_a_loop(x):
+    s = 0.0
+    for i in range(20):
+        np.linalg.inv(x[:2, None] * x[:2] * i)
+        s = s + x[0]
+    return s
+
+
+def read_in_a_loop_for_nothing(x):
+    for i in range(20):
+        x[i]
+    return x + 1
+
+
+def only_its_length(x):
+    k = x[x > 0].shape[0]
+    return np.zeros(k)
+
+
+RAISES = [
+    singular, not_definite, far_in_an_array, far_when_taken, far_in_the_part_that_is_not_read, far_in_every_second,
+    written_before, not_monotonic, in_a_branch, in_a_loop, read_in_a_loop_for_nothing, only_its_length,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", [jl.jit, as_cell])
+@pytest.mark.parametrize("function", RAISES, ids=lambda f: f.__name__)
+def test_what_may_raise_is_not_left_out_although_nobody_reads_it(function, way):
+    compiled = way(function)
+    for number in range(CALLS):
+        x = np.arange(4.0) * (-1) ** number
+        assert outcome(compiled, [x.copy()]) == outcome(function, [x.copy()])
+
+
+@pytest.mark.parametrize("function", RAISES, ids=lambda f: f.__name__)
+def test_a_function_raises_it_too(function):
+    compiled = jl.function(function)
+    for number in range(CALLS):
+        x = np.arange(4.0) * (-1) ** number
+        mine, theirs = outcome(compiled, [x.copy()])[0], outcome(function, [x.copy()])[0]
+        assert mine == theirs or (isinstance(theirs, tuple) and isinstance(mine, tuple) and theirs[0][-3:] == mine[0][-3:])
+
+
+# ---- an assert that does not hold leaves what the statements before it have made
+def asserted(x):
+    x[0] = 7
+    assert x.sum() < 0, f"no: {len(x)}"
+    x[1] = 7
+    return x
+
+
+def asserted_behind_a_draw(x):
+    x += np.random.normal(size=4)
+    assert (x > 100).all(), "small"
+    return x
+
+
+@pytest.mark.parametrize("way", [jl.jit, as_cell])
+@pytest.mark.parametrize("function", [asserted, asserted_behind_a_draw], ids=lambda f: f.__name__)
+def test_a_failed_assert_is_pythons_and_leaves_what_python_leaves(function, way):
+    compiled = way(function)
+    for _ in range(CALLS):
+        assert outcome(compiled, [np.arange(4.0)]) == outcome(function, [np.arange(4.0)])
+
+
+# ---- random numbers: the sequence that Python draws, whatever else uses the state
+def in_a_loop_then_shuffled(x):
+    for _ in range(20):
+        x = x + np.random.normal()
+    np.random.shuffle(x)
+    return x
+
+
+def in_a_loop_then_a_permutation(x):
+    for _ in range(20):
+        x = x + np.random.normal()
+    return np.sort(x)[np.random.permutation(4)]
+
+
+def in_a_branch_then_counted(x):
+    if x.sum() > 3:
+        x = x + np.random.normal(size=4)
+    y = np.unique(x)
+    return y[0] + np.random.random()
+
+
+def in_a_loop_then_selected(x):
+    for _ in range(20):
+        x = x + np.random.normal()
+    return x[x > 0].sum() + np.random.random()
+
+
+def in_a_while_then_the_host(x):
+    while x.sum() < 9:
+        x = x + np.random.random(4)
+    return np.unique(x), np.random.random()
+
+
+def of_a_generator_of_its_own(x):
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        x = x + rng.normal()
+    return np.unique(x)[rng.integers(4)]
+
+
+DRAWS = [
+    in_a_loop_then_shuffled, in_a_loop_then_a_permutation, in_a_branch_then_counted, in_a_loop_then_selected,
+    in_a_while_then_the_host, of_a_generator_of_its_own,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", [jl.jit, jl.function, as_cell])
+@pytest.mark.parametrize("function", DRAWS, ids=lambda f: f.__name__)
+def test_random_numbers_drawn_in_bodies_come_in_pythons_order(function, way):
+    compiled = way(function)
+    for _ in range(CALLS):
+        mine, theirs = outcome(compiled, [np.arange(4.0)]), outcome(function, [np.arange(4.0)])
+        assert mine[1:] == theirs[1:]
+        assert mine[0] == theirs[0] or way is jl.function  # Python's numbers are NumPy's there
+
+
+def test_nothing_is_printed_while_a_function_is_recorded(capsys):
+    @jl.function
+    def f(x):
+        for i in range(20):
+            x = x + i
+            if i == 19:
+                jl.print_("x", x)
+        return np.unique(x)
+
+    f(np.ones(2))
+    assert capsys.readouterr().err == "x [191 191]\n"
