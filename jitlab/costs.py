@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from jitlab import events
 from jitlab.events import VariantCause
 from jitlab.noting import About
+from jitlab.transactions import keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +124,10 @@ class _Spending:
         self.costs = costs
 
     def __enter__(self) -> _Spending:
-        self.outer = _open.top
-        _open.top = self
         self.inside_ns = 0
         self.started_ns = time.perf_counter_ns()
+        self.outer = _open.top
+        _open.top = self
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -144,6 +145,7 @@ class _Open(threading.local):
 
 
 _open = _Open()
+keep(lambda: _open.top, lambda before: setattr(_open, "top", before))
 
 
 def counted(number: int, noun: str) -> str:

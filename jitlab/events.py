@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 from jitlab import noting
 from jitlab.noting import About, Calls, Row
+from jitlab.transactions import keep, variable
 
 Span = tuple[str, int, int, int, int]  # file or cell, line, column, end line, end column
 
@@ -522,14 +523,29 @@ class Busy:
         self.word = ctypes.c_int64(0)
         self.listeners = 0  # of the word
         self.block = threading.Lock()
+        self._own = _Own()
+        keep(lambda: self._own.depth, self._back_to)
 
     def __enter__(self) -> None:
         with self.block:
+            self._own.depth += 1
             self.word.value += 1
 
     def __exit__(self, *_: object) -> None:
         with self.block:
+            self._own.depth -= 1
             self.word.value -= 1
+
+    def _back_to(self, depth: int) -> None:
+        with self.block:
+            self.word.value -= self._own.depth - depth
+            self._own.depth = depth
+
+
+class _Own(threading.local):
+    """What this thread has of the word."""
+
+    depth = 0
 
 
 def current_cell() -> str:
@@ -565,8 +581,8 @@ _listeners: list[tuple[Listener, Taker | None]] = []
 _waiting: deque[Event] = deque()
 _collecting = threading.RLock()
 _collected_ns = 0
-_muted: ContextVar[bool] = ContextVar("jitlab_muted", default=False)
-_cell: ContextVar[str] = ContextVar("jitlab_cell", default="")
+_muted: ContextVar[bool] = variable("jitlab_muted", False)
+_cell: ContextVar[str] = variable("jitlab_cell", "")
 noting.named(_cell.get())
 noting.full.append(collect)
 if hasattr(os, "register_at_fork"):

@@ -29,7 +29,7 @@ LINES = (
     ("specs",),
     ("costs",),
     ("errors", "events", "statistics"),
-    ("noting", "legible"),
+    ("noting", "legible", "transactions", "trees"),
 )
 DEPTH = {part: depth for depth, line in enumerate(LINES) for part in line}
 FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if "labextension" not in path.parts)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from types import CodeType
 
+from jitlab import trees
 from jitlab.ir import Source
 
 from .definitions import Site
@@ -29,7 +30,7 @@ def at_call(
     given = _arguments(call, code, is_method) if call is not None and code is not None else {}
     changes: list[tuple[str, ast.Assign]] = []
     for line in lines:
-        match ast.parse(line).body:
+        match trees.parse(line).body:
             case [ast.Assign(targets=[target]) as assign]:
                 root = next(node.id for node in ast.walk(target) if isinstance(node, ast.Name))
                 changes.append((root, assign))
@@ -59,7 +60,7 @@ def with_option(made: Source | None, option: str) -> str:
     for node, is_decorator in _makers(text):
         if made is None or (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset) != _ends(made):
             continue
-        keyword = ast.keyword(name, ast.parse(value, mode="eval").body)
+        keyword = ast.keyword(name, trees.parse_expression(value))
         code = ast.unparse(_called_with(node, keyword))
         return f"@{code}" if is_decorator else code
     return ""
@@ -83,7 +84,7 @@ def _called_with(node: ast.expr, keyword: ast.keyword) -> ast.expr:
 def _makers(text: str) -> tuple[tuple[ast.expr, bool], ...]:
     """What may have made a function, and whether it is a decorator."""
     try:
-        nodes = list(ast.walk(ast.parse(text)))
+        nodes = list(ast.walk(trees.parse(text)))
     except (SyntaxError, ValueError, RecursionError):
         return ()
     decorators = [decorator for node in nodes for decorator in getattr(node, "decorator_list", ())]
@@ -143,7 +144,7 @@ def _call(function: str, site: Site) -> ast.Call | None:
 @lru_cache(maxsize=16)
 def _calls(text: str) -> tuple[ast.Call, ...]:
     try:
-        return tuple(node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call))
+        return tuple(node for node in ast.walk(trees.parse(text)) if isinstance(node, ast.Call))
     except (SyntaxError, ValueError, RecursionError):
         return ()
 

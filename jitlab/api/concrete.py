@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import weakref
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -63,14 +64,28 @@ class AttrValue:
 class ConcreteFunction:
     """A `function` traced for one type of arguments. Called like the function, with arguments of that type."""
 
+    TABLES = ("_recordings", "_first")
+
     def __init__(self, owner: Traces, type: FunctionType) -> None:
-        self._owner = owner
+        self._reference = weakref.ref(owner)  # which keeps this: it goes with its last name
+        self._held: Traces | None = None
         self._type = type
         self._frozen = Frozen()
         self._recordings: dict[Any, list[Recording]] = {}
         self._first: Recording | None = None
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in owner.name)
         self.name = f"__inference_{name}_{next(_numbers)}"
+
+    @property
+    def _owner(self) -> Traces:
+        owner = self._reference()
+        assert owner is not None
+        return owner
+
+    def handed_out(self) -> ConcreteFunction:
+        """Whoever has this has its function, too."""
+        self._held = self._owner
+        return self
 
     # ---- what it is
     @property

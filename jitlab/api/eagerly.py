@@ -17,17 +17,16 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     if bool(run_eagerly) == _eagerly:
         return
     _eagerly = bool(run_eagerly)
-    if _eagerly:
-        events.busy.__enter__()  # warm calls ask, too
-    else:
-        events.busy.__exit__()
+    with events.busy.block:  # warm calls ask, too; of every thread
+        events.busy.word.value += 1 if _eagerly else -1
 
 
 @contextmanager
 def as_python() -> Iterator[None]:
     """Inside, in this thread, each `function` and `jit` runs as the Python it is."""
-    before, outside.is_python = outside.is_python, True
+    before = outside.is_python
     try:
+        outside.is_python = True
         with events.busy:  # warm calls ask, too
             yield
     finally:

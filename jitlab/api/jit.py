@@ -51,6 +51,7 @@ from jitlab.capture import (
 from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.ir import Source, outside
+from jitlab.transactions import Whole
 
 from .definitions import calling_line
 from .explaining import Explained, Found, Ways
@@ -69,6 +70,8 @@ class Jit(Explained):
     `print(f.ledger)`: why it was recorded, and what that cost. `f.check(*args)`: how far it is from NumPy. `f.whatif(*args,
     cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
     """
+
+    TABLES = ("_paths", "_traces", "_refused", "_failed", "_history", "_count", "_clock", "_last")
 
     def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
         self.python_function = python_function
@@ -151,19 +154,10 @@ class Jit(Explained):
     def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
         values = self._bind(args, kwargs)
         key = signature_key(values)
-        for trace in self._traces.get(key, ()):
-            gathered = trace.gather(values)
-            if gathered is not None:
-                return trace, gathered[0]
-        if key in self._refused:
-            return f"This call runs in pieces, with Python between: {self._refused[key].text}."
-        try:
-            with self._lock:
-                trace = self._record(key, values)
-        except _Refused as refusal:
-            return f"This call runs in pieces, with Python between: {refusal.refusal.text}."
-        gathered = trace.gather(values)
-        return (trace, gathered[0]) if gathered is not None else "What this call reads changes while it is read."
+        found = self._find(key, values) or self._refused.get(key) or self._found_or_recorded(key, values)
+        if isinstance(found, Refusal):
+            return f"This call runs in pieces, with Python between: {found.text}."
+        return found[:2]
 
     def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any) -> Ways:
         values = self._bind(args, kwargs)
@@ -208,27 +202,34 @@ class Jit(Explained):
             check_backend(self.options.backend)
             self._is_checked = True
         key = signature_key(values)
+        found = self._find(key, values) or self._refused.get(key) or self._found_or_recorded(key, values)
+        if isinstance(found, Refusal):
+            return self._run_in_pieces(values, found)
+        trace, inputs, numbers = found
+        self._last = trace
+        trace.last_call = self._clock = self._clock + 1
+        return self._perform(trace, values, inputs, numbers)
+
+    def _find(self, key: Any, values: tuple[Any, ...]) -> _Gathered | None:
+        """The trace of such a call, and what it reads."""
         for trace in self._traces.get(key, ()):
             gathered = trace.gather(values)
             if gathered is not None:
-                self._last = trace
-                trace.last_call = self._clock = self._clock + 1
-                return self._perform(trace, values, *gathered)
-        if key in self._refused:
-            return self._run_in_pieces(values, self._refused[key])
-        refused: Refusal | None = None
-        try:
-            with self._lock:
+                return trace, *gathered
+        return None
+
+    def _found_or_recorded(self, key: Any, values: tuple[Any, ...]) -> _Gathered | Refusal:
+        """The same, recorded where it was not, or why that cannot be."""
+        with self._lock:
+            found = self._find(key, values) or self._refused.get(key)  # another thread may have been quicker
+            if found is not None:
+                return found
+            try:
                 trace = self._record(key, values)
-        except _Refused as refusal:
-            refused = refusal.refusal
-        if refused is not None:  # below `except`: what Python raises now has no error of ours behind it
-            return self._run_in_pieces(values, refused)
+            except _Refused as refused:
+                return refused.refusal
         gathered = trace.gather(values)
-        if gathered is None:
-            return self._run_in_pieces(values, Refusal("value", "what it reads changes while it is read"))
-        self._last = trace
-        return self._perform(trace, values, *gathered)
+        return Refusal("value", "what it reads changes while it is read") if gathered is None else (trace, *gathered)
 
     def _perform(self, trace: CallTrace, values: tuple[Any, ...], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
         states = [(generator, random_state(generator)) for generator in trace.generators]
@@ -309,7 +310,7 @@ class Jit(Explained):
         costs = Costs()
         try:
             refuse_syntax(self._code_function())
-            with costs.spending():
+            with Whole(), costs.spending():
                 trace = record_call(
                     capture, self.python_function, self._signature.names, values, self._signature.call_form, self._count + 1
                 )
@@ -319,8 +320,12 @@ class Jit(Explained):
             if self.options.fullgraph:
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
             raise self._refuse(key, reason_of(error)) from None
-        with costs.spending():
-            trace.run = self._compiled(trace)
+        with Whole(self, self.ledger):
+            with costs.spending():
+                trace.run = self._compiled(trace)
+            return self._kept(key, trace, costs, started)
+
+    def _kept(self, key: Any, trace: CallTrace, costs: Costs, started: int) -> CallTrace:
         self._count += 1
         trace.last_call = self._clock = self._clock + 1
         self.ledger.traced(trace, _with_origins(trace), costs, None, started)
@@ -381,19 +386,12 @@ class PathJit(Jit):
             key = key_of(values, leaves)
         except Foreign as foreign:
             return self._foreign(values, "foreign_type", foreign.what)
-        if key in self._refused:
-            return self._run_as_python(values, self._refused[key])
-        trace = next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
+        trace = self._find_path(key, leaves)
         if trace is None:
-            refused: Refusal | None = None
-            try:
-                with self._lock:
-                    trace = self._record_path(key, values, leaves)
-            except _Refused as refusal:
-                refused = refusal.refusal
-            if refused is not None:
-                return self._run_as_python(values, refused)
-        assert trace is not None
+            found = self._refused.get(key) or self._path_found_or_recorded(key, values, leaves)
+            if isinstance(found, Refusal):
+                return self._run_as_python(values, found)
+            trace = found
         trace.last_call = self._clock = self._clock + 1
         trace.costs.called()
         states = [(generator, random_state(generator)) for generator in trace.generators]
@@ -412,6 +410,16 @@ class PathJit(Jit):
                 )
             )  # fmt: skip
         return result
+
+    def _find_path(self, key: Any, leaves: list[Any]) -> Trace | None:
+        return next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
+
+    def _path_found_or_recorded(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
+        with self._lock:
+            try:
+                return self._find_path(key, leaves) or self._refused.get(key) or self._record_path(key, values, leaves)
+            except _Refused as refused:
+                return refused.refusal
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
         values = self._bind(args, kwargs)
@@ -432,14 +440,10 @@ class PathJit(Jit):
         leaves: list[Any] = []
         try:
             key = key_of(values, leaves)
-            trace = next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
-            if trace is None:
-                with self._lock:
-                    trace = self._record_path(key, values, leaves)
-        except (Foreign, _Refused) as refusal:
-            what = refusal.what if isinstance(refusal, Foreign) else refusal.refusal.text
-            return f"This call runs as Python: {what}."
-        return trace, trace.collect(leaves)
+        except Foreign as foreign:
+            return f"This call runs as Python: {foreign.what}."
+        found = self._path_found_or_recorded(key, values, leaves)
+        return f"This call runs as Python: {found.text}." if isinstance(found, Refusal) else (found, found.collect(leaves))
 
     def _foreign(self, values: tuple[Any, ...], code: str, what: str, met: tuple[str, ...] = ()) -> Any:
         if self.options.fullgraph:
@@ -451,7 +455,7 @@ class PathJit(Jit):
         capture = PathCapture(self.name, strict=self.options.fullgraph)
         costs = Costs()
         try:
-            with costs.spending():
+            with Whole(), costs.spending():
                 trace = record_path(
                     capture, self.python_function, self._signature.names, values, leaves, self._signature.call_form,
                     self._count + 1,
@@ -463,8 +467,14 @@ class PathJit(Jit):
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
             known = Refusal(error.code, str(error)) if isinstance(error, NotReplayable) else reason_of(error)
             raise self._refuse(key, known) from None
-        with costs.spending():
-            trace.run = self._compiled(trace)
+        with Whole(self, self.ledger):
+            with costs.spending():
+                trace.run = self._compiled(trace)
+            return self._kept_path(key, values, leaves, trace, costs, started)
+
+    def _kept_path(
+        self, key: Any, values: tuple[Any, ...], leaves: list[Any], trace: Trace, costs: Costs, started: int
+    ) -> Trace:
         self._count += 1
         known_paths = self._paths.get(key)
         misfit = known_paths[-1].misfit(leaves) if known_paths else None
@@ -476,6 +486,10 @@ class PathJit(Jit):
             self._paths[where].remove(oldest)
             self.ledger.evicted(oldest)
         return trace
+
+
+#: A trace, the arrays that a call of it reads, and the numbers.
+_Gathered = tuple[CallTrace, list[Any], tuple[Any, ...]]
 
 
 def _inlined(capture: Capture, function: Jit, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

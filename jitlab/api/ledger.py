@@ -50,6 +50,8 @@ MOST_PLACES = 1000
 class Ledger:
     """The misses of one Function, newest last; `print(f.ledger)` says what they cost and what would avoid them."""
 
+    TABLES = ("misses", "pieces", "dropped", "dropped_seconds", "_told", "_by_key")
+
     def __init__(self, function: Any, name: str, options: str = "", *, is_method: bool = False, kind: str = "function") -> None:
         self.definition = Definition(function, name)
         name = events.FunctionName.of(name, self.definition.place)

@@ -7,6 +7,7 @@ import linecache
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from jitlab import trees
 from jitlab.ir import Source
 
 
@@ -43,7 +44,7 @@ def block_around(places: Sequence[Source]) -> TextBlock:
     file = places[0].file
     lines = [line.rstrip("\r\n") for line in linecache.getlines(file)]
     try:
-        tree = ast.parse("\n".join(lines))
+        tree = trees.parse("\n".join(lines))
     except (SyntaxError, ValueError):
         raise Unsplit("The source is not at hand, so no lines can be given.") from None
     if not lines:

@@ -17,6 +17,7 @@ from jitlab.capture.state import Creation
 from jitlab.capture.tracetypes import FunctionType, function_type, generalised, most_specific
 from jitlab.config import config
 from jitlab.costs import Costs
+from jitlab.transactions import Whole
 
 from . import recorder
 from .binding import Binder
@@ -51,6 +52,8 @@ class Traces(Explained):
     attributes: dict[str, Any]
     _signature: Binder
 
+    TABLES = ("_concretes", "_by_type", "_wide", "_traces", "_recent", "_count", "_numbers")
+
     def __init__(self) -> None:
         self._concretes: dict[int, ConcreteFunction] = {}  # by id, in the order they were traced
         self._by_type: dict[FunctionType, ConcreteFunction] = {}
@@ -61,6 +64,12 @@ class Traces(Explained):
         self._lock = threading.RLock()  # held while something is recorded
         self._table = threading.Lock()  # held while tables change, and nothing else is waited for
         self._counters: list[ctypes.c_int64] = []  # calls that C functions answered, which `_recent` does not see
+
+    def __del__(self) -> None:
+        """Traces and what is recorded for them refer to each other: they go at once, not when the collector comes."""
+        for recording in getattr(self, "_recent", {}).values():
+            recording.concrete._recordings.clear()
+            recording.concrete._first = None
 
     def _call_concrete(self, concrete: ConcreteFunction, values: tuple[Any, ...]) -> Any:
         """A call of one trace, whatever else would fit better."""
@@ -162,6 +171,14 @@ class Traces(Explained):
         type: FunctionType | None = None, *, is_sample: bool = False, told: tuple[Any, ...] | None = None,
     ) -> Recording:  # fmt: skip
         """Record, compile and keep."""
+        known = (self, self.ledger) if concrete is None else (self, self.ledger, concrete)
+        with Whole(*known):
+            return self._recorded_whole(concrete, key, values, leaves, type, is_sample=is_sample, told=told)
+
+    def _recorded_whole(
+        self, concrete: ConcreteFunction | None, key: Any, values: tuple[Any, ...], leaves: list[Any],
+        type: FunctionType | None, *, is_sample: bool, told: tuple[Any, ...] | None,
+    ) -> Recording:  # fmt: skip
         started = time.perf_counter_ns()
         is_new = concrete is None
         concrete = concrete or ConcreteFunction(self, type or self._type_for(values))

@@ -159,7 +159,7 @@ class Function(Traces):
             else:
                 values = self._signature.bind(args, kwargs)
             with self._lock:
-                return self._dispatch(function_type(values)) or self._trace_for(values)
+                return (self._dispatch(function_type(values)) or self._trace_for(values)).handed_out()
         except Exception as error:
             error.__traceback__ = user_traceback(error)
             raise

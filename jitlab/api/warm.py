@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,17 +40,39 @@ def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs
     if made is None:
         return
     warm, codes = made
-    otherwise = function._warm[-1][0] if function._warm else partial(call, function)
     counter = ctypes.c_int64(0)
+    otherwise = function._warm[-1][0] if function._warm else _Otherwise(call, function)
     entry, keep = make_entry(warm, events.busy.word, counter, otherwise, function.name)
     trace.costs.count_natively(counter)
-    function._warm.append((entry, keep, codes))
     function._counters.append(counter)
+    kept = [*function._warm, (entry, keep, codes)]
+    if function._warm:
+        function._warm, type(function).__call__ = kept, entry  # type: ignore[method-assign]
+        return
     kind = type(function)
-    if len(function._warm) == 1:
-        kind = type(kind.__name__, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__})
-    kind.__call__ = entry  # type: ignore[method-assign]
-    function.__class__ = kind
+    own: Any = type(kind.__name__, (kind,), {"__module__": kind.__module__, "__doc__": kind.__doc__, "__call__": entry})
+    weakref.finalize(function, _let_go, own, kept).atexit = False
+    function._warm, function.__class__ = kept, own
+
+
+class _Otherwise:
+    """`call(function, ...)` for a function that its own class leads to: the two are no cycle, so that it goes with its last
+    name."""
+
+    def __init__(self, call: Callable[..., Any], function: Any) -> None:
+        self.call, self.function = call, weakref.ref(function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        function = self.function()
+        if function is None:
+            raise ReferenceError("The function is gone. Keep it in a name while its `__call__` is used.")
+        return self.call(function, *args, **kwargs)
+
+
+def _let_go(own: type, kept: list[Any]) -> None:
+    """The function is gone, and its class, which the collector finds later, keeps no machine code."""
+    del own.__call__
+    kept.clear()
 
 
 def warm_up(trace: Trace) -> None:

@@ -20,6 +20,7 @@ from jitlab.ops.base import Unsupported
 from jitlab.ops.build import apply, fitting
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.sources import Parameter
+from jitlab.transactions import variable
 
 from .blocks import Block, Effects, enter
 from .explanations import explained
@@ -65,7 +66,7 @@ class ValueGuard:
 
 
 #: The capture that this thread (or task) is in.
-current: ContextVar[Arrays | None] = ContextVar("jitlab_capture", default=None)
+current: ContextVar[Arrays | None] = variable("jitlab_capture", None)
 
 
 class Arrays(Loops):

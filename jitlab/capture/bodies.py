@@ -17,6 +17,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.ir import interpret, is_operation
+from jitlab.transactions import Whole
 
 from . import explanations
 from .bodycode import (
@@ -236,7 +237,7 @@ class Run:
         capture = BodyCapture(self.body, self.frame, strict=False, static=static)
         length, jump, reason = 0, "", Refusal("", "")
         trace: BodyTrace | None = None
-        with capture.recording(), capture.inside(self.body.function), ExitStack() as stack:
+        with Whole(), capture.recording(), capture.inside(self.body.function), ExitStack() as stack:
             for scope in self.scopes:
                 for code in scope.contexts:
                     stack.enter_context(self._captured(capture, code, sorted(self.body.locals & set(code.co_freevars)))[0])

@@ -12,6 +12,7 @@ from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from jitlab import trees
 from jitlab.ir import Source
 
 from .calls import refused_node
@@ -280,7 +281,7 @@ class Body:
                 around_it.type_params = []
             outer = ast.copy_location(around_it, definition)
         module = ast.fix_missing_locations(ast.Module([outer], []))
-        code = compile(module, self.filename, "exec", flags=self.flags, dont_inherit=True)
+        code = trees.code_of(module, self.filename, "exec", flags=self.flags)
         for _ in range(len(self.classes) + 2):
             code = next(c for c in code.co_consts if isinstance(c, types.CodeType))
         code = code.replace(co_name=self.name)  # a name of its own would have hidden a global of that name

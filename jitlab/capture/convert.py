@@ -21,6 +21,7 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from jitlab import trees
 from jitlab.ir.texts import keep_text
 
 from .flow import ADDED, HOOK, FlowConverter, argument_names, bound_names, is_added, looks_at_frames, walrus_names
@@ -82,7 +83,7 @@ def _convert(
     module = ast.Module(body=[factory], type_ignores=[])
     flags = code.co_flags & _FUTURE_FLAGS
     ast.fix_missing_locations(module)
-    compiled = compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)
+    compiled = trees.code_of(module, code.co_filename, "exec", flags=flags)
     new = _inner_code(compiled, name, code.co_firstlineno)
     if new is None or not set(new.co_freevars) <= {HOOK, *code.co_freevars}:
         return None
@@ -182,7 +183,7 @@ def _find_by_inspect(function: types.FunctionType) -> tuple[ast.FunctionDef | as
     """Source that `inspect` knows of though its file does not parse as a whole; columns move by the indentation."""
     try:
         lines, first = inspect.getsourcelines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        tree = trees.parse(textwrap.dedent("".join(lines)))
     except (OSError, TypeError, SyntaxError):
         return None
     ast.increment_lineno(tree, max(first, 1) - 1)
@@ -195,7 +196,7 @@ def _parse(filename: str, lines: list[str]) -> ast.Module | None:
     key = (filename, len(text), hash(text))
     if key not in _trees:
         try:
-            _trees[key] = ast.parse(text)
+            _trees[key] = trees.parse(text)
         except SyntaxError:
             _trees[key] = None
         while len(_trees) > 64:

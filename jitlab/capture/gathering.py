@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jitlab import trees
 from jitlab.ir import Extent
 
 from .changes import Leaf
@@ -158,7 +159,7 @@ def gather_function(
     body = "\n".join(f"        {line}" for line in lines)
     source = f"def gather(a=()):\n    try:\n{body}\n    except Exception:\n        return None\n"
     namespace = constants.namespace()
-    exec(compile(source, "<jitlab gather>", "exec", dont_inherit=True), namespace)
+    exec(trees.code_of(source, "<jitlab gather>", "exec"), namespace)
     return namespace["gather"]  # type: ignore[no-any-return]
 
 

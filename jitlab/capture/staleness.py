@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from jitlab import trees
 from jitlab.ir.texts import is_cell
 
 from .positions import is_user_file
@@ -62,7 +63,7 @@ def is_compiled_from(lines: list[str], definition: ast.AST, code: types.CodeType
 def _compiled(text: str) -> list[types.CodeType]:
     """The code of every function in a text."""
     try:
-        return list(_inner(compile(text, "<text>", "exec", dont_inherit=True)))
+        return list(_inner(trees.code_of(text, "<text>", "exec")))
     except (SyntaxError, ValueError):  # it is being edited
         return []
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from jitlab import trees
 from jitlab.ir import Source
 
 from .convert import Converter
@@ -29,7 +30,7 @@ Compiler = Callable[[Any, str, str], types.CodeType]
 
 def python_compiler(tree: Any, filename: str, mode: str) -> types.CodeType:
     """Compile as a script is compiled."""
-    return compile(tree, filename, mode, dont_inherit=True)
+    return trees.code_of(tree, filename, mode)
 
 
 class CellConverter(Converter):
@@ -55,7 +56,7 @@ class CellConverter(Converter):
         first = "".join(f"    if {name} is {HOOK}.MISSING: del {name}\n" for name in names)
         getters = "".join(f"lambda: {name}, " for name in names)
         text = f"def {LOOP}({', '.join(names)}):\n    pass\n{first}    return ({getters})\n"
-        function, call = ast.parse(f"{text}{HOOK}.loop({LOOP}, {tuple(names)!r})").body
+        function, call = trees.parse(f"{text}{HOOK}.loop({LOOP}, {tuple(names)!r})").body
         for part in (*ast.walk(function), *ast.walk(call)):
             if "lineno" in part._attributes:
                 ast.copy_location(part, head)
@@ -172,7 +173,7 @@ class Statement:
         node = ast.Raise(ast.Name("error", ast.Load()))
         for part in ast.walk(node):
             ast.copy_location(part, self.node)
-        exec(compile(ast.Module([node], []), self.filename, "exec", dont_inherit=True), {"error": error})
+        exec(trees.code_of(ast.Module([node], []), self.filename, "exec"), {"error": error})
 
     def converted(self) -> types.CodeType:
         if self._converted is None:
@@ -180,7 +181,7 @@ class Statement:
             converter = CellConverter()
             body = converter.loop(node) if isinstance(node, (ast.For, ast.While)) else converter.block([node])
             module = ast.fix_missing_locations(ast.Module(body, []))
-            self._converted = compile(module, self.filename, "exec", dont_inherit=True)
+            self._converted = trees.code_of(module, self.filename, "exec")
             register(self._converted)
         return self._converted
 
@@ -190,7 +191,7 @@ class Statement:
         codes = []
         for item in self.node.items:
             value = CellConverter().visit(copy.deepcopy(item.context_expr))
-            codes.append(compile(ast.fix_missing_locations(ast.Expression(value)), self.filename, "eval", dont_inherit=True))
+            codes.append(trees.code_of(ast.fix_missing_locations(ast.Expression(value)), self.filename, "eval"))
             register(codes[-1])
         return codes
 
@@ -304,7 +305,7 @@ class CellProgram:
         self.compiler = compiler
         self.trace_count = 0
         if isinstance(source, str):
-            tree = ast.parse(source, filename)
+            tree = trees.parse(source, filename)
             ast.increment_lineno(tree, first_line - 1)
             source = tree.body
         self.block = self.block_of(source, top=True, shown=shown)
@@ -349,7 +350,7 @@ class CellProgram:
         """Python refuses `break` outside a loop and the like when it compiles, and then so do we."""
         if isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Break, ast.Continue)):
             try:
-                compile(ast.Module([node], []), self.filename, "exec", dont_inherit=True)
+                trees.code_of(ast.Module([node], []), self.filename, "exec")
             except SyntaxError:
                 return False
         return True

@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from jitlab.transactions import variable
+
 from .extents import Extent, Monomial, Moving, NotRolled, Poly, poly
 
 #: Where a sample lies in its range, by the depth of the loop: irrational, so that equal samples mean equal polynomials.
@@ -244,7 +246,7 @@ def _powers(expr: Poly, symbol: str) -> dict[int, Poly]:
 
 
 #: What is known in the recording under way; None outside of one, where samples are compared as they are.
-current_bounds: ContextVar[Bounds | None] = ContextVar("jitlab_bounds", default=None)
+current_bounds: ContextVar[Bounds | None] = variable("jitlab_bounds", None)
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from jitlab import trees
+
 from .bodies import every_node
 from .decisions import COTANGENT
 from .dot import line_text
@@ -101,7 +103,7 @@ def expression(node: Node) -> ast.expr | None:
     if span is None or piece is None:
         return None
     try:
-        return ast.parse(f"({_text_of(span, *piece)})", mode="eval").body
+        return trees.parse_expression(f"({_text_of(span, *piece)})")
     except (SyntaxError, ValueError, RecursionError):
         return None
 
@@ -194,7 +196,7 @@ def _words(lines: tuple[str, ...], first: int) -> _Words:
         indented = bool(lines) and lines[0][:1] in (" ", "\t")
         text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
         try:
-            tree = ast.parse(f"if True:\n{text}" if indented else text)
+            tree = trees.parse(f"if True:\n{text}" if indented else text)
         except (SyntaxError, ValueError, RecursionError):  # a cell with magics, half of a statement
             tree = ast.Module([], [])
         ast.increment_lineno(tree, first - 1 - indented)

@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from jitlab.transactions import variable
+
 from .types import Source
 
 #: Attributes of ours: no contract knows them, and no operation shows them.
@@ -100,7 +102,7 @@ def absorbed(attrs: dict[str, Any], others: Iterable[Decision]) -> None:
     attrs[DECISIONS] = tuple(dict.fromkeys((*attrs.get(DECISIONS, ()), *others)))
 
 
-_decisions: ContextVar[tuple[Decision, ...]] = ContextVar("jitlab_decisions", default=())
-_entered: ContextVar[list[Decision] | None] = ContextVar("jitlab_entered", default=None)
-_pulling_back: ContextVar[bool] = ContextVar("jitlab_pulling_back", default=False)
-_calls: ContextVar[tuple[Source, ...]] = ContextVar("jitlab_calls", default=())
+_decisions: ContextVar[tuple[Decision, ...]] = variable("jitlab_decisions", ())
+_entered: ContextVar[list[Decision] | None] = variable("jitlab_entered", None)
+_pulling_back: ContextVar[bool] = variable("jitlab_pulling_back", False)
+_calls: ContextVar[tuple[Source, ...]] = variable("jitlab_calls", ())

@@ -11,6 +11,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from jitlab.transactions import keep, variable
+
 from .decisions import DECISIONS, Decision, absorbed, made_now
 from .extents import Moving, bind_extents, poly, symbols_in
 from .operation import CONTROL, NodeDef, OperationView, Output, node_def, operations
@@ -393,8 +395,12 @@ class _Outside(threading.local):
     graph: Any = None
     is_python: bool = False
 
+    def put_back(self, before: tuple[Any, bool]) -> None:
+        self.graph, self.is_python = before
+
 
 outside = _Outside()
+keep(lambda: (outside.graph, outside.is_python), outside.put_back)
 
 
 @contextmanager
@@ -407,8 +413,8 @@ def positions(locate: Callable[[], Source | Sources | None]) -> Iterator[None]:
         _locate.reset(token)
 
 
-_current: ContextVar[Graph | None] = ContextVar("jitlab_graph", default=None)
-_locate: ContextVar[Callable[[], Source | Sources | None] | None] = ContextVar("jitlab_locate", default=None)
+_current: ContextVar[Graph | None] = variable("jitlab_graph", None)
+_locate: ContextVar[Callable[[], Source | Sources | None] | None] = variable("jitlab_locate", None)
 
 
 def _copy(node: Node, inputs: Sequence[Node]) -> Node:

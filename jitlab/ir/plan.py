@@ -131,6 +131,7 @@ class Plan:
     codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
     sources: list[dict[str, Any]] = field(default_factory=list)  # the text that was captured (texts.py)
     alternative: Callable[[Edge], str | None] = lambda edge: None  # another way to write an edge, in which it would be fused
+    is_whole: bool = False  # its clusters are lowered: all of the above is there
 
     @property
     def title(self) -> str:

@@ -32,6 +32,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 import jitlab
+from jitlab import trees
 from jitlab.capture.positions import cell_names
 from jitlab.capture.statements import python_compiler
 from jitlab.config import config
@@ -157,7 +158,7 @@ class JitMagics(Magics):
     def _expression(self, text: str, command: str, options: Any) -> Any:
         """The value of an expression, captured and run; its report is shown when the cell has ended."""
         try:
-            expression = ast.parse(text, mode="eval").body
+            expression = trees.parse_expression(text)
         except SyntaxError as error:
             why = f"{text!r} is not one: {error.msg}" if text else "there is nothing behind it"
             raise self._unknown(command, why, LINE_HINT, "This magic runs one expression.") from None
@@ -358,7 +359,7 @@ def _end_of_options(line: str) -> int:
 
 def _is_expression(text: str) -> bool:
     try:
-        ast.parse(text.strip().rstrip(";"), mode="eval")
+        trees.parse_expression(text.strip().rstrip(";"))
     except (SyntaxError, ValueError):
         return False
     return True

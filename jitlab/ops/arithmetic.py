@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab.ir import ArrayType, Node
+from jitlab.transactions import variable
 
 from . import complex_bodies
 from .base import Elementwise, broadcast_shapes
@@ -712,7 +713,7 @@ def along(g: Node, slope: Node, *from_values: Node) -> Node:
 
 
 #: What may be infinite or NaN though no argument is, in the graph whose gradient is being taken; the pass says it.
-at_risk: ContextVar[Collection[Node]] = ContextVar("jitlab_at_risk", default=())
+at_risk: ContextVar[Collection[Node]] = variable("jitlab_at_risk", ())
 
 
 def may_be_infinite(x: Node) -> bool:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from jitlab import trees
 from jitlab.costs import duration as duration
 from jitlab.costs import short_numbers
 from jitlab.ir import cell_names, told
@@ -251,7 +252,7 @@ def next_for_retraces(cause: str, argument: str, times: int, fix: str) -> str:
 def is_code(fix: str) -> bool:
     """A fix that can be copied into the program, not a sentence. A decorator is one."""
     try:
-        body = ast.parse(fix.removeprefix("@")).body
+        body = trees.parse(fix.removeprefix("@")).body
         return bool(body) and not (isinstance(body[0], ast.Expr) and not isinstance(body[0].value, ast.Call))
     except (SyntaxError, ValueError):
         return False
@@ -259,7 +260,7 @@ def is_code(fix: str) -> bool:
 
 def is_call(fix: str) -> bool:
     """A fix that is the call as it is to be written, not a line before it."""
-    return is_code(fix) and isinstance(ast.parse(fix).body[0], ast.Expr)
+    return is_code(fix) and isinstance(trees.parse(fix).body[0], ast.Expr)
 
 
 LOW = 0.25  # of a peak: what reaches less is bound by something else

@@ -71,7 +71,8 @@ class _Lease:
         }
 
     def __del__(self) -> None:
-        self._pool.give(self._block)
+        if hasattr(self, "_block"):  # else an interrupt came before it was made
+            self._pool.give(self._block)
 
 
 def size_class(nbytes: int) -> int:

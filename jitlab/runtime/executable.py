@@ -33,6 +33,7 @@ from jitlab.ir.texts import texts_of
 from jitlab.lower import Lowered, lower
 from jitlab.targets.cpu_llvm import codegen
 from jitlab.targets.cpu_llvm.entry_code import Argument, Launch, Result, Warm
+from jitlab.transactions import Whole
 
 from . import library
 from .blas import gemm_address
@@ -72,7 +73,6 @@ class Executable:
         self._writes, self._endings = writes, endings(clustering, writes)
         self._variants: dict[Key, Variant] = {}
         self._lowerings: dict[Key, Lowered] = {}
-        self._planned = False
         self._may_fail: bool | None = None
         self._lock = threading.Lock()
         self._last_use = _last_uses(clustering)
@@ -101,35 +101,38 @@ class Executable:
 
     def prepare(self, arguments: Sequence[Any], in_place: bool = False) -> None:
         """Lower every cluster (for these arguments' layouts), so that the plan is whole before the first run."""
-        with self.costs.spending(), self._lock:
-            if not self._planned:
+        with Whole(), self.costs.spending(), self._lock:
+            if not self.plan.is_whole:
                 self._plan(arguments, in_place)
         costs.tell_charge(self.function, self.trace, self.costs)
 
     def _plan(self, arguments: Sequence[Any], in_place: bool) -> None:
+        """Fill the plan, at the end and by one step: whatever stops this before leaves it as it was."""
         started = time.perf_counter_ns()
         values = dict(zip(self.graph.parameters, arguments, strict=True))
         given = {node: layout_of(np.asarray(a)) or "C" for node, a in zip(self.graph.parameters, arguments, strict=True)}
+        made = Plan(self.function, self.trace, self.clustering)
         lowerings: list[Lowered] = []
         for cluster in self.clustering.clusters:
             layouts = tuple(given.get(node, "C") for node in cluster.inputs)
             ends = self._storable(cluster, values) if in_place else NONE
             variant = self._lowered(cluster, layouts, ends)
-            self.plan.kernels.extend(variant.kernels)
-            self.plan.boundaries.extend(variant.boundaries)
-            self.plan.copies.extend(variant.kept)
-            self.plan.temporaries.extend(variant.temporaries)
-            self.plan.scratch[cluster.name] = variant.scratch_bytes
-            self.plan.texts[cluster.name, "program"] = variant.program.text
+            made.kernels.extend(variant.kernels)
+            made.boundaries.extend(variant.boundaries)
+            made.copies.extend(variant.kept)
+            made.temporaries.extend(variant.temporaries)
+            made.scratch[cluster.name] = variant.scratch_bytes
+            made.texts[cluster.name, "program"] = variant.program.text
             lowerings.append(variant)
-        self._number_kernels()
+        made.kernels = [replace(k, name=f"k{i}") for i, k in enumerate(made.kernels)]  # through the whole plan
         lines = [(text, UNKNOWN if node is None else node.origins) for text, node in self.graph.lines()]
-        self.plan.texts["", "graph"] = "\n".join(text for text, _ in lines)
-        self.plan.sources = texts_of(source for node in every_node(self.graph) for source in node.sources)
+        made.texts["", "graph"] = "\n".join(text for text, _ in lines)
+        made.sources = texts_of(source for node in every_node(self.graph) for source in node.sources)
         for lowered in lowerings:
-            mine = [kernel.name for kernel in self.plan.kernels if kernel.cluster == lowered.cluster.name]
-            self.plan.codes[lowered.cluster.name] = _code(lowered, lines, mine)
-        self._planned = True
+            mine = [kernel.name for kernel in made.kernels if kernel.cluster == lowered.cluster.name]
+            made.codes[lowered.cluster.name] = _code(lowered, lines, mine)
+        made.alternative, made.is_whole = self.plan.alternative, True
+        vars(self.plan).update(vars(made))
         if events.active():
             events.send(
                 events.PlanMade(
@@ -140,7 +143,7 @@ class Executable:
 
     def program_text(self, cluster: Cluster) -> str:
         """The Program of a cluster whose inputs lie row by row."""
-        with self.costs.spending(), self._lock:
+        with Whole(), self.costs.spending(), self._lock:
             return self._lowered(cluster, tuple("C" for _ in cluster.inputs), NONE).program.text
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:
@@ -156,7 +159,7 @@ class Executable:
 
     def may_fail(self, arguments: Sequence[Any]) -> bool:
         """Can data make it fail? Where NumPy runs an operation, or a kernel checks indices, it can."""
-        if not self._planned:
+        if not self.plan.is_whole:
             self.prepare(arguments, True)
         if self._may_fail is None:
             checks = any(lowered.program.errors for lowered in self._lowerings.values())
@@ -170,7 +173,7 @@ class Executable:
         return {node: own[node] for node in cluster.outputs}
 
     def _run(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
-        if not self._planned:
+        if not self.plan.is_whole:
             self.prepare(arguments, in_place)
         started = time.perf_counter_ns() if self._sites else 0
         for watcher in () if self.is_trial else tuple(_watchers):
@@ -322,12 +325,12 @@ class Executable:
         if variant is None:
             others = [known for name, known, same in self._variants if name == cluster.name and same == ends]
             started, before = time.perf_counter_ns(), self.costs.spent_ns
-            with self.costs.spending():
+            with Whole(), self.costs.spending():
                 lowered = self._lowered(cluster, layouts, ends)
                 code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
-                variant = self._variants[key] = make_variant(lowered, code)
                 self.plan.texts.setdefault((cluster.name, "llvm"), code.llvm)
                 self.costs.kernels.add(code.digest)
+                variant = self._variants[key] = make_variant(lowered, code)
             costs.tell_charge(self.function, self.trace, self.costs)
             if others:
                 self._tell_variant(cluster, others, layouts, started, self.costs.spent_ns - before)
@@ -376,10 +379,6 @@ class Executable:
         clusters = self.clustering.clusters
         later = clusters[clusters.index(cluster) + 1 :]
         return any(self._lowered(c, tuple("C" for _ in c.inputs), NONE).program.errors for c in later)
-
-    def _number_kernels(self) -> None:
-        """Kernels are numbered through the whole plan: k0, k1, ..."""
-        self.plan.kernels[:] = [replace(k, name=f"k{i}") for i, k in enumerate(self.plan.kernels)]
 
     def warm(
         self, form: type | None, scalars: Sequence[bool], tells_call: bool = True

@@ -1,0 +1,64 @@
+"""Work that happens whole or not at all.
+
+An interrupt may come between any two steps of Python's: after a state was entered and before the `try` that would leave it,
+between two tables that belong together. So what this thread is in the midst of is noted where such work begins, with the tables
+that it changes, and put back where it ends by an exception of any kind.
+
+    with Whole(function, ledger):   # `TABLES` of each: the fields that hold what it knows
+        ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_kept: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = []
+
+
+def keep(read: Callable[[], Any], put_back: Callable[[Any], Any]) -> None:
+    """`read()` says what this thread is in the midst of, and `put_back` takes that."""
+    _kept.append((read, put_back))
+
+
+def variable(name: str, default: T) -> ContextVar[T]:
+    """A variable of what a thread (or task) is in the midst of."""
+    made = ContextVar(name, default=default)
+    keep(made.get, made.set)
+    return made
+
+
+class Whole:
+    """Inside, what is done happens whole, or the thread's state and the owners' tables are what they were before. Whoever else
+    changes such tables holds the same lock."""
+
+    __slots__ = ("_owners", "_states", "_tables")
+
+    def __init__(self, *owners: Any) -> None:
+        self._owners = owners
+
+    def __enter__(self) -> None:
+        self._states = [read() for read, _ in _kept]
+        self._tables = [{name: _copied(getattr(owner, name)) for name in owner.TABLES} for owner in self._owners]
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if kind is None:
+            return
+        for owner, tables in zip(self._owners, self._tables, strict=True):
+            vars(owner).update(tables)
+        for (_, put_back), state in zip(_kept, self._states, strict=True):
+            put_back(state)
+
+
+def _copied(table: Any) -> Any:
+    """A table, and the lists in it, as they are now."""
+    if isinstance(table, dict):
+        made = table.copy()
+        for key, value in table.items():
+            if type(value) is list:
+                made[key] = value.copy()
+        return made
+    return table.copy() if isinstance(table, (list, set)) else table

@@ -1,0 +1,225 @@
+"""Functions that nobody has called before, of many kinds, each with calls whose outcomes are Python's.
+
+A kind is source text that defines `f`; `K` stands for a number that makes one function another, and `how` for the decorator.
+`calls(rng)` gives the arguments of a few calls: first ones, another size, another layout.
+"""
+
+import linecache
+import warnings
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+HEAD = "import numpy as np\nimport jitlab as jl\n"
+
+
+@dataclass(frozen=True)
+class Kind:
+    name: str
+    how: str
+    body: str
+    calls: object
+    traces: int  # how many the calls need
+
+
+def _vectors(rng):
+    x = rng.standard_normal(7)
+    return [(x,), (x,), (rng.standard_normal(12),), (x[::-1],)]
+
+
+def _often(rng):
+    x = rng.standard_normal(7)
+    return [(x,)] * 7
+
+
+def _matrices(rng):
+    a = rng.standard_normal((4, 5))
+    return [(a,), (np.asfortranarray(a),), (rng.standard_normal((3, 5)),)]
+
+
+def _counted(rng):
+    return [(rng.standard_normal(5), 5), (rng.standard_normal(5), 5), (rng.standard_normal(6), 4)]
+
+
+LOOP = """
+@HOW
+def f(x, n):
+    s = np.zeros_like(x)
+    for k in range(n):
+        s[k] = np.sin(x[k]) * K + s[k - 1]
+    x[:] = np.exp(-x * x) + K
+    return s.sum() + x.mean(), x * 2
+"""
+BRANCH = """
+@HOW
+def f(x):
+    if x.sum() > 0:
+        y = x * K
+    else:
+        y = x - K
+    while y.max() > 3:
+        y = y / 2
+    return y + 1
+"""
+HELPER = """
+def helper(a, b=K):
+    return np.tanh(a) * b + a.sum()
+
+@HOW
+def f(x):
+    def inner(v):
+        return helper(v, K + 1) - v
+    return inner(x) + helper(x) * sum([helper(x[i:i + 1]) for i in range(3)])
+"""
+PIECES = """
+seen = {}
+
+@HOW
+def f(x):
+    y = np.cos(x) + K
+    seen[len(seen) % 3] = float(y[0])
+    name = {True: "a", False: "b"}[bool(y[0] > 0)]
+    z = y * (2 if name == "a" else 3)
+    w = np.sort(z)[::-1]
+    return w + y.sum()
+"""
+VARIABLE = """
+class Model:
+    def __init__(self):
+        self.w = None
+
+    @HOW
+    def step(self, x):
+        if self.w is None:
+            self.w = jl.Variable(np.full(3, float(K)))
+        return self.w * x.sum() + 1
+
+model = Model()
+
+def f(x):
+    return np.asarray(model.step(x))
+"""
+NESTED = """
+@HOW
+def g(x):
+    return x * K + np.exp(x)
+
+@HOW
+def f(x):
+    return g(x) + g(x[1:]).sum()
+"""
+SMALL = """
+@HOW
+def f(x):
+    return np.exp(x) * K + x.sum()
+"""
+MATRIX = """
+@HOW
+def f(a):
+    b = a @ a.T
+    u, s, vt = np.linalg.svd(b + K * np.eye(len(b)))
+    return s, (b * s).sum(axis=0)
+"""
+METHOD = """
+class Model:
+    k = K
+
+    @HOW
+    def step(self, x):
+        return x * self.k + np.sin(x)
+
+model = Model()
+
+def f(x):
+    return model.step(x)
+"""
+FUNCTION, JIT = "jl.function", "jl.jit"
+
+KINDS = [
+    Kind("loop", FUNCTION, LOOP, _counted, 2),
+    Kind("branch", FUNCTION, BRANCH, _vectors, 2),
+    Kind("helper", FUNCTION, HELPER, _vectors, 2),
+    Kind("variable", FUNCTION, VARIABLE, _vectors, 0),
+    Kind("nested", FUNCTION, NESTED, _vectors, 2),
+    Kind("warm", FUNCTION, SMALL, _often, 1),
+    Kind("matrix", FUNCTION, MATRIX, _matrices, 2),
+    Kind("method", FUNCTION, METHOD, _vectors, 0),
+    Kind("wide", "jl.function(reduce_retracing=True)", SMALL, _vectors, 2),
+    Kind("strict", "jl.function(jit_compile=True)", SMALL, _vectors, 2),
+    Kind("jit loop", JIT, LOOP, _counted, 0),
+    Kind("jit branch", JIT, BRANCH, _vectors, 0),
+    Kind("jit helper", JIT, HELPER, _vectors, 0),
+    Kind("jit pieces", JIT, PIECES, _vectors, 0),
+    Kind("jit nested", JIT, NESTED, _vectors, 0),
+    Kind("jit warm", JIT, SMALL, _often, 1),
+    Kind("jit matrix", JIT, MATRIX, _matrices, 0),
+    Kind("jit method", JIT, METHOD, _vectors, 0),
+    Kind("jit path", 'jl.jit(capture_mode="trace")', SMALL, _vectors, 0),
+    Kind("jit bytecode", 'jl.jit(capture_mode="bytecode")', BRANCH, _vectors, 0),
+]
+BY_NAME = {kind.name: kind for kind in KINDS}
+_numbers = count(1)
+
+
+def namespace_of(kind, constant, how=None):
+    """The names that the program of a kind binds, under a file name of its own."""
+    name = f"<fault {next(_numbers)}>"
+    how = kind.how if how is None else how
+    source = HEAD + kind.body.replace("@HOW", f"@{how}" if how else "").replace("K", str(constant))
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    space = {"__name__": "faults"}
+    exec(compile(source, name, "exec"), space)
+    return space
+
+
+def copied(args):
+    """Arguments of their own for each call, which lie in memory as the first do."""
+    return tuple(x.copy(order="K") if isinstance(x, np.ndarray) and x.base is None else _reversed(x) for x in args)
+
+
+def _reversed(x):
+    return x[::-1].copy()[::-1] if isinstance(x, np.ndarray) else x
+
+
+def same(found, expected):
+    if isinstance(expected, tuple):
+        return isinstance(found, tuple) and len(found) == len(expected) and all(map(same, found, expected))
+    return np.shape(found) == np.shape(expected) and np.allclose(found, expected, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+
+@dataclass
+class Case:
+    """A fresh function, what calls it, and what those give."""
+
+    kind: Kind
+    constant: int
+    seed: int
+
+    def __post_init__(self):
+        self.space = namespace_of(self.kind, self.constant)
+        self.f = self.space["f"]
+        self.calls = self.kind.calls(np.random.default_rng(self.seed))
+        plain = namespace_of(self.kind, self.constant, "")["f"]
+        self.expected = []
+        for args in self.calls:
+            own = copied(args)
+            self.expected.append((plain(*own), own))
+
+    def run(self):
+        """All calls; what is wrong with them, "" where nothing is."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for number, (args, (result, left)) in enumerate(zip(self.calls, self.expected, strict=True)):
+                own = copied(args)
+                found = self.f(*own)
+                if not same(found, result):
+                    return f"call {number}: {found!r}, not {result!r}"
+                if not same(own, left):
+                    return f"call {number} leaves {own!r}, not {left!r}"
+        return ""
+
+    @property
+    def traced(self):
+        count = getattr(self.f, "experimental_get_tracing_count", None)
+        return count() if count is not None else None
