@@ -182,6 +182,27 @@ def test_after_a_reload_all_is_there_in_two_seconds_the_newest_report_first(wire
     assert sum(wire.told().values()) == 16_000
 
 
+def test_panels_that_resume_in_a_rush_share_one_replay(wire):
+    wire.link.emit("a", ran(1))
+    wire.resume()
+    wire.run(0.1)
+    wire.run(0.5, wire.resume, step=0.01)
+    wire.run(3)
+    assert [when for when, message in wire.sent if message["op"] == "hello"] == [1000.0, pytest.approx(1001.0, abs=0.06)]
+
+
+def test_a_running_cell_reports_at_most_four_times_a_second_and_its_end_at_once(wire):
+    wire.resume()
+    wire.run(1)
+    wire.run(0.6, lambda: wire.link.report("a", report(running=True)), step=0.01)
+    ended = wire.now
+    wire.link.report("a", report())
+    wire.run(1)
+    times = [when for when, message in wire.sent if message["op"] == "report"]
+    assert times == pytest.approx([1001.0, 1001.25, 1001.5, ended], abs=0.025)
+    assert not wire.of("report")[-1]["report"]["cell"]["running"]
+
+
 def test_reports_that_a_panel_has_are_not_sent_again(wire):
     for n in range(3):
         wire.link.emit(f"cell {n}", ran(n))

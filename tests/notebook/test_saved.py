@@ -14,6 +14,7 @@ from jitlab.notebook.link import Link
 from jitlab.notebook.saved import SavedOutputs
 from jitlab.report import MIME
 
+pytestmark = pytest.mark.usefixtures("planned_times")
 SOURCE = "%%jit\ny = np.tanh(x).sum(axis=1)\nz = np.flatnonzero(y > 0) + 1"
 _count = count()
 
