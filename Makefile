@@ -24,20 +24,23 @@ lab: $(VENV)/.extension
 	$(BIN)/jitlab lab $(ARGS)
 
 # Before each commit: something of every layer, in 2 minutes. `make test` takes 9 minutes at most, `make test-long` a night.
-check: STAGES := test-quick
-test: STAGES := test-browser-short test-python
-test-long: STAGES := test-browser test-python
+check: STAGES := test-quick lint-python lint-extension test-extension
+test: STAGES := test-python test-browser-short lint-python lint-extension test-extension
+test-long: STAGES := lint-python lint-extension test-extension test-browser test-python
 test-long: export JITLAB_PART = all
-# Every stage runs, also after a failure of an earlier one; pytest comes last, so that its closing line is near the end.
-# The checks have one thread each, so they run side by side; the browser and pytest keep more cores busy themselves.
+JOBS := 2
+test-long: JOBS := 1
+# Every stage runs, also after a failure of another one. Pytest runs beside the others, which keep one core busy at most; what
+# it says is kept in a file and shown last, so that its closing line is near the end.
 check test test-long: $(VENV)/.test $(VENV)/.extension tests/browser/node_modules/.ready node_modules/.ready
-	@failed=; \
-	echo "== lint test-extension"; \
-	$(MAKE) --no-print-directory --keep-going --jobs=2 $(OUTPUT_SYNC) lint test-extension || failed="$$failed lint or test-extension"; \
-	for stage in $(STAGES); do \
-	  echo "== $$stage"; $(MAKE) --no-print-directory $$stage || failed="$$failed $$stage"; \
-	done; \
-	if [ -n "$$failed" ]; then echo "make $@: failed in:$$failed"; exit 1; fi
+	@rm -f $(VENV)/pytest.log $(VENV)/failed; \
+	$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(OUTPUT_SYNC) $(STAGES:%=stage-%); status=$$?; \
+	cat $(VENV)/pytest.log; \
+	if [ $$status != 0 ]; then echo "make $@: failed in:" $$(cat $(VENV)/failed); exit 1; fi
+
+stage-%:
+	@echo "== $*"; \
+	$(MAKE) --no-print-directory $* $(if $(filter test-python test-quick,$*),>$(VENV)/pytest.log 2>&1) || { echo $* >>$(VENV)/failed; exit 1; }
 
 # Of long tests the tenth of the day, or what JITLAB_PART says.
 test-python: $(VENV)/.test $(VENV)/.extension
