@@ -72,7 +72,8 @@ class Reader:
             value = self.read(node.inputs[0], ())
             return CheckedIndex(value, self.sizes.of(op.extent), self.check(node), origins=node.origins)
         if isinstance(op, Elementwise):
-            args = tuple(self.read(source, broadcast_position(source, node, position)) for source in node.inputs)
+            op, sources = op.with_known(node)
+            args = tuple(self.read(source, broadcast_position(source, node, position)) for source in sources)
             return Apply(op, args, node.dtype, origins=node.origins)
         if isinstance(op, View):
             (base,) = node.inputs
@@ -135,14 +136,15 @@ class Reader:
             return _folded(node, self.read_flat(node.inputs[0], flat))
         if isinstance(node.op, Elementwise):
             args = []
-            for source in node.inputs:
+            op, sources = node.op.with_known(node)
+            for source in sources:
                 if int(source.type.size) == 1 and source.ndim == 0:
                     args.append(self.read(source, ()))
                 elif plain(source.shape) == plain(node.shape):
                     args.append(self.read_flat(source, flat))
                 else:
                     raise Unreadable(node)
-            return Apply(node.op, tuple(args), node.dtype, origins=node.origins)
+            return Apply(op, tuple(args), node.dtype, origins=node.origins)
         raise Unreadable(node)
 
     def _same_up_to_ones(self, node: Node, base: Node, position: Position) -> Position | None:

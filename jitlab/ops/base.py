@@ -104,6 +104,10 @@ class Elementwise(Operation):
         dtype = type(self).ufunc.resolve_dtypes((*(t.dtype for t in types), None))[-1]
         return ArrayType(broadcast_shapes(*(t.shape for t in types)), dtype)
 
+    def with_known(self, node: Node) -> tuple[Elementwise, tuple[Node, ...]]:
+        """What a loop computes for a node of this operation, and of which values; some of them the program may say."""
+        return self, node.inputs
+
     def body(self, e: Emitter, *xs: Any) -> Any:
         """The result's scalar from the inputs' scalars."""
         raise NotImplementedError
