@@ -15,6 +15,7 @@ from .definitions import Site
 from .fixes import Fix
 from .ledger import Ledger
 from .misses import RULES, Miss
+from .pickling import Picklable
 
 if TYPE_CHECKING:
     from .check import Check
@@ -99,7 +100,7 @@ class Ways:
     as_traced: Callable[[], AbstractContextManager[Sequence[str]]] = lambda: nullcontext(())
 
 
-class Explained:
+class Explained(Picklable):
     """A function with a ledger that says beforehand what a call would meet."""
 
     name: str

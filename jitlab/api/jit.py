@@ -133,6 +133,9 @@ class Jit(Explained):
         """How often it was traced."""
         return self._count
 
+    def _made_with(self) -> dict[str, Any]:
+        return {"options": self.options}
+
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
         values = self._bind(args, kwargs)
         key = signature_key(values)

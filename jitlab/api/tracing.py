@@ -140,6 +140,9 @@ class Function(Traces):
             self._bound[key] = (reference, bound)
         return bound
 
+    def _made_with(self) -> dict[str, Any]:
+        return self._settings
+
     # ---- the contract's small print
     @property
     def input_signature(self) -> tuple[Any, ...] | None:

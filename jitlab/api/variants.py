@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .jit import Jit, jit
+from .pickling import kind_of
 from .tracing import Function
 
 
@@ -13,11 +14,11 @@ def compiled_as(function: Any, level: str, scopes: bool = True) -> Any:
     """A twin of a jl.function or jl.jit object at a level ("O0", "O1"), with its jit_scopes or as if there were none. A plain
     Python function becomes a jl.jit."""
     if isinstance(function, Jit):
-        twin: Any = type(function)(function.python_function, replace(function.options, jit_level=level))
+        twin: Any = kind_of(function)(function.python_function, replace(function.options, jit_level=level))
         twin._stages = replace(twin._stages, scopes=scopes)
         return twin
     if isinstance(function, Function):
-        twin = type(function)(function.python_function, **function._settings)
+        twin = kind_of(function)(function.python_function, **function._settings)
         twin.options = replace(twin.options, level=level, scopes=scopes)
         return twin
     made = jit(function, jit_level=level)

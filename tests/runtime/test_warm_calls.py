@@ -12,6 +12,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
+from jitlab.api.variants import compiled_as
 from jitlab.targets.cpu_llvm.entry import layout_is_known
 
 pytestmark = pytest.mark.skipif(not layout_is_known(), reason="every call takes the Python way on this interpreter")
@@ -200,3 +201,13 @@ def test_a_long_call_is_run_once(monkeypatch):
     ran.clear()
     assert traced(x, np.array([2e8])) == 2e8 - 1  # longer than a budget of cycles
     assert not ran, "the Python way ran it again"
+
+
+def test_a_twin_at_another_level_of_a_function_that_c_answers_runs_its_own_code():
+    f = jl.function(lambda x: np.sqrt(x) * 3.0 + 1.0)
+    x = np.ones(5)
+    for _ in range(10):
+        f(x)
+    twin = compiled_as(f, "O0")
+    np.testing.assert_array_equal(twin(x), f(x))
+    assert twin.experimental_get_tracing_count() == 1
