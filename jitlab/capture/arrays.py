@@ -100,6 +100,7 @@ class Arrays(Loops):
         self.reshaped: list[tuple[Tensor, Any, tuple[int, ...]]] = []  # assignments to .shape, for rollback
         self.read_log: list[tuple[Cell, Any]] = []  # views that were made, for rollback
         self.used: dict[int, Source] = {}  # id of an input -> where it was used first
+        self.numbered: list[Tensor] = []  # arrays that names may stand for where data decides (chosen.py)
         self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
         Loops.__init__(self)
         self.is_open = True
@@ -249,6 +250,14 @@ class Arrays(Loops):
             return result.node() if isinstance(result, Tensor) else result
         return self.lower_other(value if dtype is None else fitting(value, dtype))
 
+    def number_of(self, x: Tensor) -> int:
+        """The number, above 0, that says that a name stands for this array."""
+        for number, known in enumerate(self.numbered, 1):
+            if known is x:
+                return number
+        self.numbered.append(x)
+        return len(self.numbered)
+
     # ---- what a cell does otherwise
     def lower_other(self, x: Any) -> Any:
         """An argument that is no array, for a rule or for NumPy."""
@@ -374,7 +383,8 @@ class Arrays(Loops):
         if cell.stale:
             raise errors.CaptureError(
                 "reading through this array cannot be captured", where=describe(here()),
-                why="NumPy's function that made it returned a view of another array, written since; jitlab recorded a copy",
+                why="it is a view of another array, written since, of which part only the data says" if cell.by_data
+                else "NumPy's function that made it returned a view of another array, written since; jitlab recorded a copy",
                 hint="make it again behind the write, or take a .copy() before it",
             )  # fmt: skip
         if cell.input is not None and not self.used.get(id(cell.input)):

@@ -499,6 +499,8 @@ def is_user_class(kind: type) -> bool:
 def _reason(error: Exception) -> tuple[str, str]:
     if isinstance(error, EndPiece):
         return error.code, error.text
+    if isinstance(error, NotReplayable):
+        return error.code, str(error)
     if isinstance(error, ShapeError):
         return "error", f"ValueError: {error.what}"
     if isinstance(error, JitlabError):

@@ -327,7 +327,10 @@ class FlowConverter(ast.NodeTransformer):
             return self.generic_visit(node)
         left = self.visit(node.left)
         others = [self.visit(other) for other in node.comparators]
-        if len(others) == 1 and not isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        asks = isinstance(node.ops[0], (ast.In, ast.NotIn)) or (
+            isinstance(node.ops[0], (ast.Is, ast.IsNot)) and not isinstance(node.comparators[0], ast.Constant)
+        )
+        if len(others) == 1 and not asks:
             return ast.copy_location(ast.Compare(left, node.ops, others), node)
         signs = ast.Tuple([ast.Constant(type(op).__name__) for op in node.ops], ast.Load())
         return self.hook("compare", node, left, _placed(signs, node), *map(_lambda, others))

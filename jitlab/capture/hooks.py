@@ -266,6 +266,9 @@ def compared(sign: str, left: Any, right: Any) -> Any:
             found = staging.contains(right, left)
             return HOOKS.not_(found) if sign == "NotIn" else found
         return left in right if sign == "In" else left not in right
+    if sign in ("Is", "IsNot") and isinstance(left, Tensor) and isinstance(right, Tensor):
+        same = staging.is_same_array(left, right)
+        return HOOKS.not_(same) if sign == "IsNot" else same
     return _COMPARISONS[sign](left, right)
 
 

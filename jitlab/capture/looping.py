@@ -40,6 +40,7 @@ from .leaves import (
     leaf_type,
     taken_apart,
 )
+from .loop_memory import LoopMemory
 from .outcomes import Mixed, Outcome, Returned
 from .positions import describe, here
 from .staging import Side, both, either, flags
@@ -402,19 +403,21 @@ class LoopTracer:
 
     # ---- the node
     def emit(
-        self, side: Side, changed: Sequence[str], bound: Bound, stop: Any, test: Test | None
+        self, side: Side, changed: list[str], bound: Bound, stop: Any, test: Test | None
     ) -> tuple[Outcome, Any]:
         capture = self.capture
         body = side.block
         entries: list[Entry] = []
         results: dict[str, dict[int, Any]] = {}
+        memory = LoopMemory(self, side, changed, bound)
         for name in changed:
             results[name] = {}
             carried = self.carried.get(name)
             kinds = carried.kinds if carried is not None else [leaf_type(leaf) for leaf in side.leaves[name]]
             initial = self.initial_leaves(name, carried, kinds, side)
             for k, kind in enumerate(kinds):
-                last = self.last_value(side.leaves[name][k]) if carried is None and stop is None else None
+                leaf, result = side.leaves[name][k], partial(results[name].__getitem__, k)
+                last = self.last_value(leaf, memory) if carried is None and stop is None else None
                 if last is not None:
                     results[name][k] = last
                     continue
@@ -426,15 +429,11 @@ class LoopTracer:
                     parameters[body] = bound[name][k][1]
                 if test is not None and name in test.bound:
                     parameters[test.block] = test.bound[name][k][1]
-                leaf = side.leaves[name][k]
-                detached = isinstance(leaf, Tensor) and not leaf.is_scalar and leaf._cell.home is not body.graph
-
-                def take(item: Node, name: str = name, k: int = k, kind: LeafType = kind, detached: bool = detached) -> None:
-                    tensor = fresh(capture, item, kind)
-                    tensor._cell.detached = detached
-                    results[name][k] = tensor
-
+                take = partial(self._found, partial(results[name].__setitem__, k), kind)
                 entries.append(Entry(first, kind, following, parameters, take))
+                entries += memory.entries(
+                    leaf, None if initial is None else initial[k], bound[name][k][0] if name in bound else None, result
+                )
         for cell in dict.fromkeys((*body.moved(),)):
             capture.before_read(cell)
             kind = LeafType(cell.node.type, None, False)
@@ -444,18 +443,16 @@ class LoopTracer:
             if test is not None and cell in test.block.cells:
                 parameters[test.block] = test.block.cells[cell].parameter
 
-            def write(item: Node, cell: Any = cell) -> None:
-                cell.write((), item)
-
-            entries.append(Entry(cell.node, kind, following, parameters, write))
+            entries.append(Entry(cell.node, kind, following, parameters, partial(cell.move_on, ())))
         gone: dict[str, Any] = {}
-        outcome = self.outcome_entries(side, stop, test, entries, gone)
+        outcome = self.outcome_entries(side, stop, test, entries, gone, memory)
         for name in bound:  # what did not change is passed in
             if name not in changed:
                 self.pass_in(name, bound, body)
                 if test is not None:
                     self.pass_in(name, test.bound, test.block)
         self.add_node(entries, body, test)
+        memory.settle()
         for name in changed:
             self.variables.set(name, side.forms[name].make(iter([results[name][k] for k in range(len(side.leaves[name]))])))
         return outcome()
@@ -507,8 +504,10 @@ class LoopTracer:
         self.index = index
         return constant(np.bool_(answer)) if isinstance(answer, bool) else answer
 
-    def last_value(self, leaf: Any) -> Any:
-        """What an index is after the last iteration, where that is known; None: the loop has to carry it."""
+    def last_value(self, leaf: Any, memory: LoopMemory) -> Any:
+        """What an index or a view is after the last iteration, where that is known; None: the loop has to carry it."""
+        if isinstance(leaf, Tensor):
+            return memory.last(leaf)
         if not isinstance(leaf, Symbolic) or self.count is None or not self.runs():
             return None
         extent = leaf.extent
@@ -534,7 +533,7 @@ class LoopTracer:
             made.passed[parameter] = fitted(leaf_node(leaf), kind)
 
     def outcome_entries(
-        self, side: Side, stop: Any, test: Test | None, entries: list[Entry], gone: dict[str, Any]
+        self, side: Side, stop: Any, test: Test | None, entries: list[Entry], gone: dict[str, Any], memory: LoopMemory
     ) -> Callable[[], tuple[Outcome, Any]]:  # fmt: skip
         """Carry how the loop was left. Gives what tells it once the node stands."""
         if stop is None:
@@ -564,22 +563,24 @@ class LoopTracer:
         if ways["<broke>"] is not False:
             flag(returned, "returned", {})
         form, kinds = side.forms["return"], [leaf_type(leaf) for leaf in side.leaves["return"]]
-        found: list[Tensor] = []
+        found: dict[int, Tensor] = {}
         for k, kind in enumerate(kinds):
             with again(capture, body) as graph:
                 node = fitted(graph.own(side.nodes["return"][k]), kind)
-            entries.append(Entry(self.zeros(kind), kind, node, {}, partial(self._found, found, kind)))
+            take = partial(self._found, partial(found.__setitem__, k), kind)
+            entries.append(Entry(self.zeros(kind), kind, node, {}, take))
+            entries += memory.entries(side.leaves["return"][k], None, None, partial(found.__getitem__, k))
 
         def outcome() -> tuple[Outcome, Any]:
             if self.endless and ways["<broke>"] is False:
-                return Returned(form.make(iter(found))), gone["stop"]
+                return Returned(form.make(iter(found.values()))), gone["stop"]
             flagged = gone.get("returned", gone["stop"])
-            return Mixed(False, flagged, value=form.make(iter(found))), gone["stop"]
+            return Mixed(False, flagged, value=form.make(iter(found.values()))), gone["stop"]
 
         return outcome
 
-    def _found(self, found: list[Tensor], kind: LeafType, item: Node) -> None:
-        found.append(fresh(self.capture, item, kind))
+    def _found(self, keep: Callable[[Tensor], None], kind: LeafType, item: Node) -> None:
+        keep(fresh(self.capture, item, kind))
 
     def add_node(self, entries: list[Entry], body: Block, test: Test | None) -> None:
         capture = self.capture

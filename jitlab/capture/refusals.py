@@ -33,6 +33,8 @@ def reason_of(error: Exception) -> Refusal:
     """Why what was being captured has to run as Python."""
     if isinstance(error, EndPiece):
         return Refusal(error.code, error.text, error.source)
+    if isinstance(error, NotReplayable):
+        return reason_of_run(error)
     if isinstance(error, errors.InvalidArgumentError):
         return Refusal("no_loop_body", error.what)
     if isinstance(error, errors.JitlabError):

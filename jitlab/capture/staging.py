@@ -21,6 +21,7 @@ from jitlab.ops.creation import Fill
 from jitlab.ops.host import Item
 
 from .blocks import Block, again, block, close, refuse
+from .chosen import OWN, WHICH, Chosen, Origin, as_number, is_array, is_same, origin
 from .conditions import BOOL, Body, capture_of, condition, is_traced, left, run, tensor_of, truth
 from .host import NotReplayable
 from .leaves import (
@@ -113,6 +114,9 @@ class Joint:
         self.outputs: tuple[list[Node], list[Node]] = ([], [])
         self.types: list[LeafType] = []
         self.late: list[Callable[[list[Node]], None]] = []  # what is done with the results
+        self.results: dict[tuple[int, int], Result] = {}  # by the two values that they are made of
+        self.owners: dict[Cell, Result] = {}  # arrays made in a side -> what stands for them
+        self.chosen: list[Chosen] = []
 
     def add(self, nodes: tuple[Node, Node], kind: LeafType) -> int:
         """One more result: its value in either side."""
@@ -127,6 +131,68 @@ class Joint:
         with again(self.capture, self.sides[number].block) as graph:
             zero = constant(np.zeros((), kind.dtype))
             return graph.add(Fill(kind.type.shape), zero) if kind.type.shape else zero
+
+    def result(self, name: str, number: int) -> Result:
+        """What a leaf of a name is after the Branch."""
+        x, y = (side.leaves[name][number] for side in self.sides)
+        if x is y or (type(x) is type(y) and type(x) in (bool, int, float, complex) and repr(x) == repr(y)):
+            return Result(x)
+        known = self.results.get((id(x), id(y)))
+        if known is None:
+            try:
+                kind = joined(leaf_type(x), leaf_type(y))
+            except Mismatch as mismatch:
+                raise branch_mismatch(name, mismatch) from None
+            known = self.results[id(x), id(y)] = Result()
+            first, second = (side.nodes[name][number] for side in self.sides)
+            place = self.add((first, second), kind)
+            self.late.append(lambda items: known.bind(fresh(self.capture, items[place], kind)))
+            if not kind.is_scalar:
+                self.decide_memory(known, (x, y))
+        return known
+
+    def half_result(self, number: int, leaf: Any, node: Node, kind: LeafType) -> Result:
+        """What a leaf is after the Branch that one side alone gives: an array from outside of it is that array."""
+        with again(self.capture, self.sides[number].block):
+            found = origin(self.capture, leaf, self.sides[number].block)
+        if isinstance(leaf, Tensor) and found.among.get(found.which if isinstance(found.which, int) else 0) is leaf:
+            return Result(leaf)
+        other = self.placeholder(1 - number, kind)
+        place, result = self.add((node, other) if number == 0 else (other, node), kind), Result()
+        self.late.append(lambda items: result.bind(fresh(self.capture, items[place], kind)))
+        if not found.is_own:
+            self.remember(result, (found, OWN) if number == 0 else (OWN, found))
+        return result
+
+    def decide_memory(self, result: Result, values: tuple[Any, Any]) -> None:
+        """Which memory an array has that is one value in one side and another in the other."""
+        origins: list[Origin] = []
+        for side, value in zip(self.sides, values, strict=True):
+            with again(self.capture, side.block):
+                origins.append(origin(self.capture, value, side.block))
+                if is_array(value) and origins[-1].is_own:
+                    owner = self.owners.setdefault(value._cell, result)
+                    if owner is not result:  # of two names for one array in one side, and for another pair in the other
+                        self.late.append(partial(_is_part, result, owner))
+        self.remember(result, origins)
+
+    def remember(self, result: Result, origins: Sequence[Origin]) -> None:
+        """An array that may be one from outside of the sides."""
+        whole = next((x.part_of for x in origins if x.part_of is not None), None)
+        if whole is not None:
+            return self.late.append(lambda items: result.cell.stands_for_part_of(whole, by_data=True))
+        if all(x.is_own for x in origins):
+            return None
+        numbers: list[Node] = []
+        for side, one in zip(self.sides, origins, strict=True):
+            with again(self.capture, side.block):
+                numbers.append(as_number(one.which))
+        place, among = self.add((numbers[0], numbers[1]), WHICH), {**origins[0].among, **origins[1].among}
+
+        def take(items: list[Node]) -> None:
+            self.chosen.append(Chosen(items[place], among, result.value))
+
+        return self.late.append(take)
 
     def cells(self) -> None:
         """The arrays that either side writes into."""
@@ -153,10 +219,31 @@ class Joint:
             items = [graph.add(Item(number, kind.type), node) for number, kind in enumerate(self.types)]
         for step in self.late:
             step(items)
+        for chosen in self.chosen:
+            chosen.settle()
+
+
+class Result:
+    """What a value is after a Branch; known when the Branch stands."""
+
+    def __init__(self, value: Any = UNDEFINED) -> None:
+        self.value = value
+
+    def bind(self, value: Any) -> None:
+        self.value = value
+
+    @property
+    def cell(self) -> Cell:
+        cell: Cell = self.value._cell
+        return cell
+
+
+def _is_part(result: Result, whole: Result, items: list[Node]) -> None:
+    result.cell.stands_for_part_of(whole.cell, by_data=True)
 
 
 def _write(cell: Cell, number: int, items: list[Node]) -> None:
-    cell.write((), items[number])
+    cell.move_on((), items[number])
 
 
 BRANCHES = ("main", "else")
@@ -209,70 +296,24 @@ def join_value(joint: Joint, name: str, before: Any, bind: Callable[[Any], None]
 
 def bind_joined(joint: Joint, name: str, bind: Callable[[Any], None]) -> None:
     """Results for the leaves of a value that both sides have."""
-    first, second = joint.sides
-    numbers: list[tuple[int, LeafType, bool] | Any] = []
-    for k, (x, y) in enumerate(zip(first.leaves[name], second.leaves[name], strict=True)):
-        if x is y or (type(x) is type(y) and type(x) in (bool, int, float, complex) and repr(x) == repr(y)):
-            numbers.append(_Kept(x))
-            continue
-        mine, other = leaf_type(x), leaf_type(y)
-        try:
-            kind = joined(mine, other)
-        except Mismatch as mismatch:
-            raise branch_mismatch(name, mismatch) from None
-        number = joint.add((first.nodes[name][k], second.nodes[name][k]), kind)
-        numbers.append((number, kind, _is_foreign(x, first.block) or _is_foreign(y, second.block)))
+    first = joint.sides[0]
+    results = [joint.result(name, number) for number in range(len(first.leaves[name]))]
     form = first.forms[name]
-    capture = joint.capture
-
-    def late(items: list[Node]) -> None:
-        found = []
-        for entry in numbers:
-            if isinstance(entry, _Kept):
-                found.append(entry.value)
-                continue
-            number, kind, detached = entry
-            tensor = fresh(capture, items[number], kind)
-            tensor._cell.detached = detached
-            found.append(tensor)
-        bind(form.make(iter(found)))
-
-    joint.late.append(late)
-
-
-class _Kept:
-    """A leaf that is the same in both sides."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    joint.late.append(lambda items: bind(form.make(result.value for result in results)))
 
 
 def half_defined(joint: Joint, name: str, number: int, bind: Callable[[Any], None]) -> None:
     """A name that one side alone gives, where the program goes on only if that side was taken: anything for the other."""
-    side, other = joint.sides[number], joint.sides[1 - number]
+    side, capture = joint.sides[number], joint.capture
     if name not in side.forms:
-        with again(joint.capture, side.block):
+        with again(capture, side.block):
             side.keep(name, side.values[name])
-    if joint.capture.half_defined is not None:
-        joint.capture.half_defined[name] = side.forms[name], [leaf_type(leaf) for leaf in side.leaves[name]]
-    other.forms[name] = side.forms[name]
-    other.leaves[name], other.nodes[name] = [], []
-    for leaf in side.leaves[name]:
-        kind = leaf_type(leaf)
-        other.leaves[name].append(np.zeros((), kind.dtype)[()])
-        other.nodes[name].append(joint.placeholder(1 - number, kind))
     kinds = [leaf_type(leaf) for leaf in side.leaves[name]]
-    first, second = joint.sides
-    places = [joint.add((first.nodes[name][k], second.nodes[name][k]), kind) for k, kind in enumerate(kinds)]
-    form, capture = side.forms[name], joint.capture
-    joint.late.append(
-        lambda items: bind(form.make(fresh(capture, items[n], t) for n, t in zip(places, kinds, strict=True)))
-    )
-
-
-def _is_foreign(leaf: Any, made: Block) -> bool:
-    """Would writing into the result have to write into an array from outside, too?"""
-    return isinstance(leaf, Tensor) and not leaf.is_scalar and leaf._cell.home is not made.graph
+    if capture.half_defined is not None:
+        capture.half_defined[name] = side.forms[name], kinds
+    results = [joint.half_result(number, *found) for found in zip(side.leaves[name], side.nodes[name], kinds, strict=True)]
+    form = side.forms[name]
+    joint.late.append(lambda items: bind(form.make(result.value for result in results)))
 
 
 def branch_mismatch(name: str, mismatch: Mismatch) -> Exception:
@@ -531,6 +572,12 @@ def _itself(value: Any) -> Any:
     return value
 
 
+def is_same_array(x: Tensor, y: Tensor) -> Any:
+    """`x is y`: traced where a traced value decided which arrays they are."""
+    same = is_same(x, y)
+    return fresh(x.capture, same, BOOL) if isinstance(same, Node) else same
+
+
 def contains(container: Any, item: Any) -> Any:
     """`item in container` where one of them is traced."""
     container = tensor_of(container)
@@ -563,5 +610,5 @@ def check(test: Any, message: Callable[[], Any] | None) -> bool:
 
 __all__ = [
     "Body", "Joint", "Side", "both", "capture_of", "check", "choose", "condition", "contains", "either", "flags", "follow",
-    "if_", "if_jump", "is_traced", "negated", "refuse_mixed", "returned_value", "run", "tensor_of", "truth",
+    "if_", "if_jump", "is_same_array", "is_traced", "negated", "refuse_mixed", "returned_value", "run", "tensor_of", "truth",
 ]  # fmt: skip

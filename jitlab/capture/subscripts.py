@@ -14,6 +14,7 @@ from jitlab.ops.indexing import basic_index, is_basic, read_index, write_index
 from jitlab.ops.views import broadcast_to, reshape
 
 from .facts import OnCopy, read_item
+from .host import NotReplayable
 from .masked import Selection, select, write_selection
 from .positions import describe, here
 from .tensor import Tensor
@@ -102,11 +103,15 @@ def check_writable(capture: Arrays, x: Tensor) -> None:
     if x.readonly and (x._locked or not (x._cell.input is not None and capture.is_moving(x._cell.input))):
         raise ValueError("assignment destination is read-only")
     if x._cell.detached:
+        by_data = x._cell.by_data
         raise errors.CaptureError(
             "writing through this array cannot be captured", where=describe(here()),
-            why="NumPy's function that made it returned a view of another array, and jitlab recorded a copy",
+            why="it is a view of another array, of which part only the data says, and jitlab recorded its value" if by_data
+            else "NumPy's function that made it returned a view of another array, and jitlab recorded a copy",
             hint="write into the array itself, or take a .copy() first",
         )  # fmt: skip
+    if any(cell.readonly or cell.detached for cell in x._cell.reaches()):
+        raise NotReplayable("aliasing", "it writes into an array that may be one that is only read, which the data decides")
 
 
 def set_attribute(capture: Arrays, x: Tensor, name: str, value: Any) -> None:

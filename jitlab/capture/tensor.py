@@ -40,6 +40,7 @@ from .positions import describe, here, is_converted, source_text
 
 if TYPE_CHECKING:
     from .arrays import Arrays, Input
+    from .chosen import Chosen
 
 Step = View | Reshape | Windows
 Path = tuple[Step, ...]
@@ -49,8 +50,8 @@ class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
     __slots__ = (
-        "__weakref__", "capture", "detached", "home", "input", "made_from", "node", "parts", "parts_of", "places", "readonly",
-        "reads", "stale", "strides", "written",
+        "__weakref__", "by_data", "capture", "chosen", "detached", "home", "input", "made_from", "node", "parts", "parts_of",
+        "places", "readonly", "reads", "stale", "strides", "written",
     )  # fmt: skip
 
     def __init__(self, capture: Arrays, node: Node, input: Input | None = None) -> None:
@@ -65,15 +66,21 @@ class Cell:
         self.readonly = False
         self.detached = False  # a copy of what NumPy would show as a view: only to be read
         self.parts_of: weakref.ref[Cell] | None = None  # the array that NumPy would show, whole or in part (`z.real`)
+        self.by_data = False  # which part, or whether it is one, only a run knows
         self.made_from: Node | None = None  # that array's value when the copy was made
         self.stale = False  # that array has another value now
         self.parts: list[weakref.ref[Cell]] = []  # such copies of this one
+        self.chosen: Chosen | None = None  # its memory, where data decides which array that is
         self.written = False
 
     def read(self, path: Path) -> Node:
         """The value seen through `path`; the same views are made once for each version of the cell."""
         self.capture.check_open()
         self.capture.before_read(self)
+        node = self._own_value(path)
+        return node if self.chosen is None else self.chosen.read(node, path)
+
+    def _own_value(self, path: Path) -> Node:
         node = self.node
         for n in range(1, len(path) + 1):
             key = path[:n]
@@ -88,6 +95,12 @@ class Cell:
 
     def write(self, path: Path, value: Node) -> None:
         """Replace what is seen through `path` by `value`, which has that shape and the cell's dtype."""
+        self.move_on(path, value)
+        if self.chosen is not None:
+            self.chosen.write(path, value)
+
+    def move_on(self, path: Path, value: Node) -> None:
+        """As `write`, of this cell alone: a block that wrote it gives its value, and those of the arrays that it may be."""
         self.capture.check_open()
         self.capture.before_write(self)
         node = self._put(self.node, path, value)
@@ -96,9 +109,19 @@ class Cell:
             self.node, self.reads, self.written = node, {}, True
             self.settle_parts()
 
-    def stands_for_part_of(self, base: Cell) -> None:
+    def reaches(self) -> Iterator[Cell]:
+        """Itself, and the cells of the arrays that it may be."""
+        yield self
+        for other in () if self.chosen is None else self.chosen.among.values():
+            yield from other._cell.reaches()
+
+    def state(self) -> Any:
+        """What its value is made of: equal as long as nothing was written into it."""
+        return self.node if self.chosen is None else (self.node, *(x._cell.state() for x in self.chosen.among.values()))
+
+    def stands_for_part_of(self, base: Cell, *, by_data: bool = False) -> None:
         """It is a copy of what NumPy would show as a view of `base`: right for as long as `base` keeps its value."""
-        self.detached, self.parts_of, self.made_from = True, weakref.ref(base), base.node
+        self.detached, self.parts_of, self.made_from, self.by_data = True, weakref.ref(base), base.node, by_data
         base.parts.append(weakref.ref(self))
 
     def settle_parts(self) -> None:

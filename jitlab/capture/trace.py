@@ -211,6 +211,7 @@ class Structure:
         """A function that builds x from graph outputs and real inputs."""
         if isinstance(x, Tensor):
             x._cell.capture.check_open()
+            check_known(x)
             leaf = self.by_tensor.get(id(x))
             if leaf is None:
                 leaf = self.by_tensor[id(x)] = _Leaf(x.is_scalar, None if self.numbers_become_scalars else x.weak)
@@ -258,6 +259,7 @@ class Structure:
 
     def settle(self) -> None:
         """Decide what each leaf takes from where: an input's memory, a base that several share, or a value of its own."""
+        self.choose()
         sharing: dict[Cell, int] = {}
         for tensor, _ in self.leaves:
             sharing[tensor._cell] = sharing.get(tensor._cell, 0) + 1
@@ -268,10 +270,15 @@ class Structure:
             if cell.input is not None and not tensor.is_scalar:
                 leaf.input, leaf.path = positions[id(cell.input)], tensor._path
                 leaf.is_another = tensor is not cell.input.tensor
-            elif not tensor.is_scalar and (sharing[cell] > 1 or any(isinstance(step, Windows) for step in tensor._path)):
+            elif not tensor.is_scalar and (
+                sharing[cell] > 1 or leaf.others or any(isinstance(step, Windows) for step in tensor._path)
+            ):
                 leaf.is_another = cell in bases
+                if leaf.others and cell.chosen is not None:
+                    leaf.which = self.output(cell.chosen.which)
+                    leaf.is_another = tensor is not cell.chosen.array
                 if cell not in bases:
-                    bases[cell] = self.output(cell.node)
+                    bases[cell] = self.output(cell.read(()))
                     if cell.node.ndim > 1:
                         by = cell.strides or c_strides(plain(cell.node.shape))
                         self.orders.append((bases[cell], tuple(sorted(range(len(by)), key=lambda axis: -by[axis]))))
@@ -280,10 +287,30 @@ class Structure:
                 leaf.output = self.output(tensor.node())
 
 
+    def choose(self) -> None:
+        """Find the arrays that a leaf may be, where that can be seen: the caller has them, or gets them by another leaf."""
+        reached: dict[Cell, set[int]] = {}
+        for number, (tensor, _) in enumerate(self.leaves):
+            for cell in tensor._cell.reaches():
+                reached.setdefault(cell, set()).add(number)
+        for tensor, leaf in self.leaves:  # it grows
+            if tensor._cell.chosen is not None and not tensor.is_scalar:
+                for number, other in tensor._cell.chosen.among.items():
+                    if any(cell.input is not None or len(reached[cell]) > 1 for cell in other._cell.reaches()):
+                        leaf.others[number] = self.of(other)
+
+
+def check_known(x: Tensor) -> None:
+    """Raises where only a run knows of which array a result is a part."""
+    cell = x._cell
+    if cell.by_data and cell.parts_of is not None and cell.parts_of() is not None and not x.is_scalar:
+        raise NotReplayable("aliasing", "of which array its result is a view depends on the data")
+
+
 class _Leaf:
     """A tensor of the result."""
 
-    __slots__ = ("input", "is_another", "is_scalar", "number", "output", "path", "slot")
+    __slots__ = ("input", "is_another", "is_scalar", "number", "others", "output", "path", "slot", "which")
 
     def __init__(self, is_scalar: bool, number: type | None = None) -> None:
         self.is_scalar = is_scalar
@@ -293,11 +320,14 @@ class _Leaf:
         self.output = -1
         self.path: Path = ()
         self.slot: int | None = None
+        self.which = -1  # the output that says which of `others` it is, if it is one of them
+        self.others: dict[int, Build] = {}
 
     @property
     def is_plain(self) -> bool:
         """A graph output as it is."""
-        return self.input < 0 and not self.path and not self.is_another and self.slot is None and self.number is None
+        is_whole = self.input < 0 and not self.path and not self.is_another and not self.others
+        return is_whole and self.slot is None and self.number is None
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if self.slot is None:
@@ -309,6 +339,9 @@ class _Leaf:
 
     def made(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         value = inputs[self.input] if self.input >= 0 else outputs[self.output]
+        if self.others:
+            other = self.others.get(int(outputs[self.which]))
+            value = value if other is None else other(outputs, inputs)
         if self.is_scalar:
             value = value[()] if isinstance(value, np.ndarray) else value
             return value if self.number is None else self.number(value)

@@ -1,0 +1,263 @@
+"""Aliases that a traced value chooses: what a name stands for behind an `if` or a loop is the very array that Python has."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from tests.capture.same import assert_same, leaves
+
+LOW, HIGH = np.array([0.5, 1.25, 2.0]), np.array([5.0, 6.0, 7.0])
+ROWS = np.arange(90.0).reshape(30, 3)
+
+
+def assert_as_python(function, *arguments, decorate=jl.jit, whole=True):
+    """Values, written arguments and which arrays are which, over calls on other data that reuse the trace."""
+    traced = decorate(function)
+    for offset in (0.0, -9.0, 4.0, 0.0):
+        mine, theirs = ([copy.deepcopy(x + offset) for x in arguments] for _ in range(2))
+        result, expected = traced(*mine), function(*theirs)
+        assert_same(result, expected, numbers_become_scalars=decorate is jl.function)
+        assert_same(mine, theirs)
+        assert identities(mine, result) == identities(theirs, expected)
+    if whole:
+        assert traced.experimental_get_tracing_count() == 1
+    return traced
+
+
+def identities(arguments, result):
+    """For each array of a result: which argument it is, which earlier result, and with which of both it shares memory."""
+    found = [x for x in leaves(result) if isinstance(x, np.ndarray)]
+    everything = [*arguments, *found]
+    return [
+        ([n for n, y in enumerate(everything) if y is x], [n for n, y in enumerate(everything) if np.shares_memory(x, y)])
+        for x in found
+    ]
+
+
+def conditional_expression(x):
+    v = x if x.max() > x.mean() * 1.5 else x.copy()
+    v[...] = 3
+    return v
+
+
+def view_of_the_choice(x):
+    if x.sum() > 4:
+        v = x
+    else:
+        v = x.copy()
+    v[0:1][...] = 3
+    v[1:] += v[:-1]
+    return v[1:], x
+
+
+def either_argument(x, y):
+    if x.sum() > y.sum() / 3:
+        return x
+    return y
+
+
+def in_a_helper(x, y):
+    v, w = either_argument(x * 2, y), either_argument(y, x)
+    v += 1
+    w *= 2
+    return v, w
+
+
+def writes_to_all_of_them(x, y):
+    v = x if x.sum() < 4 else y
+    x[0], y[1] = 9, 8
+    z = v + 1
+    v[2] = 7
+    return z, v, v[1:], x
+
+
+def a_choice_of_choices(x, y, z):
+    v = x if x.sum() < 4 else y
+    w = v if y.sum() > 9 else z[:]
+    v[0] = 1
+    w[1] = 2
+    return w, v, z
+
+
+def by_and_or(x, y):
+    v = (x.sum() > 4 and x.max() > 2) or x.min() > 0
+    w = x if v else y
+    w[0] = -1
+    return w
+
+
+def two_names_for_one_new_array(x, y):
+    if x.sum() > 4:
+        v = w = x * 2
+    else:
+        v = w = y * 2
+    v[0] = 1
+    return v, w
+
+
+def in_a_list_and_a_dict(x, y):
+    if x.sum() > 4:
+        found = {"a": [x, 1], "b": y}
+    else:
+        found = {"a": [y, 2], "b": y}
+    found["a"][0][1] = 11
+    return found
+
+
+def identity_asked_for(x, y):
+    v = x if x.sum() > 4 else y
+    return v is x, v is not y, v is v, x is y, 1.0 if v is y else 2.0
+
+
+def unchanged_on_one_side(x):
+    if x.sum() > 4:
+        x = x * 2
+    return x
+
+
+BRANCHES = [
+    (conditional_expression, LOW), (view_of_the_choice, LOW), (either_argument, LOW, HIGH), (in_a_helper, LOW, HIGH),
+    (writes_to_all_of_them, LOW, HIGH), (a_choice_of_choices, LOW, HIGH, ROWS[0]), (by_and_or, LOW, HIGH),
+    (two_names_for_one_new_array, LOW, HIGH), (in_a_list_and_a_dict, LOW, HIGH), (identity_asked_for, LOW, HIGH),
+    (unchanged_on_one_side, LOW),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("decorate", [jl.jit, jl.function])
+@pytest.mark.parametrize("case", BRANCHES, ids=lambda case: case[0].__name__)
+def test_what_a_branch_leaves_is_the_array_that_python_has(case, decorate):
+    assert_as_python(*case, decorate=decorate)
+
+
+def maybe_no_iteration(x):
+    while x.sum() > 4:
+        x = x * 0.5
+    x[0] = 3
+    return x
+
+
+def another_in_some_iteration(x, y):
+    best = x
+    for i in range(20):
+        if (x.sum() * i) % 3 > 1:
+            best = y
+    best[0] = 11
+    return best
+
+
+def swapped(x, y):
+    for _ in range(21):
+        x, y = y, x
+    x[0] = 5
+    return x, y
+
+
+def swapped_until(x, y):
+    n = 0.0
+    while n < x.sum():
+        x, y = y, x
+        n += 2
+    x[0] = 5
+    return x, y
+
+
+def returned_from_a_loop(x, y):
+    for i in range(20):
+        if (x * i).sum() > 10:
+            return x
+        y = y + 1
+    return y
+
+
+def last_row(m):
+    total = 0.0
+    for row in m:
+        total += row.sum()
+    row[0] = 77
+    return total, row
+
+
+def last_row_by_index(m):
+    total = 0.0
+    for i in range(m.shape[0] - 1, 0, -1):
+        row = m[i, 1:]
+        total += row.sum()
+    m[1] = 5
+    return total, row, row.sum()
+
+
+def inner_loop(m):
+    total = 0.0
+    for i in range(m.shape[0]):
+        for j in range(m.shape[0] - 1):
+            row = m[j + 1]
+            total += row[0] * i
+        row[1] += total
+    return total
+
+
+def written_through_in_a_loop(x, y):
+    v = x if x.sum() < 4 else y
+    for i in range(20):
+        v[i % 3] += 1
+        y[1] = v[0] + x[2]
+    return v
+
+
+def an_older_one_is_kept(x):
+    old = x
+    for _ in range(20):
+        old = x
+        x = x * 0.5
+    old[0] = 1
+    return old, x
+
+
+LOOPS = [
+    (maybe_no_iteration, LOW), (another_in_some_iteration, LOW, HIGH), (swapped, LOW, HIGH), (swapped_until, LOW, HIGH),
+    (returned_from_a_loop, LOW, HIGH), (last_row, ROWS), (last_row_by_index, ROWS), (inner_loop, ROWS),
+    (written_through_in_a_loop, LOW, HIGH), (an_older_one_is_kept, LOW),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("decorate", [jl.jit, jl.function])
+@pytest.mark.parametrize("case", LOOPS, ids=lambda case: case[0].__name__)
+def test_what_a_loop_leaves_is_the_array_that_python_has(case, decorate):
+    assert_as_python(*case, decorate=decorate)
+
+
+def row_of_a_break(m):
+    total = 0.0
+    for i in range(30):
+        row = m[i]
+        total += row.sum()
+        if total > 100:
+            break
+    row[0] = 77
+    return total, row
+
+
+def test_a_view_of_which_only_the_data_says_the_part_is_python_s():
+    assert_as_python(row_of_a_break, ROWS, whole=False)
+    with pytest.raises(jl.errors.CaptureError, match="of which part only the data says"):
+        jl.function(row_of_a_break)(ROWS.copy())
+
+
+def test_what_both_sides_make_anew_costs_nothing():
+    """No number is carried along where nobody can tell which array it is."""
+
+    @jl.jit
+    def f(x):
+        y = x * 2 if x.sum() > 4 else x * 3
+        z = np.zeros(3)
+        while z.sum() < y.sum():
+            z = z + y
+        return z
+
+    f(LOW)
+    (trace,) = (trace for traces in f._traces.values() for trace in traces)
+    assert len(trace.graph.outputs) == 1 and trace.plain_results() is not None
