@@ -18,6 +18,7 @@ from jitlab.ir import Source
 from .calls import refused_node
 from .convert import Converter, qualified
 from .flow import HOOK, argument_names
+from .liveness import bound_for_certain
 from .piece_traces import PieceTrace
 from .pieces import MISSING
 from .positions import register
@@ -82,7 +83,8 @@ class Statement:
     def __init__(self, body: Body, node: ast.stmt) -> None:
         self.body, self.node = body, node
         self.failures = 0
-        self.reads = sorted(_loaded(node) & body.locals)
+        kept = (_stored(node) & body.wanted(node)) - bound_for_certain([node])  # may be what it was before the statement
+        self.reads = sorted((_loaded(node) | kept) & body.locals)
         self.plain_reason = self._never_captured()
         self._plain: types.CodeType | None = None
         self._converted: types.CodeType | None = None
@@ -365,8 +367,10 @@ _FRAME_CALLS = frozenset({"locals", "eval", "exec"})
 
 
 def looks_at_its_frame(definition: ast.AST) -> ast.AST | None:
-    """A call that sees all the local names of the function it stands in."""
+    """What sees the local names of the function it stands in as such: a call, or the error of one that is not bound."""
     for node in ast.walk(definition):
+        if isinstance(node, ast.Name) and node.id == "UnboundLocalError":
+            return node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             if node.func.id in _FRAME_CALLS or (node.func.id in ("vars", "dir") and not node.args):
                 return node

@@ -30,6 +30,7 @@ from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .piecewise import piecewise
 from .positions import is_converted, is_user_file
+from .purity import is_of_numbers
 from .staleness import may_have_changed
 from .state import Capture, current_capture
 from .symbolic import SymbolicRange, call_builtin
@@ -378,7 +379,7 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         capture.effects.before_call(capture, function, owner)
     capture.effect(function, owner)
     args, kwargs = capture.handed(function, owner, args, kwargs)
-    if any(map(capture.is_number, args)) and not kwargs:
+    if any(map(capture.is_number, args)) and not kwargs and is_of_numbers(function, args):
         return capture.pure_number(function, args)
     if (getattr(function, "__module__", None) or "").split(".")[0] == "scipy":
         deep_args = [capture.deep_value(x) for x in args]

@@ -141,6 +141,31 @@ def bound_by(target: ast.AST) -> Names:
     return bound_by(target.value) if isinstance(target, ast.Starred) else _NONE
 
 
+def bound_for_certain(body: Sequence[ast.stmt]) -> Names:
+    """The names that statements bind whichever way they go: none in a loop, which may have no iteration."""
+    found: Names = _NONE
+    for node in body:
+        match node:
+            case ast.If():
+                found |= bound_for_certain(node.body) & bound_for_certain(node.orelse)
+            case ast.With() | ast.AsyncWith():
+                found |= bound_for_certain(node.body)
+                found |= _NONE.union(*(bound_by(item.optional_vars) for item in node.items if item.optional_vars is not None))
+            case ast.Try():
+                found |= bound_for_certain(node.finalbody)
+            case ast.Assign():
+                found |= _NONE.union(*map(bound_by, node.targets))
+            case ast.AnnAssign() if node.value is not None:
+                found |= bound_by(node.target)
+            case ast.AugAssign():
+                found |= bound_by(node.target)
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found |= {node.name}
+            case ast.Import() | ast.ImportFrom():
+                found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    return found
+
+
 def _walrus_killed(live: Names, test: ast.expr) -> Names:
     """`if (n := f()):` binds n for certain where the test is nothing but that."""
     return live - {test.target.id} if isinstance(test, ast.NamedExpr) else live
@@ -162,4 +187,4 @@ def _read_by_functions(body: Iterable[ast.stmt]) -> set[str]:
     return found
 
 
-__all__ = ["Life", "bound_by", "lives", "reads"]
+__all__ = ["Life", "bound_by", "bound_for_certain", "lives", "reads"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dis
+import operator
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,13 +35,19 @@ ITERABLES: tuple[type, ...] = (
     type({}.keys()), type({}.values()), type({}.items()), type(iter([])), type(iter(())), type(iter(range(0))),
 )  # fmt: skip
 _PURE_MODULES = frozenset({"math", "cmath", "operator", "itertools", "_operator", "jitlab.nn"})
+_OF_NUMBERS = frozenset({"math", "cmath", "operator", "_operator"})
 _OURS = frozenset({"jit_scope", "grad", "value_and_grad", "gradients"})
+_WRITING = (operator.setitem, operator.delitem, operator.iconcat, operator.iadd, operator.isub, operator.imul, operator.iand,
+            operator.ior, operator.ixor, operator.ipow, operator.imatmul, operator.itruediv, operator.ifloordiv, operator.imod,
+            operator.ilshift, operator.irshift)  # fmt: skip
 _READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
 
 
 def is_pure(function: Any, owner: Any) -> bool:
     """No effect on Python objects: functions of mathematics, methods of immutable objects, reading methods of containers."""
     module = getattr(function, "__module__", None) or ""
+    if function in _WRITING:
+        return False
     if module in _PURE_MODULES or module.split(".")[0] == "scipy" or hasattr(owner, "__jitlab_tensor__"):
         return True
     if module.split(".")[0] == "jitlab":
@@ -51,6 +59,12 @@ def is_pure(function: Any, owner: Any) -> bool:
     if isinstance(function, type):
         return issubclass(function, tuple) or function in (slice, range, frozenset, complex, np.dtype)
     return isinstance(owner, types.ModuleType) and owner.__name__ in _PURE_MODULES
+
+
+def is_of_numbers(function: Any, args: Sequence[Any]) -> bool:
+    """A function of mathematics that is given numbers alone: however often it is called, it only gives a result."""
+    is_mathematics = (getattr(function, "__module__", None) or "") in _OF_NUMBERS
+    return is_mathematics and not any(isinstance(x, (list, dict, set)) for x in args)
 
 
 _outside: dict[int, tuple[types.CodeType, str, int]] = {}
