@@ -35,7 +35,12 @@ class Operation:
     may_raise: ClassVar[bool] = False  # what its operands hold may make it raise: it runs although nobody reads its result
     flops_per_element: ClassVar[float] = 1
     differentiable: ClassVar[bool] = False
+    has_others: ClassVar[bool] = False  # is there an operation that is not jitlab's own?
     exact: ClassVar[bool] = True  # compiled code gives NumPy's bits; False: within the bounds of design D14
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        Operation.has_others |= not cls.__module__.startswith("jitlab.")
 
     @property
     def name(self) -> str:

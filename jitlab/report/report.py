@@ -297,7 +297,12 @@ class Report:
         """The text of a cluster (of the whole graph, when the plan has no other) at a stage, when it is still kept."""
         kept = self._stages.get(cluster)
         found = (kept.get((cluster, stage)) or kept.get(("", stage))) if kept else None
-        return found or known_text(plan["function"], plan["trace"], cluster, stage)
+        found = found or known_text(plan["function"], plan["trace"], cluster, stage)
+        if found is None and stage == "llvm" and (code := self._code_of(plan, cluster)) is not None:
+            from jitlab.targets.cpu_llvm.codegen import module_for
+
+            return module_for(code.program)
+        return found
 
     def _texts(self) -> dict[tuple[str, str], str]:
         texts = {}

@@ -38,7 +38,6 @@ class Compiled:
     digest: str
     tier: str = ""
     run: Callable[[int], int] = lambda context: 0
-    llvm: str = ""
     better: Future[None] | None = None
     address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)  # of `run`; C code reads it here
     _keep: list[Any] = field(default_factory=list)
@@ -95,15 +94,15 @@ def forget_compiled() -> None:
 
 
 def _make(program: Program, origin: Origin) -> tuple[Compiled, str, str]:
-    text = codegen.module_for(program)
     digest = hashlib.sha256(program.text.encode()).hexdigest()[:16]
-    result = Compiled(program, codegen.ContextLayout(program), digest, llvm=text)
+    result = Compiled(program, codegen.ContextLayout(program), digest)
     store = machine.object_cache()
-    good_key = store.key(text, "good") if config.cache else ""
+    good_key = store.key(codegen.identity(program), "good") if config.cache else ""
     found = store.read(good_key) if config.cache else None
     if found is not None:
         result.install(machine.load(found, ["run"]), "good")
         return result, "disk", "good"
+    text = codegen.module_for(program)
     result.install(machine.load(machine.compile_object(text, "quick"), ["run"]), "quick")
 
     if final_tier(program) == "quick":

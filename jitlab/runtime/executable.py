@@ -328,7 +328,6 @@ class Executable:
             with Whole(), self.costs.spending():
                 lowered = self._lowered(cluster, layouts, ends)
                 code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
-                self.plan.texts.setdefault((cluster.name, "llvm"), code.llvm)
                 self.costs.kernels.add(code.digest)
                 variant = self._variants[key] = make_variant(lowered, code)
             costs.tell_charge(self.function, self.trace, self.costs)

@@ -7,17 +7,28 @@ user's loops have Python look after them where they are (`look`). Everything a c
 
 from __future__ import annotations
 
+import hashlib
 import platform
+import sys
+import time
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
 
 from jitlab.ir.program import Program
+from jitlab.ops.base import Operation
 
 from .body import Slots, poly_text
 from .context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase
 from .function import FunctionText, module_text
 from .phase import phase_function
 
-__all__ = ["DONE", "FAILED", "PAUSED", "STOPPED", "ContextLayout", "module_for"]
+__all__ = ["DONE", "FAILED", "PAUSED", "STOPPED", "ContextLayout", "identity", "module_for"]
+
+#: When this was imported: what was edited since then is not what runs.
+_imported_ns = time.time_ns()
 
 COUNTER = "llvm.readcyclecounter" if platform.machine().lower() in ("x86_64", "amd64") else "llvm.readsteadycounter"
 
@@ -25,6 +36,29 @@ COUNTER = "llvm.readcyclecounter" if platform.machine().lower() in ("x86_64", "a
 def module_for(program: Program) -> str:
     """The LLVM module of a Program; its entry is `i64 @run(ptr context)`."""
     return module_text(functions_of(ContextLayout(program), phase_function))
+
+
+def identity(program: Program) -> str:
+    """What the module of a Program depends on, beside the processor and LLVM: equal for equal modules alone."""
+    known = "" if Operation.has_others else _sources()
+    return f"{known}\n{program.text}" if known else module_for(program)
+
+
+@cache
+def _sources() -> str:
+    """A hash of what writes modules: operations, Programs, this target; "" where they are not the files they were made of."""
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {np.__version__}".encode())
+    package = Path(__file__).parents[2]
+    try:
+        for folder in ("ops", "ir", "targets/cpu_llvm"):
+            files = sorted((package / folder).glob("*.py"))
+            if not files or any(file.stat().st_mtime_ns > _imported_ns for file in files):
+                return ""
+            for file in files:
+                digest.update(f"{file.name} {file.stat().st_size} ".encode() + file.read_bytes())
+    except OSError:
+        return ""
+    return digest.hexdigest()
 
 
 def functions_of(layout: ContextLayout, write: Callable[[ContextLayout, Phase, str], FunctionText]) -> list[FunctionText]:
