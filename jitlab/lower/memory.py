@@ -89,11 +89,13 @@ def is_lazy_copy(update: Node, stored: set[Node]) -> bool:
 def _in_place(block: Block, stored: set[Node], apart: dict[Node, Copied]) -> dict[Node, Node]:
     outputs = set(block.outputs)
     wanted = {node for k, node in enumerate(block.results) if k not in block.finals and node.ndim}
+    made = {node for node in block.nodes if isinstance(node.op, Item)}  # what loops, branches and calls give lies in memory
+    ours = block.owned | stored | made
     result: dict[Node, Node] = {}
     taken: dict[Node, Node] = {}
     for node in block.all_nodes:
         for new, base in overwritten(node):
-            if new in apart or not base.ndim or not (base in block.owned or base in stored or isinstance(base.op, Item)):
+            if new in apart or not base.ndim or base not in ours:
                 continue
             if base in outputs or (base in wanted and new not in wanted):
                 apart[new] = Copied.OLD_VERSION_READ
