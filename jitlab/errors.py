@@ -24,6 +24,7 @@
       ShapeError(ValueError)                shapes that do not fit, found at capture
       EagerScopeError(RuntimeError)         jit_scope where nothing is captured
       NoGradientError(LookupError)          a gradient through an operation that has none
+      InternalError(RuntimeError)           a mistake of jitlab's own, seen before anything was changed; the call runs as Python
       OptionError(ValueError)               an unknown or impossible option
       ImpossiblePlanError(ValueError)       a what-if asks for a plan that something forbids: a cycle, a type, a library call
       ForeignFileError(OSError)             a file that jitlab did not write stands where a dump should go
@@ -137,6 +138,10 @@ class EagerScopeError(JitlabError, RuntimeError):
 
 class NoGradientError(JitlabError, LookupError):
     """A gradient was asked for through an operation that has none."""
+
+
+class InternalError(JitlabError, RuntimeError):
+    """A mistake of jitlab's own, seen before anything was changed."""
 
 
 class OptionError(JitlabError, ValueError):

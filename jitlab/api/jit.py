@@ -244,6 +244,8 @@ class Jit(Explained):
         try:
             result = trace.answer(values, inputs, numbers)
         except Exception as error:
+            if self.options.fullgraph and isinstance(error, errors.InternalError):
+                raise
             refusal = error
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
             for generator, state in states:
@@ -401,10 +403,13 @@ class PathJit(Jit):
         started = time.perf_counter_ns()
         try:
             result = trace(trace.collect(leaves))
-        except NotReplayable as refusal:
+        except (NotReplayable, errors.InternalError) as refusal:
+            if self.options.fullgraph and isinstance(refusal, errors.InternalError):
+                raise
             for generator, state in states:
                 set_random_state(generator, state)
-            return self._foreign(values, refusal.code, str(refusal), refusal.met)
+            reason = reason_of_run(refusal)
+            return self._foreign(values, reason.code, reason.text, reason.met)
         if events.active():
             events.send(
                 events.FunctionCalled(

@@ -12,6 +12,7 @@ import numpy as np
 from jitlab import events
 from jitlab.capture import Trace
 from jitlab.cluster import ClusteringOptions, cluster, warn_of_unmet
+from jitlab.errors import InternalError
 from jitlab.flags import read_flags
 from jitlab.ir import DECISIONS, Clustering, Graph
 from jitlab.passes import order_operations, run_passes
@@ -40,8 +41,20 @@ def compile_trace(
     trace: Trace, options: Options, prepared: Callable[[Graph], Graph] | None = None
 ) -> Callable[[Sequence[Any]], list[Any]]:
     """The stages after capture, in order: passes, clusters, machine code. Gives what runs the trace. `prepared`: what is
-    done to the graph before it is cut into clusters."""
+    done to the graph before it is cut into clusters. A trace that must not run raises its InternalError at each call."""
+    try:
+        return _compiled(trace, options, prepared)
+    except InternalError as error:
+        return partial(_raise, error)
 
+
+def _raise(error: InternalError, inputs: Sequence[Any]) -> list[Any]:
+    raise InternalError(error.what, where=error.where, why=error.why, hint=error.hint)
+
+
+def _compiled(
+    trace: Trace, options: Options, prepared: Callable[[Graph], Graph] | None
+) -> Callable[[Sequence[Any]], list[Any]]:
     def tell(name: str, before: Graph, after: Graph, start_ns: int, duration_ns: int) -> None:
         if events.active():
             events.send(

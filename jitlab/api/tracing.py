@@ -18,6 +18,7 @@ from jitlab.capture import (
     key_of,
     leaves_of,
     random_state,
+    reason_of_run,
     set_random_state,
     spans,
     user_traceback,
@@ -195,6 +196,8 @@ class Function(Traces):
                     before = self._count
                     trace = self._find(key, leaves) or self._trace(key, values, leaves)
                     is_traced = self._count > before
+            except errors.InternalError as mistake:
+                return self._instead(mistake, args, kwargs), None
             except NotReplayable as refusal:  # a foreign array met the arguments: there is nothing to record
                 self._foreign[key] = str(refusal)
                 while len(self._foreign) > config.max_traces:
@@ -207,8 +210,15 @@ class Function(Traces):
             add_entry(self, Function.__call__, trace, kwargs)
         try:
             return self._perform(trace, leaves), trace
-        except NotReplayable as refusal:
-            return self._run_as_python(args, kwargs, refusal.code, str(refusal), refusal.met), None
+        except (NotReplayable, errors.InternalError) as refusal:
+            return self._instead(refusal, args, kwargs), None
+
+    def _instead(self, refusal: NotReplayable | errors.InternalError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call gives whose trace cannot run."""
+        if self.options.jit_compile and isinstance(refusal, errors.InternalError):
+            raise refusal
+        reason = reason_of_run(refusal)
+        return self._run_as_python(args, kwargs, reason.code, reason.text, reason.met)
 
     def _perform(self, trace: Trace, leaves: Sequence[Any]) -> Any:
         self._check_bindings(trace)
@@ -216,7 +226,7 @@ class Function(Traces):
         states = [(generator, random_state(generator)) for generator in trace.generators]
         try:
             return trace(trace.collect(leaves))
-        except NotReplayable:
+        except (NotReplayable, errors.InternalError):
             for generator, state in states:
                 set_random_state(generator, state)
             raise
@@ -233,9 +243,9 @@ class Function(Traces):
             trace = known[0] if known else self._recorded(concrete, key, values, leaves).trace
         try:
             result = self._perform(trace, leaves)
-        except NotReplayable as refusal:
+        except (NotReplayable, errors.InternalError) as refusal:
             args, kwargs = self._signature.call_form(values)
-            return self._run_as_python(args, kwargs, refusal.code, str(refusal), refusal.met)
+            return self._instead(refusal, args, kwargs)
         if started:
             self._tell_call(trace, started)
         return result

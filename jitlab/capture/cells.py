@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.errors import CaptureError, InvalidArgumentError, JitlabError, ShapeError
+from jitlab.errors import CaptureError, InternalError, InvalidArgumentError, JitlabError, ShapeError
 from jitlab.ir import Source, interpret, is_operation
 from jitlab.ops import control
 
@@ -290,6 +290,8 @@ class _Run:
         try:
             trace.perform(inputs, numbers, self.namespace)
         except Exception as error:
+            if self.strict and isinstance(error, InternalError):
+                raise
             refusal = error
         if refusal is not None:  # below `except`: what Python raises now has no other error behind it
             for generator, state in states:
@@ -311,10 +313,11 @@ class _Run:
     def replace(self, segment: Segment, at: int, length: int, refusal: Exception) -> int:
         """Run the statements of a piece that failed as Python. When one of them raises, it alone is the one to tell of."""
         text = str(refusal).split("\n")[0]
-        if isinstance(refusal, NotReplayable):
+        if isinstance(refusal, (NotReplayable, InternalError)):
+            code, met = (refusal.code, refusal.met) if isinstance(refusal, NotReplayable) else ("internal", ())
             count = 0
             while count < length:
-                count += self.alone(segment, at + count, refusal.code, text, refusal.met)
+                count += self.alone(segment, at + count, code, text, met)
             return count
         ran: list[tuple[Statement, int, int]] = []
         count = 0
@@ -504,7 +507,7 @@ def _reason(error: Exception) -> tuple[str, str]:
     if isinstance(error, ShapeError):
         return "error", f"ValueError: {error.what}"
     if isinstance(error, JitlabError):
-        return "value", error.what
+        return "internal" if isinstance(error, InternalError) else "value", error.what
     return "error", f"{type(error).__name__}: {error}".splitlines()[0]
 
 

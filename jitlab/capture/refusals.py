@@ -26,6 +26,8 @@ def reason_of_run(error: Exception) -> Refusal:
     """Why what was captured has to run as Python after all."""
     if isinstance(error, NotReplayable):
         return Refusal(error.code, str(error), error.source, error.met)
+    if isinstance(error, errors.InternalError):
+        return Refusal("internal", error.what)
     return Refusal("error", str(error).split("\n")[0])
 
 
@@ -38,7 +40,7 @@ def reason_of(error: Exception) -> Refusal:
     if isinstance(error, errors.InvalidArgumentError):
         return Refusal("no_loop_body", error.what)
     if isinstance(error, errors.JitlabError):
-        return Refusal("value", error.what)
+        return Refusal("internal" if isinstance(error, errors.InternalError) else "value", error.what)
     if isinstance(error, RecursionError):
         return Refusal("value", "it calls itself until Python's limit", _recursive_call(error))
     return Refusal("error", f"{type(error).__name__}: {error}".splitlines()[0])

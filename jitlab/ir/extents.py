@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, SupportsIndex
 
+from jitlab.errors import InternalError
+
 Monomial = tuple[str, ...]  # the symbols of a product, sorted; () is the constant term
 
 
@@ -279,6 +281,8 @@ _NONE: frozenset[str] = frozenset()
 def _extent(value: int, expr: Poly, *operands: int) -> int:
     """The extent with this polynomial, computed of these operands: a plain int where no symbol is left."""
     if expr.value is not None:
+        if expr.value != value:
+            raise InternalError(f"jitlab made a mistake: a size is {value}, and what it was computed from gives {expr.value}")
         return expr.value
     moving = _NONE.union(*(x.moving for x in operands if isinstance(x, Moving)))
     moving = moving.intersection(expr.symbols) if moving else moving

@@ -47,6 +47,7 @@ REASONS = {
     "data_dependent_shape": "the shape of its result depends on values",
     "compiled_function": "it calls a compiled function",
     "retraced": "it was captured several times and never fitted again",
+    "internal": "jitlab made a mistake, and saw it before anything was changed",
     "error": "it ended with an error when it was captured",
     "effect": "it does more than give a result",
     "check": "it checks a value that is known only when it runs, and raises",

@@ -42,6 +42,7 @@ from .compiled import Compiled, Origin, compiled
 from .donation import endings, leave, may_store_into
 from .layouts import LAYOUTS, address_of, layout_of
 from .signals import run_to_end
+from .sizes import Sizes
 from .variants import Variant, kernel_times, make_variant
 
 #: Scratch that a warm call may have on the stack.
@@ -70,6 +71,7 @@ class Executable:
         self.captured: Graph | None = None  # the graph before any pass, where it is known: a check compares with it
         self.plan = Plan(function, trace, clustering)
         self._values = self.graph.symbol_values()
+        self._sizes = Sizes(self.graph, self._values)
         self._writes, self._endings = writes, endings(clustering, writes)
         self._variants: dict[Key, Variant] = {}
         self._lowerings: dict[Key, Lowered] = {}
@@ -173,6 +175,7 @@ class Executable:
         return {node: own[node] for node in cluster.outputs}
 
     def _run(self, arguments: Sequence[Any], in_place: bool) -> list[Any]:
+        self._sizes.check_arguments(arguments)
         if not self.plan.is_whole:
             self.prepare(arguments, in_place)
         started = time.perf_counter_ns() if self._sites else 0
@@ -370,6 +373,7 @@ class Executable:
             cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")),
             ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
         )  # fmt: skip
+        self._sizes.check_buffers(lowered)
         if ends and (lowered.program.errors or self._may_fail_after(cluster)):
             return self._lowered(cluster, layouts, NONE)
         return lowered
@@ -441,7 +445,9 @@ class Executable:
     def _value(self, node: Node, values: Mapping[Node, Any]) -> Any:
         """An operation's value as NumPy makes it; a loop or branch runs op by op."""
         arrays = tuple(values[source] for source in node.inputs)
-        return node.op.run(self._values, arrays) if hasattr(node.op, "graphs") else node.op.numpy(*arrays)
+        value = node.op.run(self._values, arrays) if hasattr(node.op, "graphs") else node.op.numpy(*arrays)
+        self._sizes.check_value(node, value)
+        return value
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from jitlab.cluster import cluster
 from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
 from jitlab.ops import Library, Parameter
 from jitlab.ops.library import call
+from jitlab.ops.sources import Length
 from jitlab.runtime import Executable
 
 
@@ -19,6 +20,8 @@ def parameter(graph, array, name="x"):
 
 def graph_of(op, *arrays):
     graph = Graph(op.name)
+    if isinstance(op, Length):  # a size of no array here
+        graph.sizes[op.extent.expr.symbols[0]] = int(op.extent)
     with graph.building():
         nodes = [parameter(graph, a, f"x{i}") for i, a in enumerate(arrays)]
         result = call(op, *nodes) if isinstance(op, Library) else graph.add(op, *nodes)
