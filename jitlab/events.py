@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from jitlab import noting
+from jitlab import locks, noting
 from jitlab.noting import About, Calls, Row
 from jitlab.transactions import keep, variable
 
@@ -484,9 +484,11 @@ def muted() -> Iterator[None]:
         _muted.reset(token)
 
 
-def add_listener(listener: Listener, take: Taker | None = None) -> None:
+def add_listener(listener: Listener, take: Taker | None = None, *, in_children: bool = True) -> None:
     """Who has `take` gets what happens in every run in bulk, some time later, and `collect` hands over the rest: compiled
-    functions stay fast for it. Everybody else hears each event at once."""
+    functions stay fast for it. Everybody else hears each event at once. `in_children`: in forked processes, too."""
+    if not in_children:
+        _in_parent.append(listener)
     collect()
     with busy.block:
         _listeners.append((listener, take if noting.clock() is not None else None))
@@ -500,6 +502,8 @@ def remove_listener(listener: Listener) -> None:
         if found is not None:
             _listeners.remove(found)
             _count_listeners()
+        if listener in _in_parent:
+            _in_parent.remove(listener)
 
 
 def begin_cell() -> None:
@@ -522,7 +526,8 @@ class Busy:
     def __init__(self) -> None:
         self.word = ctypes.c_int64(0)
         self.listeners = 0  # of the word
-        self.block = threading.Lock()
+        self.for_all = 0  # of the word: what is so in every thread until it is taken back
+        self.block = locks.shared("listeners")
         self._own = _Own()
         keep(lambda: self._own.depth, self._back_to)
 
@@ -535,6 +540,16 @@ class Busy:
         with self.block:
             self._own.depth -= 1
             self.word.value -= 1
+
+    def everywhere(self, more: int) -> None:
+        """1: from now on, in every thread; -1: no more."""
+        with self.block:
+            self.for_all += more
+            self.word.value += more
+
+    def only_mine(self) -> None:
+        """There are no other threads."""
+        self.word.value = self.listeners + self.for_all + self._own.depth
 
     def _back_to(self, depth: int) -> None:
         with self.block:
@@ -568,9 +583,10 @@ def cell_variable() -> ContextVar[str]:
 
 
 def _after_fork() -> None:
-    global _collecting
-    _collecting = threading.RLock()  # the thread that held it may be none of the child's
-    busy.block = threading.Lock()
+    """Whoever is in the parent alone hears nothing of the child."""
+    _listeners[:] = [known for known in _listeners if known[0] not in _in_parent]
+    _count_listeners()
+    busy.only_mine()
 
 
 #: What happens in every run.
@@ -578,8 +594,9 @@ FREQUENT = frozenset({FunctionCalled, ClusterRan, HostOperationRan, ArrayCopied}
 
 busy = Busy()
 _listeners: list[tuple[Listener, Taker | None]] = []
+_in_parent: list[Listener] = []
 _waiting: deque[Event] = deque()
-_collecting = threading.RLock()
+_collecting = locks.shared("collecting")
 _collected_ns = 0
 _muted: ContextVar[bool] = variable("jitlab_muted", False)
 _cell: ContextVar[str] = variable("jitlab_cell", "")

@@ -10,9 +10,12 @@ that it changes, and put back where it ends by an exception of any kind.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 T = TypeVar("T")
 
@@ -35,7 +38,7 @@ class Whole:
     """Inside, what is done happens whole, or the thread's state and the owners' tables are what they were before. Whoever else
     changes such tables holds the same lock."""
 
-    __slots__ = ("_owners", "_states", "_tables")
+    __slots__ = ("__weakref__", "_owners", "_states", "_tables", "_thread")
 
     def __init__(self, *owners: Any) -> None:
         self._owners = owners
@@ -43,14 +46,33 @@ class Whole:
     def __enter__(self) -> None:
         self._states = [read() for read, _ in _kept]
         self._tables = [{name: _copied(getattr(owner, name)) for name in owner.TABLES} for owner in self._owners]
+        self._thread = threading.get_ident()
+        _under_way.add(self)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        _under_way.discard(self)
         if kind is None:
             return
-        for owner, tables in zip(self._owners, self._tables, strict=True):
-            vars(owner).update(tables)
+        self._put_back()
         for (_, put_back), state in zip(_kept, self._states, strict=True):
             put_back(state)
+
+
+    def _put_back(self) -> None:
+        for owner, tables in zip(self._owners, self._tables, strict=True):
+            vars(owner).update(tables)
+
+
+def _after_fork() -> None:
+    """What other threads had begun nobody ends in the child."""
+    for whole in list(_under_way):
+        if whole._thread != threading.get_ident():
+            whole._put_back()
+
+
+_under_way: WeakSet[Whole] = WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _copied(table: Any) -> Any:

@@ -8,10 +8,11 @@ program's threads do meanwhile is met by trying again.
 from __future__ import annotations
 
 import ast
-import threading
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
+
+from jitlab import locks
 
 #: So often something is tried before its SystemError is believed.
 TRIES = 20
@@ -42,4 +43,4 @@ def _alone(action: Callable[[], Any]) -> Any:
         return action()
 
 
-_lock = threading.RLock()
+_lock = locks.shared("trees")

@@ -17,6 +17,7 @@ import numpy as np
 from jitlab import events
 from jitlab.cluster import ClusteringOptions, cluster
 from jitlab.ir import ArrayType, Edge, Graph, Moving, Node, NotFused, expression, is_operation, of_one_expression
+from jitlab.lazy import Kept
 from jitlab.ops.arithmetic import Mul
 from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.build import apply
@@ -39,7 +40,7 @@ SMALL_WORK = 1 << 9
 
 #: Answers that are kept.
 MOST_HELD = 1000
-_held: dict[str, bool] = {}
+_held: Kept[str, bool] = Kept(MOST_HELD)
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,12 @@ class Alternative:
 
     def holds(self) -> bool:
         """Do the two share a kernel that is no library's? Asked once: many edges are alike, and programs are traced again."""
-        key = self._written()
-        if key not in _held:
-            while len(_held) >= MOST_HELD:
-                _held.pop(next(iter(_held)), None)
-            place = Place(self.compiled().plan)
-            kernel = place.kernel.get(self.consumer)
-            _held[key] = kernel is not None and kernel.kind == "nest" and place.together(self.producer, self.consumer)
-        return _held[key]
+        return _held.of(self._written(), self._share)
+
+    def _share(self) -> bool:
+        place = Place(self.compiled().plan)
+        kernel = place.kernel.get(self.consumer)
+        return kernel is not None and kernel.kind == "nest" and place.together(self.producer, self.consumer)
 
     def _written(self) -> str:
         """The program without its names, and which two of its operations are asked about."""

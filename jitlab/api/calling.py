@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from jitlab import locks
 from jitlab.capture import Tensor, current_capture
 from jitlab.capture.host import Template, add_host_call, must_compile
 from jitlab.capture.state import not_recording
@@ -68,12 +69,15 @@ def _record(capture: Any, func: Callable[..., Any], inp: Sequence[Any], out: _Dt
 class _Call:
     """A Python function that is called at every run. What it gave while the first run was recorded is not computed again."""
 
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.Lock}
+    _lock: Any
+
     def __init__(self, func: Callable[..., Any], name: str, dtypes: Sequence[np.dtype[Any]]) -> None:
         self.func, self.dtypes = func, tuple(dtypes)
         self.__name__ = "py_func"
         self.python_name = name
         self._first: list[Any] = []
-        self._lock = threading.Lock()
+        locks.own(self)
 
     def first(self, arrays: Sequence[Any]) -> list[Any]:
         self._first = [_called(self.func, arrays, self.dtypes)]

@@ -17,8 +17,7 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     if bool(run_eagerly) == _eagerly:
         return
     _eagerly = bool(run_eagerly)
-    with events.busy.block:  # warm calls ask, too; of every thread
-        events.busy.word.value += 1 if _eagerly else -1
+    events.busy.everywhere(1 if _eagerly else -1)  # warm calls ask, too
 
 
 @contextmanager

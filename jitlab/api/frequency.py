@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import logging
 import re
-import threading
 import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
+
+from jitlab import locks
 
 HISTORY, THRESHOLD, MOST_WARNINGS = 10, 5, 2
 
@@ -85,4 +86,4 @@ def wrapped_by(method: Any) -> Any:
 
 
 _by_code: dict[int, tuple[weakref.ref[CodeType], Frequency]] = {}
-_lock = threading.Lock()
+_lock = locks.shared("calls")

@@ -10,11 +10,11 @@ import types
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from jitlab import errors, events
+from jitlab import errors, events, locks
 from jitlab.capture import (
     MOST_TRACES,
     Body,
@@ -71,6 +71,8 @@ class Jit(Explained):
     cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
     """
 
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
+    _lock: Any
     TABLES = ("_paths", "_traces", "_refused", "_failed", "_history", "_count", "_clock", "_last")
 
     def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
@@ -89,7 +91,7 @@ class Jit(Explained):
         self._failed: set[Any] = set()  # signatures whose recording ended with an error of the program's
         self._history: list[CallTrace] = []
         self._count = self._clock = 0
-        self._lock = threading.RLock()
+        locks.own(self)
         self._is_checked = False
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
         self.ledger = Ledger(self._code_function(), self.name, str(options), kind="jit")

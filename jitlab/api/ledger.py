@@ -8,7 +8,6 @@ that one made in a loop is seen.
 from __future__ import annotations
 
 import operator
-import threading
 import time
 import weakref
 from collections import Counter, OrderedDict, deque
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab import events
+from jitlab import events, locks
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans
 from jitlab.capture.positions import here
 from jitlab.config import config
@@ -427,4 +426,4 @@ def ledger() -> Summary:
 
 _places: OrderedDict[Any, Place] = OrderedDict()
 _live: weakref.WeakSet[Ledger] = weakref.WeakSet()
-_lock = threading.Lock()
+_lock = locks.shared("places")

@@ -7,10 +7,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from jitlab import locks
 from jitlab.capture import Capture, Trace, key_of, leaves_of
 from jitlab.capture.memory import Frozen, Memory, Quiet
 from jitlab.capture.state import Creation
@@ -52,6 +53,9 @@ class Traces(Explained):
     attributes: dict[str, Any]
     _signature: Binder
 
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock, "_table": threading.Lock}
+    _lock: Any  # held while something is recorded
+    _table: Any  # held while tables change, and nothing else is waited for
     TABLES = ("_concretes", "_by_type", "_wide", "_traces", "_recent", "_count", "_numbers")
 
     def __init__(self) -> None:
@@ -61,8 +65,7 @@ class Traces(Explained):
         self._traces: dict[Any, list[Trace]] = {}  # by the key of a call
         self._recent: OrderedDict[int, Recording] = OrderedDict()  # by the id of the trace, the one called last at the end
         self._count = self._numbers = 0
-        self._lock = threading.RLock()  # held while something is recorded
-        self._table = threading.Lock()  # held while tables change, and nothing else is waited for
+        locks.own(self)
         self._counters: list[ctypes.c_int64] = []  # calls that C functions answered, which `_recent` does not see
 
     def __del__(self) -> None:

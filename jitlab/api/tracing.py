@@ -189,8 +189,8 @@ class Function(Traces):
             return self._run_as_python(args, kwargs, "foreign_type", foreign.what), None
         trace = self._find(key, leaves)
         if trace is None:
-            if key in self._foreign:
-                return self._run_as_python(args, kwargs, "foreign_type", self._foreign[key]), None
+            if (known := self._foreign.get(key)) is not None:
+                return self._run_as_python(args, kwargs, "foreign_type", known), None
             try:
                 with self._lock:
                     before = self._count
@@ -199,9 +199,10 @@ class Function(Traces):
             except errors.InternalError as mistake:
                 return self._instead(mistake, args, kwargs), None
             except NotReplayable as refusal:  # a foreign array met the arguments: there is nothing to record
-                self._foreign[key] = str(refusal)
-                while len(self._foreign) > config.max_traces:
-                    del self._foreign[next(iter(self._foreign))]
+                with self._table:
+                    self._foreign[key] = str(refusal)
+                    while len(self._foreign) > config.max_traces:
+                        del self._foreign[next(iter(self._foreign))]
                 return self._run_as_python(args, kwargs, refusal.code, str(refusal)), None
             self._note_frequency(is_traced)
         else:

@@ -15,14 +15,14 @@ import linecache
 import re
 import sys
 import textwrap
-import threading
 import types
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jitlab import trees
+from jitlab import locks, trees
 from jitlab.ir.texts import keep_text
+from jitlab.lazy import Kept
 
 from .flow import ADDED, HOOK, FlowConverter, argument_names, bound_names, is_added, looks_at_frames, walrus_names
 from .positions import register, register_added
@@ -35,8 +35,8 @@ _FRAME_CALLS = frozenset({"super", "locals", "vars", "dir", "globals", "eval", "
 
 #: The code of functions by id -> itself, as long as it lives, and its converted copy. (Equal code may stand in two files.)
 _codes: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType | None]] = {}
-_trees: dict[tuple[str, int, int], ast.Module | None] = {}
-_lock = threading.RLock()
+_trees: Kept[tuple[str, int, int], ast.Module | None] = Kept(64)
+_lock = locks.shared("conversions")
 
 
 def converted(function: types.FunctionType, hooks: Any) -> types.FunctionType | None:
@@ -193,15 +193,14 @@ def _find_by_inspect(function: types.FunctionType) -> tuple[ast.FunctionDef | as
 
 def _parse(filename: str, lines: list[str]) -> ast.Module | None:
     text = "".join(lines)
-    key = (filename, len(text), hash(text))
-    if key not in _trees:
-        try:
-            _trees[key] = trees.parse(text)
-        except SyntaxError:
-            _trees[key] = None
-        while len(_trees) > 64:
-            _trees.pop(next(iter(_trees)))
-    return _trees[key]
+    return _trees.of((filename, len(text), hash(text)), _tree_of, text)
+
+
+def _tree_of(text: str) -> ast.Module | None:
+    try:
+        return trees.parse(text)
+    except SyntaxError:
+        return None
 
 
 def _definitions(node: ast.AST, classes: tuple[str, ...]) -> Iterable[tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]]]:

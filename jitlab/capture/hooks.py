@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Extent, Symbolic
+from jitlab.lazy import Kept
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
 from . import conditions, iterables, rolling, staging
@@ -522,17 +523,16 @@ def has_array(x: Any) -> bool:
 
 def _python_property(kind: type, name: str) -> Any:
     """The user's function behind a property, or behind attributes that are made up; None for what is simply there."""
-    key = kind, name
-    if key not in _properties:
-        found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
-        getter = found.fget if isinstance(found, property) else getattr(kind, "__getattr__", None) if found is None else None
-        while len(_properties) > 1000:
-            _properties.pop(next(iter(_properties)))
-        _properties[key] = getter if getter is not None and _is_user_function(getter) else None
-    return _properties[key]
+    return _properties.of((kind, name), _getter, kind, name)
 
 
-_properties: dict[tuple[type, str], Any] = {}
+def _getter(kind: type, name: str) -> Any:
+    found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    getter = found.fget if isinstance(found, property) else getattr(kind, "__getattr__", None) if found is None else None
+    return getter if getter is not None and _is_user_function(getter) else None
+
+
+_properties: Kept[tuple[type, str], Any] = Kept(1000)
 
 
 def _is_user_function(function: Any) -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from jitlab.lazy import Kept
+
 from .positions import is_user_file
 from .tensor import Tensor
 
@@ -90,16 +92,14 @@ _OPERATORS = frozenset(
     for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
     for reflected in ("", "r", "i")
 ) | {f"__{name}__" for name in "lt le gt ge neg pos abs invert bool".split()}
-_python_operators: dict[type, bool] = {}
+_python_operators: Kept[type, bool] = Kept(1000)
 
 
 def has_python_operators(kind: type) -> bool:
     """The user's own Python runs when objects of this class meet an operator."""
-    known = _python_operators.get(kind)
-    if known is None:
-        found = (vars(base)[name] for base in kind.__mro__ for name in _OPERATORS & vars(base).keys())
-        known = any(isinstance(f, types.FunctionType) and is_user_file(f.__code__.co_filename) for f in found)
-        while len(_python_operators) > 1000:
-            _python_operators.pop(next(iter(_python_operators)))
-        _python_operators[kind] = known
-    return known
+    return _python_operators.of(kind, _defines_operators, kind)
+
+
+def _defines_operators(kind: type) -> bool:
+    found = (vars(base)[name] for base in kind.__mro__ for name in _OPERATORS & vars(base).keys())
+    return any(isinstance(f, types.FunctionType) and is_user_file(f.__code__.co_filename) for f in found)

@@ -7,34 +7,41 @@ from __future__ import annotations
 
 import ast
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from weakref import WeakSet
+
+from jitlab import locks
 
 #: Frames that copying, converting and compiling take for each level, and levels that always have room.
 FRAMES, ALWAYS = 8, 60
 
 
-@contextmanager
-def room_for(*trees: ast.AST) -> Iterator[None]:
+class room_for:  # noqa: N801 - it is written as a function
     """While it is open, a walk through the trees does not reach Python's limit of recursion."""
-    global _open, _before
-    deep = max((_depth(tree) for tree in trees), default=0)
-    if deep <= ALWAYS:
-        yield
-        return
-    with _lock:
-        if not _open:
-            _before = sys.getrecursionlimit()
-        _open += 1
-        sys.setrecursionlimit(max(sys.getrecursionlimit(), _before + FRAMES * deep))
-    try:
-        yield
-    finally:
-        with _lock:
-            _open -= 1
-            if not _open:
-                sys.setrecursionlimit(_before)
+
+    def __init__(self, *trees: ast.AST) -> None:
+        deep = max((_depth(tree) for tree in trees), default=0)
+        self.needed = 0 if deep <= ALWAYS else FRAMES * deep
+
+    def __enter__(self) -> None:
+        if self.needed:
+            with _lock:
+                _open.add(self)
+                _set_limit()
+
+    def __exit__(self, *_: object) -> None:
+        if self.needed:
+            with _lock:
+                _open.discard(self)
+                _set_limit()
+
+
+def _set_limit() -> None:
+    """The program's own limit, and what the deepest walk under way needs."""
+    global _added
+    own = sys.getrecursionlimit() - _added
+    wanted = max((room.needed for room in list(_open)), default=0)
+    _added = wanted  # no interrupt comes between the two
+    sys.setrecursionlimit(own + wanted)
 
 
 def _depth(tree: ast.AST) -> int:
@@ -46,5 +53,6 @@ def _depth(tree: ast.AST) -> int:
     return deepest
 
 
-_open, _before = 0, 0
-_lock = threading.Lock()
+_open: WeakSet[room_for] = WeakSet()  # one that an interrupt left open is gone when the next one is opened
+_added = 0  # to the program's own limit
+_lock = locks.shared("room")

@@ -7,7 +7,6 @@ import ast
 import io
 import linecache
 import os
-import threading
 import time
 import types
 from collections import OrderedDict
@@ -15,7 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from jitlab import trees
+from jitlab import locks, trees
 from jitlab.ir import cell_names
 from jitlab.ir.texts import is_cell
 
@@ -28,7 +27,7 @@ _STARTED = time.time()
 #: Sources that came with functions from other processes, by file, the newest last: a file may have been edited between two.
 _arrived: OrderedDict[str, list[list[str]]] = OrderedDict()
 MOST_FILES, MOST_TEXTS = 256, 8
-_lock = threading.Lock()
+_lock = locks.shared("sources")
 
 
 def arrived_text(file: str, title: str, text: str) -> None:

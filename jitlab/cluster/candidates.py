@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from jitlab.ir import NO_OVERRIDES, Graph, Node, Overrides, Reason, Stays, told_kind
+from jitlab.lazy import lazy
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.library import Library
 from jitlab.ops.sources import Constant, Length
@@ -71,7 +71,7 @@ class Study:
             producer, _ = trial.copied
             self.copy = Node(producer.op, producer.inputs, producer.type, name=producer.name, attrs=producer.attrs)
 
-    @cached_property
+    @lazy
     def operations(self) -> list[Node]:
         operations = [node for node in self.graph.nodes if self.is_operation(node)]
         if self.copy is not None and self.trial.copied is not None:
@@ -100,12 +100,12 @@ class Study:
     def device(self, node: Node) -> tuple[str, int]:
         return device_of(self.attrs(node).get("device", "")) if self.has_devices else CPU
 
-    @cached_property
+    @lazy
     def has_devices(self) -> bool:
         """Is an operation placed anywhere?"""
         return any("device" in node.attrs for node in self.graph.nodes) or bool(self.trial.attrs)
 
-    @cached_property
+    @lazy
     def level(self) -> str:
         options = self.options
         if options.level_on_one_gpu is not None:
@@ -114,7 +114,7 @@ class Study:
                 return options.level_on_one_gpu
         return options.level
 
-    @cached_property
+    @lazy
     def marked_only(self) -> Reason | None:
         """Why only marked operations compile; None when all may."""
         if self.jit_compile is False:
@@ -166,7 +166,7 @@ class Study:
             self._unsupported[call] = unsupported(call, self.options.deepest)
         return self._unsupported[call]
 
-    @cached_property
+    @lazy
     def _unsupported(self) -> dict[Node, Reason | None]:
         return {}
 

@@ -7,10 +7,10 @@ be. Two operations are only ever joined along an edge.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 from typing import Any
 
 from jitlab.ir import Apart, Node, Reason
+from jitlab.lazy import lazy
 from jitlab.ops.host import Item
 
 from .candidates import Study, is_constant, is_control, is_one_of_several, is_silent
@@ -62,7 +62,7 @@ class Partition:
         """The operations that have to run before this one although it reads nothing of theirs."""
         return self.control.get(b, [])
 
-    @cached_property
+    @lazy
     def names(self) -> set[str]:
         return {node.op.name for node in self.operations}
 
@@ -218,7 +218,7 @@ class Partition:
 
     # ---- what came out
 
-    @cached_property
+    @lazy
     def groups(self) -> dict[int, list[Node]]:
         """The candidates by the group they ended up in, in program order of their first operation."""
         assert self.contraction is not None
@@ -272,7 +272,7 @@ class Partition:
                 return [self.operations[earlier], self.operations[later]]
         raise AssertionError("both groups may share a cluster")
 
-    @cached_property
+    @lazy
     def own_bits(self) -> tuple[list[int], list[int]]:
         before: dict[int, list[int]] = {}
         for a, b in self.edges:

@@ -9,11 +9,11 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab import events
+from jitlab import events, locks
 from jitlab.api import Options, compile_trace
 from jitlab.capture import NotReplayable, Trace, random_state, set_random_state
 from jitlab.capture.signature import key_of
@@ -50,6 +50,9 @@ class Session:
     The level is OFF unless the config (or TF_XLA_FLAGS) says otherwise, and a cluster has at least two operations.
     """
 
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
+    _lock: Any
+
     def __init__(self, graph: Graph | None = None, config: ConfigProto | None = None, target: str = "") -> None:
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a ConfigProto, but got {type(config).__name__}")
@@ -65,7 +68,7 @@ class Session:
         self._initialized: set[int] = set()
         self._runs: OrderedDict[Any, Run] = OrderedDict()
         self._count = 0
-        self._lock = threading.RLock()
+        locks.own(self)
         self._closed = False
         self._entered: list[Any] = []
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from jitlab import trees
+from jitlab.lazy import Kept
 
 from .bodies import every_node
 from .decisions import COTANGENT
@@ -184,26 +185,24 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-_known: dict[tuple[tuple[str, ...], int], _Words] = {}
+_known: Kept[tuple[tuple[str, ...], int], _Words] = Kept(64)
 
 
 def _words(lines: tuple[str, ...], first: int) -> _Words:
     """What the expressions of a piece of text are called, by their spans. The text may be indented."""
-    key = lines, first
-    found = _known.get(key)
-    if found is None:
-        found = _Words()
-        indented = bool(lines) and lines[0][:1] in (" ", "\t")
-        text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
-        try:
-            tree = trees.parse(f"if True:\n{text}" if indented else text)
-        except (SyntaxError, ValueError, RecursionError):  # a cell with magics, half of a statement
-            tree = ast.Module([], [])
-        ast.increment_lineno(tree, first - 1 - indented)
-        _read(tree, found)
-        while len(_known) >= 64:
-            _known.pop(next(iter(_known)))
-        _known[key] = found
+    return _known.of((lines, first), _words_of, lines, first)
+
+
+def _words_of(lines: tuple[str, ...], first: int) -> _Words:
+    found = _Words()
+    indented = bool(lines) and lines[0][:1] in (" ", "\t")
+    text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    try:
+        tree = trees.parse(f"if True:\n{text}" if indented else text)
+    except (SyntaxError, ValueError, RecursionError):  # a cell with magics, half of a statement
+        tree = ast.Module([], [])
+    ast.increment_lineno(tree, first - 1 - indented)
+    _read(tree, found)
     return found
 
 

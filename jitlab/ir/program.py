@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from jitlab.lazy import lazy
 
 from .extents import Poly
 from .types import UNKNOWN, Origins, Sources, short_dtype
@@ -114,11 +115,11 @@ class Expr:
     dtype: np.dtype
     origins: Origins = UNKNOWN
 
-    @cached_property
+    @lazy
     def depends(self) -> frozenset[str]:
         return frozenset(name for part in self.parts for name in part.depends)
 
-    @cached_property
+    @lazy
     def is_checked(self) -> bool:
         """May evaluating it end the run, because an index is out of range?"""
         return any(part.is_checked for part in self.parts)
@@ -141,15 +142,15 @@ class Load(Expr):
     position: tuple[Index, ...] | None = None
     origins: Origins = UNKNOWN  # the views that say which element this is; who wants it is told by what reads it
 
-    @cached_property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
+    @lazy
+    def dtype(self) -> np.dtype:
         return self.buffer.dtype
 
     @property
     def parts(self) -> tuple[Expr, ...]:
         return tuple(e for e, _ in self.gathered)
 
-    @cached_property
+    @lazy
     def depends(self) -> frozenset[str]:
         own = {*self.offset.names, f"={self.buffer.name}"}  # its contents too: no load is moved out of a loop that writes them
         own.update(name for _, stride in self.gathered for name in stride.symbols)
@@ -173,7 +174,7 @@ class Local(Expr):
     dtype: np.dtype
     origins: Origins = UNKNOWN
 
-    @cached_property
+    @lazy
     def depends(self) -> frozenset[str]:
         return frozenset((self.name,))
 
@@ -186,7 +187,7 @@ class IndexValue(Expr):
     dtype: np.dtype = field(default_factory=lambda: np.dtype("i8"))
     origins: Origins = UNKNOWN
 
-    @cached_property
+    @lazy
     def depends(self) -> frozenset[str]:
         return frozenset(self.index.names)
 
@@ -216,11 +217,11 @@ class CheckedIndex(Expr):
     dtype: np.dtype = field(default_factory=lambda: np.dtype("i8"))
     origins: Origins = UNKNOWN
 
-    @cached_property
+    @lazy
     def depends(self) -> frozenset[str]:
         return self.value.depends.union(self.extent.symbols)
 
-    @cached_property
+    @lazy
     def is_checked(self) -> bool:
         return True
 
@@ -350,11 +351,11 @@ class Read(Expr):
 
     variable: Variable
 
-    @cached_property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
+    @lazy
+    def dtype(self) -> np.dtype:
         return self.variable.dtype
 
-    @cached_property
+    @lazy
     def depends(self) -> frozenset[str]:
         return frozenset((f"={self.variable.name}",))
 
@@ -436,7 +437,7 @@ class Program:
     errors: list[Sources] = field(default_factory=list)  # where the check with code i stands
     calls: list[Any] = field(default_factory=list)  # the operations that a library computes
 
-    @cached_property
+    @lazy
     def text(self) -> str:
         """The Program as people read it, and as the cache knows it."""
         lines = [

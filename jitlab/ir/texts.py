@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import linecache
 import os
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from jitlab import locks
 
 from .types import Source, cell_names
 
@@ -96,4 +97,4 @@ def is_cell(file: str) -> bool:
 
 
 _kept: OrderedDict[str, Text] = OrderedDict()
-_lock = threading.Lock()
+_lock = locks.shared("texts")

@@ -117,7 +117,7 @@ class Session:
             self._name_cell_that_loads()
         self.shell.events.register("pre_run_cell", self.pre_run_cell)
         self.shell.events.register("post_run_cell", self.post_run_cell)
-        events.add_listener(self.hear, self.take)
+        events.add_listener(self.hear, self.take, in_children=False)  # the panel is the parent's
         self._watch.enter_context(watching(self._note, now_and_then=True))
 
     def stop(self) -> None:

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
 from textwrap import wrap
 from typing import Any
 
+from jitlab.lazy import lazy
 from jitlab.statistics import FEWEST, difference, interval
 
 from . import wording
@@ -40,7 +40,7 @@ class RunComparison:
         """What the compiler decided otherwise, a sentence each."""
         return [change["text"] for change in self.data["plan_changes"]]
 
-    @cached_property
+    @lazy
     def worse(self) -> list[str]:
         """What got worse: parts that became slower, retraces that were not there."""
         changed = [row for row in self.data["rows"] if row["change"] and row["change"]["significant"]]

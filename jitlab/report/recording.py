@@ -8,9 +8,9 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from jitlab import events
+from jitlab import events, locks
 from jitlab.capture import says_where
 from jitlab.ir import ClusterCode, Plan
 from jitlab.noting import Calls
@@ -97,6 +97,9 @@ class LoopTally:
 class Recording:
     """Listens to events from any thread. Give `listen` and `take` to `events.add_listener`, or use `record()`."""
 
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.Lock}
+    _lock: Any
+
     def __init__(
         self, cell: dict[str, Any] | None = None, file_name: Callable[[str], str] | None = None,
         cell_of: Callable[[str], tuple[str, list[str]] | None] | None = None,
@@ -137,7 +140,7 @@ class Recording:
         self._plan_keys: set[tuple[str, int, tuple[str, ...]]] = set()
         self._fingerprints: dict[tuple[str, ...], str] = {}
         self._definitions: set[str] = set()  # of the functions that were traced here
-        self._lock = threading.Lock()
+        locks.own(self)
         self._take: dict[type[events.Event], Callable[[Any], None]] = {
             events.Traced: self._traced,
             events.TraceCharged: self._trace_charged,
@@ -400,4 +403,4 @@ def _kept_plan(function: str, trace: int, cluster: str | None) -> Plan | None:
 
 _plan_of_cluster: OrderedDict[str, dict[str, Any]] = OrderedDict()
 _plan_of_trace: OrderedDict[tuple[str, int], dict[str, Any]] = OrderedDict()
-_plans_lock = threading.Lock()
+_plans_lock = locks.shared("plans")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import says_where
 from jitlab.errors import OptionError
+from jitlab.lazy import lazy
 from jitlab.legible import clean_lines
 
 from . import wording
@@ -62,38 +62,38 @@ class Report:
         self._samples = samples  # of each (function, trace, cluster or host operation); they are not in `data`
         self.explains: Callable[..., Any] | None = None  # what `explain` called: `why_not(check=True)` asks its code again
 
-    @cached_property
+    @lazy
     def ops(self) -> list[Op]:
         return Listing(entry_of(Op, entry) for entry in self.data["ops"])
 
-    @cached_property
+    @lazy
     def clusters(self) -> list[Cluster]:
         return Listing(entry_of(Cluster, entry) for entry in self.data["clusters"])
 
-    @cached_property
+    @lazy
     def kernels(self) -> list[Kernel]:
         return Listing(entry_of(Kernel, entry) for entry in self.data["kernels"])
 
-    @cached_property
+    @lazy
     def traces(self) -> list[Trace]:
         """Every capture, the first of each function too."""
         return Listing(entry_of(Trace, entry) for entry in self.data["retraces"])
 
-    @cached_property
+    @lazy
     def retraces(self) -> list[Trace]:
         """Captures after the first, each with its cause."""
         return Listing(trace for trace in self.traces if not trace.first)
 
-    @cached_property
+    @lazy
     def variants(self) -> list[Variant]:
         """Other forms of kernels of known traces, each with its cause: layout, alignment, ... These are no retraces."""
         return Listing(entry_of(Variant, entry) for entry in self.data.get("variants", ()))
 
-    @cached_property
+    @lazy
     def fallbacks(self) -> list[Fallback]:
         return Listing(entry_of(Fallback, entry) for entry in self.data["fallbacks"])
 
-    @cached_property
+    @lazy
     def boundaries(self) -> list[Boundary]:
         return Listing(
             replace(made, said=(self._said(made.plan, made.producer), self._said(made.plan, made.consumer)))
@@ -105,11 +105,11 @@ class Report:
         op = self._named.get((plan, name))
         return str(op) if op is not None else name
 
-    @cached_property
+    @lazy
     def _named(self) -> dict[tuple[str, str], Op]:
         return {(op.plan, op.name): op for op in self.ops}
 
-    @cached_property
+    @lazy
     def temporaries(self) -> list[Temporary]:
         """Values that reach memory although they are no results, each with its readers, bytes and reason, the largest first."""
         entries = sorted(self.data.get("temporaries", ()), key=lambda entry: -int(entry["bytes"]))
@@ -122,22 +122,22 @@ class Report:
         """What lies in memory: an operation's result, or another array that it needs ("`s` (exp, line 3) in blocks")."""
         return self._said(value.plan, value.producer) + value.name.removeprefix(value.producer)
 
-    @cached_property
+    @lazy
     def activity(self) -> list[dict[str, Any]]:
         """For each plan how many operations of which kinds are in which cluster and in none, and what compiling took."""
         return copy.deepcopy(list(self.data.get("activity", ())))
 
-    @cached_property
+    @lazy
     def statements(self) -> list[Statement]:
         """Statements of a `%%jit` cell that Python ran."""
         return Listing(entry_of(Statement, entry) for entry in self.data.get("statements", ()))
 
-    @cached_property
+    @lazy
     def loops(self) -> list[Loop]:
         """Loops that were not rolled, each with its reason."""
         return Listing(entry_of(Loop, entry) for entry in self.data.get("loops", ()))
 
-    @cached_property
+    @lazy
     def lines(self) -> list[Line]:
         """The program line by line with its costs. The time of a kernel over several lines stands once, for all of them."""
         from .lines import line_costs
@@ -149,13 +149,13 @@ class Report:
         """The lead sentence, the counts, the times, what to do next. Plans that differ in sizes and values only count once."""
         return dict(self.data["verdict"])
 
-    @cached_property
+    @lazy
     def timeline(self) -> Timeline:
         from .chrome import Timeline
 
         return Timeline(self.data)
 
-    @cached_property
+    @lazy
     def facts(self) -> dict[str, Any]:
         """What a later run is compared with: counts, fingerprints, durations of single calls. Plain data, small."""
         from .runs import run_facts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -26,8 +25,7 @@ def dump_clustering(clustering: Clustering, function: str) -> list[Path]:
     flags = read_flags()
     if not flags.tf_xla_clustering_debug:
         return []
-    with _lock:
-        number = next(_numbers)
+    number = next(_numbers)
     folder = Path(flags.xla_hlo_graph_path or tempfile.gettempdir())
     written = []
     for stage, naming in zip(STAGES, (_plain, _with_cluster, _annotated), strict=True):
@@ -76,5 +74,4 @@ def _renamed(graph: Graph, name: Callable[[Node], str]) -> Sequence[Node]:
     return list(new.values())
 
 
-_lock = threading.Lock()
 _numbers = itertools.count()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from functools import cache
 from typing import Any
 from weakref import WeakValueDictionary
 
-from jitlab import events
+from jitlab import events, locks
 from jitlab.config import config
 from jitlab.ir.program import Program
 from jitlab.targets.cpu_llvm import codegen, machine
@@ -137,9 +136,7 @@ def background() -> ThreadPoolExecutor:
 
 
 def _after_fork() -> None:
-    """A child process has none of the threads of its parent: it makes its own, and locks that they held are new."""
-    global _lock
-    _lock = threading.RLock()
+    """A child process has none of the threads of its parent: it makes its own."""
     background.cache_clear()
     for known in list(_by_text.values()):
         known.better = None
@@ -149,6 +146,6 @@ def _after_fork() -> None:
 #: again finds its code. What falls out of both is taken out of memory.
 _by_text: WeakValueDictionary[str, Compiled] = WeakValueDictionary()
 _recent: OrderedDict[str, Compiled] = OrderedDict()
-_lock = threading.RLock()
+_lock = locks.shared("programs")
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

@@ -6,11 +6,10 @@ import itertools
 import os
 import stat
 import tempfile
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from jitlab import events
+from jitlab import events, locks
 from jitlab.errors import ForeignFileError
 from jitlab.flags import VARIABLES, Flags, read_flags
 from jitlab.ir import Cluster, Node, is_operation
@@ -40,8 +39,7 @@ def dump_cluster(cluster: Cluster, stages: Sequence[tuple[str, Content]]) -> lis
         folder = Path(flags.xla_hlo_graph_path or tempfile.gettempdir())
         for stage, content in stages:
             title = f"computation {name} [{pipeline}: {stage}]"
-            with _lock:
-                path = folder / f"hlo_graph_{next(_numbers)}.dot"
+            path = folder / f"hlo_graph_{next(_numbers)}.dot"
             write_dump(path, _dot(title, content))
             print(f"{title}: {path}", flush=True)
             written.append(path)
@@ -158,7 +156,7 @@ def _foreign(path: Path, why: str) -> ForeignFileError:
     )  # fmt: skip
 
 
-_lock = threading.Lock()
+_lock = locks.shared("dumps")
 _numbers = itertools.count()
 _next_version = itertools.count(1)
 _versions: dict[str, int] = {}

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakSet, ref
 
 import numpy as np
 
-from jitlab import costs, events, noting
+from jitlab import costs, events, locks, noting
 from jitlab.ir import (
     UNKNOWN,
     Cluster,
@@ -60,6 +60,9 @@ class Executable:
     Thread-safe: a call owns its context and its scratch memory.
     """
 
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.Lock}
+    _lock: Any
+
     def __init__(
         self, clustering: Clustering, *, function: str = "", trace: int = 1, level: str = "O1",
         writes: Sequence[tuple[int, int]] = (), is_trial: bool = False,
@@ -76,7 +79,7 @@ class Executable:
         self._variants: dict[Key, Variant] = {}
         self._lowerings: dict[Key, Lowered] = {}
         self._may_fail: bool | None = None
-        self._lock = threading.Lock()
+        locks.own(self)
         self._last_use = _last_uses(clustering)
         self.costs = costs.Costs()
         self._sites: tuple[noting.Site, ...] = ()  # of the C functions in front of it

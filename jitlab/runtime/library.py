@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jitlab import locks
 from jitlab.ir.program import Call, Program, walk
 
 _Function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
@@ -102,5 +103,5 @@ _sites: list[Site] = []
 _lengths: list[int] = []  # the words of each
 _kept: dict[tuple[int, ...], list[np.ndarray]] = {}
 _numbers: dict[Site, int] = {}
-_lock = threading.Lock()
+_lock = locks.shared("library")
 _thread = threading.local()

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from importlib import import_module
 
-SORTS = ("signals",)
+SORTS = ("signals", "forks")
 
 
 @dataclass

@@ -1,14 +1,19 @@
 """A call that ends early leaves its function and its thread as they were; threads share one trace; `del f` frees at once."""
 
+import contextlib
+import faulthandler
 import gc
+import os
 import threading
+import traceback
+import warnings
 import weakref
 
 import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab import events
+from jitlab import events, locks
 from jitlab.capture import current_capture
 from jitlab.runtime import executable
 from jitlab.runtime.buffers import _Lease
@@ -117,3 +122,108 @@ def test_a_lease_that_an_interrupt_left_half_made_goes_in_silence(recwarn):
     del lease
     gc.collect()
     assert not recwarn.list
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+class TestForks:
+    """What a child finds of what its parent was in the midst of."""
+
+    def child(self, action):
+        """What `action` gives in a forked child, as text."""
+        reading, writing = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            pid = os.fork()
+        if pid == 0:
+            faulthandler.dump_traceback_later(60, exit=True)
+            try:
+                told = repr(action())
+            except BaseException:
+                told = traceback.format_exc()
+            os.write(writing, told.encode())
+            os._exit(0)
+        os.close(writing)
+        with open(reading) as file:
+            told = file.read()
+        os.waitpid(pid, 0)
+        return told
+
+    def held(self, *entered):
+        """A thread that stays inside of these until the event is set."""
+        inside, leave = threading.Event(), threading.Event()
+
+        def hold():
+            with contextlib.ExitStack() as stack:
+                for context in entered:
+                    stack.enter_context(context)
+                inside.set()
+                leave.wait(60)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        inside.wait(60)
+        return thread, leave
+
+    def test_locks_of_objects_are_free_in_the_child(self):
+        f = jl.function(lambda x: np.sin(x) * 3)
+        g = jl.jit(lambda x: np.sin(x) * 3)
+        f(np.ones(2))
+        g(np.ones(2))
+        (made,) = (e for e in executable._live if e.function == f.name)
+        thread, leave = self.held(f._lock, f._table, g._lock, made._lock, events.busy)
+        try:
+            found = self.child(lambda: (float(f(np.zeros(7)).sum() + g(np.zeros(7)).sum()), events.busy.word.value))
+            assert found == "(0.0, 0)"
+        finally:
+            leave.set()
+            thread.join()
+
+    @pytest.mark.parametrize("name", sorted(locks._shared))
+    def test_a_fork_waits_for_a_lock_of_the_process(self, name):
+        """Else the child would find what it protects half changed, and the lock taken for ever."""
+        lock = locks._shared[name]
+        taken, free = threading.Event(), threading.Event()
+
+        def hold():
+            lock.acquire()
+            taken.set()
+            free.wait(60)
+            order.append("free")
+            lock.release()
+
+        order, f = [], jl.function(lambda x: np.cos(x) - 1)
+        thread = threading.Thread(target=hold)
+        thread.start()
+        taken.wait(60)
+        threading.Timer(0.05, free.set).start()
+        assert self.child(lambda: (order, float(f(np.zeros(3)).sum()))) == "(['free'], 0.0)"
+        thread.join()
+
+    def test_what_another_thread_was_tracing_is_not_half_there(self, monkeypatch):
+        f = jl.function(lambda x: np.sin(x) * 5)
+        f(np.ones(2))
+        reached, leave = threading.Event(), threading.Event()
+
+        def stop(*_):
+            if not reached.is_set():
+                reached.set()
+                leave.wait(60)
+
+        monkeypatch.setattr("jitlab.api.ledger.Ledger._tell", stop)  # the last step of all
+        with events.listen(lambda event: None):
+            thread = threading.Thread(target=f, args=(np.ones(3),))
+            thread.start()
+            reached.wait(60)
+            count = self.child(lambda: (f.experimental_get_tracing_count(), len(f.ledger), float(f(np.zeros(3)).sum())))
+            leave.set()
+            thread.join()
+        assert count == "(1, 1, 0.0)"
+
+    def test_a_child_tells_nothing_to_who_is_in_the_parent_alone(self):
+        f, heard = jl.function(lambda x: np.sin(x) * 7), []
+        events.add_listener(heard.append, in_children=False)
+        try:
+            found = self.child(lambda: (float(f(np.zeros(3)).sum()), heard, events.active(), events.busy.word.value))
+        finally:
+            events.remove_listener(heard.append)
+        assert found == "(0.0, [], False, 0)"

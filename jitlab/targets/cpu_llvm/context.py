@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -31,6 +30,7 @@ from jitlab.ir.program import (
     expressions,
     walk,
 )
+from jitlab.lazy import lazy
 
 #: What `run` returns. PAUSED: call again. STOPPED: a signal's handler raised, the exception is in the context's ERROR slots.
 #: FAILED + code: the check with that code failed.
@@ -45,16 +45,16 @@ class Phase:
     statements: list[Statement]
     outer: For | None
 
-    @cached_property
+    @lazy
     def changes(self) -> frozenset[str]:
         return changes(self.statements)
 
-    @cached_property
+    @lazy
     def is_whole(self) -> bool:
         """Is it one chunk? What changes an argument is not left half done when a signal ends the call."""
         return self.outer is None or any(f"={b.name}" in self.changes for b in self.buffers if b.kind == "input")
 
-    @cached_property
+    @lazy
     def buffers(self) -> tuple[Buffer, ...]:
         """What it reads and writes, each once."""
         found: dict[str, Buffer] = {}
@@ -72,12 +72,12 @@ class Phase:
                 found[e.buffer.name] = e.buffer
         return tuple(found.values())
 
-    @cached_property
+    @lazy
     def variables(self) -> dict[str, Variable]:
         found = {s.variable.name: s.variable for s in walk(self.statements) if isinstance(s, Assign)}
         return found | {e.variable.name: e.variable for e in _all_expressions(self.statements) if isinstance(e, Read)}
 
-    @cached_property
+    @lazy
     def bound(self) -> dict[str, np.dtype]:
         """The Locals that its top level binds."""
         found: dict[str, np.dtype] = {}
@@ -90,12 +90,12 @@ class Phase:
                 found |= {a.name: a.result for a in s.accumulators}
         return found
 
-    @cached_property
+    @lazy
     def wanted(self) -> dict[str, np.dtype]:
         """The Locals that it reads."""
         return {e.name: e.dtype for e in _all_expressions(self.statements) if isinstance(e, Local)}
 
-    @cached_property
+    @lazy
     def scalars(self) -> frozenset[str]:
         """The numbers of the program that it reads."""
         return frozenset(e.name for e in _all_expressions(self.statements) if isinstance(e, Scalar))
@@ -112,32 +112,32 @@ class ContextLayout:
     RESUME_PHASE, RESUME_AT, BUDGET, SGEMM, DGEMM, TIMES, LOOK, STARTED, CALL, ERROR = range(10)
     FIRST = 14
 
-    @cached_property
+    @lazy
     def buffers(self) -> dict[str, int]:
         p = self.program
         return {b.name: self.FIRST + i for i, b in enumerate((*p.inputs, *p.outputs, *p.temps, *p.rows))}
 
-    @cached_property
+    @lazy
     def buffer_count(self) -> int:
         p = self.program
         return len(p.inputs) + len(p.outputs) + len(p.temps) + len(p.rows)
 
-    @cached_property
+    @lazy
     def symbols(self) -> dict[str, int]:
         """Of sizes the caller passes, then of those a top-level Define binds."""
         start = self.FIRST + self.buffer_count
         return {name: start + i for i, name in enumerate((*self.program.symbols, *self.defined))}
 
-    @cached_property
+    @lazy
     def defined(self) -> tuple[str, ...]:
         return tuple(s.symbol for phase in self.phases for s in phase.statements if isinstance(s, Define))
 
-    @cached_property
+    @lazy
     def scalars(self) -> dict[str, int]:
         start = self.FIRST + self.buffer_count + len(self.symbols)
         return {name: start + 2 * i for i, (name, _) in enumerate(self.program.scalars)}
 
-    @cached_property
+    @lazy
     def kept(self) -> dict[str, int]:
         """Variables and Locals that live longer than one call of a phase."""
         start = self.FIRST + self.buffer_count + len(self.symbols) + 2 * len(self.program.scalars)
@@ -155,7 +155,7 @@ class ContextLayout:
         """The first of one slot a phase: how many iterations of its outer loop make a chunk."""
         return self.FIRST + self.buffer_count + len(self.symbols) + 2 * len(self.program.scalars) + 2 * len(self.kept)
 
-    @cached_property
+    @lazy
     def phases(self) -> list[Phase]:
         """In the order they run. A loop at the top level is a phase of its own, unless its accumulators finish after it."""
         result: list[Phase] = []
@@ -173,7 +173,7 @@ class ContextLayout:
                 result.append(Phase(kernel.name, straight, None))
         return result
 
-    @cached_property
+    @lazy
     def stored(self) -> frozenset[str]:
         """The buffers that some phase writes."""
         return frozenset(b.name for phase in self.phases for s in walk(phase.statements) for b in written(s))

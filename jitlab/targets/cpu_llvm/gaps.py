@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+
+from jitlab.lazy import lazy
 
 #: Instructions that are looked at for one gap: a register may live through a whole kernel.
 REACH = 4000
@@ -51,11 +52,11 @@ class Step:
     places: frozenset[int]
     labels: tuple[str, ...] = ()
 
-    @cached_property
+    @lazy
     def mnemonic(self) -> str:
         return self.text.split(None, 1)[0]
 
-    @cached_property
+    @lazy
     def operands(self) -> list[str]:
         rest = self.text.split(None, 1)[1:]
         parts, depth, part = [], 0, ""
@@ -68,34 +69,34 @@ class Step:
                 part += c
         return [*parts, part.strip()] if part else parts
 
-    @cached_property
+    @lazy
     def is_att(self) -> bool:
         return "%" in self.text or "$" in self.text
 
-    @cached_property
+    @lazy
     def is_jump(self) -> bool:
         return self.mnemonic.startswith(("j", "b.", "cbz", "cbnz", "tbz", "tbnz")) or self.mnemonic == "b"
 
-    @cached_property
+    @lazy
     def always_jumps(self) -> bool:
         return self.mnemonic in ("jmp", "jmpq", "b")
 
-    @cached_property
+    @lazy
     def ends(self) -> bool:
         return self.mnemonic.startswith("ret") or self.mnemonic in ("ud2", "brk")
 
-    @cached_property
+    @lazy
     def target(self) -> str:
         found = _TARGET.search(self.operands[-1]) if self.is_jump and self.operands else None
         return found[1] if found else ""
 
-    @cached_property
+    @lazy
     def flags(self) -> str:
         if self.mnemonic.startswith(_READS_FLAGS) and self.mnemonic not in ("jmp", "jmpq"):
             return "reads"
         return "writes" if self.mnemonic.startswith(_WRITES_FLAGS) else ""
 
-    @cached_property
+    @lazy
     def written(self) -> str:
         """The register it writes, "" where it writes none."""
         if self.is_jump or self.flags == "writes" or not self.operands:
@@ -108,7 +109,7 @@ class Step:
         found = registers(place)
         return found[0] if found else ""
 
-    @cached_property
+    @lazy
     def read(self) -> frozenset[str]:
         if self.ends:
             return RESULTS

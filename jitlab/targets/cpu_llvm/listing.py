@@ -11,11 +11,11 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from threading import Lock
 
+from jitlab import locks
 from jitlab.ir import UNKNOWN
 from jitlab.ir.program import Program
+from jitlab.lazy import lazy
 
 from . import machine
 from .gaps import UNPLACED, Step, filled, filled_names
@@ -62,11 +62,11 @@ class Listing:
     optimized: dict[str, list[tuple[str, frozenset[int]]]] = field(default_factory=dict, init=False)  # each function's lines
     strays: int = field(default=0, init=False)  # instructions that differed with debug locations: they have no place
 
-    @cached_property
+    @lazy
     def module(self) -> LocatedModule:
         return located_module(self.program)
 
-    @cached_property
+    @lazy
     def llvm(self) -> list[Listed]:
         """Before LLVM's passes."""
         result = []
@@ -80,7 +80,7 @@ class Listing:
             kernel = "" if text == "}" else kernel
         return result
 
-    @cached_property
+    @lazy
     def llvm_optimized(self) -> list[Listed]:
         """After LLVM's passes."""
         text = machine.optimized(self.module.debug, self.tier)
@@ -110,7 +110,7 @@ class Listing:
                 kernel, rows, function = "", [], []
         return _trimmed(result)
 
-    @cached_property
+    @lazy
     def asm(self) -> list[Listed]:
         """What the processor gets."""
         plain = machine.asm("".join(f"{text}\n" for text, _ in self.module.lines), self.tier).splitlines()
@@ -216,4 +216,4 @@ def _trimmed(lines: list[Listed]) -> list[Listed]:
 
 
 _kept: OrderedDict[int, Listing] = OrderedDict()
-_lock = Lock()
+_lock = locks.shared("listings")

@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import platform
 import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from jitlab import locks
+
 Tier = Literal["quick", "good"]
 
-_lock = threading.Lock()  # target machines and the JIT are shared by all threads
+_lock = threading.RLock()  # target machines and the JIT are shared by all threads
+T = TypeVar("T")
 
 
-def _before_fork() -> None:
-    """No fork in the midst of LLVM's work: the child would find locks held by threads that it does not have."""
-    _lock.acquire()
-    inner = _llvmlite_lock()
-    if inner is not None:
-        inner.__enter__()
-
-
-def _after_fork() -> None:
-    inner = _llvmlite_lock()
-    if inner is not None:
-        inner.__exit__(None, None, None)
-    _lock.release()
+def _alone(action: Callable[[], T]) -> T:
+    """What an action with LLVM gives; no other thread has one meanwhile. llvmlite takes a lock in Python code, which an
+    interrupt may leave taken: then this thread gives it back."""
+    with _lock:
+        try:
+            return action()
+        except BaseException:
+            inner = getattr(_llvmlite_lock(), "_lock", None)
+            while getattr(inner, "_is_owned", bool)():
+                inner.release()  # type: ignore[union-attr]
+            raise
 
 
 def _llvmlite_lock() -> Any:
@@ -44,8 +46,23 @@ def _llvmlite_lock() -> Any:
     return getattr(getattr(ffi, "lib", None), "_lock", None)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+class _Both:
+    """Ours and llvmlite's."""
+
+    def acquire(self) -> None:
+        _lock.acquire()
+        inner = _llvmlite_lock()
+        if inner is not None:
+            inner.__enter__()
+
+    def release(self) -> None:
+        inner = _llvmlite_lock()
+        if inner is not None:
+            inner.__exit__(None, None, None)
+        _lock.release()
+
+
+locks.shared("llvm", _Both())
 
 
 @cache
@@ -130,22 +147,26 @@ def compile_object(text: str, tier: Tier = "good") -> bytes:
 
     quick: no passes, least code generation. good: passes without unrolling and vectorising, which the text has done.
     """
-    with _lock:
+    def compile() -> bytes:
         module, machine = _module(text, tier)
         return bytes(machine.emit_object(module))
+
+    return _alone(compile)
 
 
 def optimized(text: str, tier: Tier = "good") -> str:
     """The module's text after the tier's passes."""
-    with _lock:
-        return str(_module(text, tier)[0])
+    return _alone(lambda: str(_module(text, tier)[0]))
 
 
 def asm(text: str, tier: Tier = "good") -> str:
     """Its assembly."""
-    with _lock:
+
+    def emit() -> str:
         module, machine = _module(text, tier)
         return str(machine.emit_assembly(module))
+
+    return _alone(emit)
 
 
 # object code -> addresses
@@ -169,21 +190,22 @@ def _jit() -> Any:
     return _llvm().create_lljit_compiler(machine)
 
 
-_libraries = 0
+_libraries = itertools.count(1)
 
 
 def load(object_bytes: bytes, symbols: Sequence[str], imports: Mapping[str, int] | None = None) -> Loaded:
     """Links object code into the process. `imports` are addresses of names the code calls, beside the process's own."""
-    global _libraries
-    with _lock:
+
+    def link() -> Loaded:
         builder = _llvm().JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
         for name, address in (imports or {}).items():
             builder = builder.import_symbol(name, address)
         for name in symbols:
             builder = builder.export_symbol(name)
-        _libraries += 1
-        tracker = builder.link(_jit(), f"jitlab.{_libraries}")
+        tracker = builder.link(_jit(), f"jitlab.{next(_libraries)}")
         return Loaded({name: int(tracker[name]) for name in symbols}, tracker)
+
+    return _alone(link)
 
 
 # object code on disk

@@ -1,0 +1,49 @@
+"""Values that are made when they are first asked for, and kept: all of them, or those made last. For any number of threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+class lazy(Generic[T]):  # noqa: N801 - it is written as a decorator
+    """As `functools.cached_property`, which up to Python 3.11 has one lock for all objects: a process that is forked while
+    another thread holds it waits for ever. Here two threads may both make the value, and the last one's is kept."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> T:
+        if instance is None:
+            return self  # type: ignore[return-value]
+        value = instance.__dict__[self._name] = self._make(instance)
+        return value
+
+
+class Kept(Generic[K, T]):
+    """Of each key the value that `make(key, ...)` gave; of the `most` keys that came last."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._values: dict[K, T] = {}
+
+    def of(self, key: K, make: Callable[..., T], *args: Any) -> T:
+        """The value of a key, made by `make(*args)` where nobody has it."""
+        try:
+            return self._values[key]
+        except KeyError:
+            pass
+        value = self._values[key] = make(*args)
+        while len(self._values) > self.most:
+            try:
+                del self._values[next(iter(self._values))]
+            except (KeyError, RuntimeError, StopIteration):  # another thread was quicker
+                continue
+        return value
