@@ -77,6 +77,7 @@ def record(
             return known_variables.setdefault(id(array), value.__jitlab_stand_in__(array))
 
         args, kwargs = binder.call_form(substitute(values, replaced, copies))
+        capture.note_outside((args, kwargs))
         if is_sample:
             creation.samples = [input.node for input in capture.inputs]
         opened, unknown_rank, is_telling = _symbols(kinds, [tensor for tensor, _ in tensors])

@@ -250,6 +250,10 @@ class Arrays(Loops):
             return result.node() if isinstance(result, Tensor) else result
         return self.lower_other(value if dtype is None else fitting(value, dtype))
 
+    def is_own(self, owner: Any) -> bool:
+        """Did the program make this container or object itself?"""
+        return False
+
     def number_of(self, x: Tensor) -> int:
         """The number, above 0, that says that a name stands for this array."""
         for number, known in enumerate(self.numbered, 1):

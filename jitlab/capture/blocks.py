@@ -17,6 +17,7 @@ from jitlab.ir import Graph, Node, NotRolled, current_bounds
 from jitlab.ops.sources import Constant, Length, Parameter
 
 from .facts import a_kind
+from .host import NotReplayable
 from .positions import describe, here
 from .tensor import Cell, inaccessible
 
@@ -220,6 +221,12 @@ def refuse(capture: Arrays, code: str, text: str) -> None:
         raise NotRolled(code, f"{text} ({describe(source)})" if source else text)
 
 
+def refuse_own(capture: Arrays, owner: Any) -> None:
+    """Before a store into what the program made itself, outside of the block: each run decides whether it happens."""
+    if capture.is_own(owner):
+        raise NotReplayable("effect", f"a traced value decides what it stores into {a_kind(owner)} that it made")
+
+
 class Effects:
     """What the program did to Python's containers and objects since a point, to be taken back before a body is traced again."""
 
@@ -233,6 +240,7 @@ class Effects:
             name = getattr(function, "__qualname__", type(function).__name__)
             refuse(capture, "effect", f"{name} may do more than give a result")
             if isinstance(owner, (list, dict, set)):
+                refuse_own(capture, owner)
                 self.undo.append(partial(_restore, owner, owner.copy()))
 
     def before_store(self, capture: Arrays, owner: Any, name: Any, *, is_item: bool) -> None:
@@ -240,6 +248,7 @@ class Effects:
         if not capture.blocks or id(owner) in capture.blocks[-1].made:
             return
         refuse(capture, "effect", f"it stores into {a_kind(owner)}")
+        refuse_own(capture, owner)
         if is_item and isinstance(owner, (list, dict)):
             self.undo.append(partial(_restore, owner, owner.copy()))
         elif not is_item and hasattr(owner, name):

@@ -387,7 +387,10 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
         if any(map(has_tensor, (*deep_args, *kwargs.values()))):
             return capture.call_function(function, deep_args, kwargs)
         args, kwargs = capture.given.call(args, kwargs)
-    return capture.deep_value(function(*args, **kwargs))
+    result = function(*args, **kwargs)
+    if isinstance(function, type) and hasattr(result, "__dict__"):
+        capture.instances[id(result)] = result
+    return capture.deep_value(result)
 
 
 def _says_no_effect(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

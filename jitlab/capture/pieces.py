@@ -241,6 +241,9 @@ class CellCapture(Capture):
         self.made_now[id(container)] = container
         return container
 
+    def is_own(self, owner: Any) -> bool:
+        return id(owner) in self.made_now
+
     def effect(self, function: Any, owner: Any) -> None:
         if id(owner) in self.made_now or is_pure(function, owner):
             return

@@ -79,6 +79,8 @@ class Capture(Arrays):
         self.generators: dict[int, tuple[Any, Any]] = {}  # id of a random generator -> itself, the copy that capture draws from
         self.given = Given()
         self.mine: dict[int, Any] = {}  # containers that the program made: what it puts into them stays inside
+        self.instances: dict[int, Any] = {}  # objects that it made
+        self.outside: dict[int, Any] = {}  # containers that it found
         self.functions: list[Any] = []  # whose converted bodies run, innermost last
         self.memory: Memory | None = None  # of a trace of `function`: what is done to Python once a trace
         self.must_compile = ""  # the function with jit_compile=True that is being recorded, when it is not the whole
@@ -100,7 +102,8 @@ class Capture(Arrays):
             raise
         finally:
             self.given.settle()
-            self.mine.clear()
+            for known in (self.mine, self.instances, self.outside):
+                known.clear()
             current.reset(token)
 
     def close(self) -> None:
@@ -126,6 +129,7 @@ class Capture(Arrays):
         if self.memory is not None and self.functions:
             value = self.memory.name(self.functions[-1], name, value)
         if not isinstance(value, (np.ndarray, np.generic)):
+            self.note_outside(value)
             return value
         return self.value(value, name, self.name_binding(name))
 
@@ -144,6 +148,8 @@ class Capture(Arrays):
         if self.memory is not None:
             value = self.memory.attribute(owner, name, value)
         if not isinstance(value, (np.ndarray, np.generic)):
+            if id(owner) not in self.instances:
+                self.note_outside(value)
             return value
         text = f"{type(owner).__name__}.{name}"
         if getattr(owner, name, None) is not found:  # made at each access: nothing that could be bound anew
@@ -197,6 +203,18 @@ class Capture(Arrays):
         """The program made a list, dict or set."""
         self.mine[id(container)] = container
         return container
+
+    def note_outside(self, value: Any) -> None:
+        """A container from outside, and those in it."""
+        if isinstance(value, (list, tuple, dict, set)) and id(value) not in self.outside:
+            self.outside[id(value)] = value
+            for item in value.values() if isinstance(value, dict) else value:
+                self.note_outside(item)
+
+    def is_own(self, owner: Any) -> bool:
+        if id(owner) in self.mine or id(owner) in self.instances:
+            return True
+        return isinstance(owner, (list, dict, set)) and id(owner) not in self.outside
 
     # ---- calls of converted code
     def before_call(self, function: Any) -> None:

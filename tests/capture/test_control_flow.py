@@ -404,11 +404,11 @@ def test_a_list_that_a_staged_loop_appends_to_holds_one_value_that_cannot_be_use
 
 
 def test_a_value_of_a_body_cannot_be_used_outside_it_in_the_same_trace(op_by_op):
-    """§3.13: from a loop body."""
+    """§3.13: from a loop body, through a list from outside: what happens to that happens while the function is traced."""
+    kept = []
 
     @jl.function
     def f(x):
-        kept = []
         for v in x:
             kept.append(v)
         return kept[0] + 1
