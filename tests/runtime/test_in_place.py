@@ -209,3 +209,58 @@ def test_running_again_for_a_report_changes_no_argument():
     again = executable.run(arguments)
     np.testing.assert_array_equal(arguments[0], after)
     np.testing.assert_array_equal(again[0], after * 2 + 1)
+
+
+# ---- results of operations that give several stay as they are: they are inputs of the cluster that reads them
+
+
+def counted(x):
+    _, counts = np.unique(x, return_counts=True)
+    more = counts.copy()
+    more[0] += 5
+    return counts, more
+
+
+def found(x):
+    (places,) = np.nonzero(x > 1)
+    others = places.copy()
+    others[0] = 7
+    return places, others
+
+
+def branched(x):
+    if x[0] > 0:
+        v = x - 1
+    else:
+        v = x + 1
+    with jl.jit_scope():
+        w = v.copy()
+        w[1:] *= 2
+    return v, w
+
+
+def repeated(x):
+    v = x + 1
+    while v[0] < 9:
+        v = v * 2
+    with jl.jit_scope():
+        w = v.copy()
+        for i in range(1, 5):
+            w[i] -= w[0]
+    return v, w
+
+
+@pytest.mark.parametrize(("function", "want"), [
+    (counted, ([2, 1, 1, 1], [7, 1, 1, 1])),
+    (found, ([0, 3, 4], [7, 3, 4])),
+    (branched, ([2.5, 0, 0, 1, 4], [2.5, 0, 0, 2, 8])),
+    (repeated, ([9, 4, 4, 6, 12], [9, -5, -5, -3, 3])),
+])  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"jit_compile": False}], ids=["everywhere", "in scopes"])
+def test_a_change_of_a_copy_leaves_the_result_of_a_host_operation_alone(function, want, options):
+    compiled = jl.function(function, **options)
+    for _ in range(3):
+        kept = [np.full(5, 77.0) for _ in range(20)]  # what new memory holds is nothing that could be right by chance
+        del kept
+        for got, wanted in zip(compiled(np.array([3.5, 1, 1, 2, 5])), want, strict=True):
+            np.testing.assert_array_equal(got, wanted)
