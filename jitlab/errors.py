@@ -38,6 +38,10 @@ from __future__ import annotations
 from .legible import clean_lines
 
 
+class Signal(Exception):
+    """The base of what one part of jitlab tells another by raising it: never a user's to see."""
+
+
 class JitlabError(Exception):
     """The base of jitlab's errors. `what` is the first line; the others are optional and stand below it, named."""
 

@@ -38,6 +38,9 @@ def function(
     shapes widen the trace's type instead of making one each. `experimental_follow_type_hints`: arguments annotated as
     jl.Tensor become arrays. `experimental_relax_shapes` and `experimental_compile` are old names of `reduce_retracing` and
     `jit_compile`.
+
+    A call that raises changes no array that it was given; Variables are assigned, and prints have happened, as far as it came.
+    A `raise` in a side of an `if` that arrays decide is asked for at each run, and does not happen where the other is taken.
     """
     kind: type[Function] = unknown.pop("_kind", Function)  # a compat module's own
     if unknown:

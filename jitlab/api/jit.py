@@ -506,7 +506,7 @@ def _inlined(capture: Capture, function: Jit, args: tuple[Any, ...], kwargs: dic
     return function.__jitlab_inline__(capture, args, kwargs)
 
 
-class _Refused(Exception):
+class _Refused(errors.Signal):
     """A call that cannot be recorded whole."""
 
     def __init__(self, refusal: Refusal) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, Capture, NotReplayable, Tensor, Trace, call_user, changed_container, finish, substitute
+from jitlab.capture.checking import AlwaysRaises
 from jitlab.capture.host import is_numpy
 from jitlab.capture.memory import Memory, Quiet
 from jitlab.capture.signature import is_variable, paths_of
@@ -82,7 +83,10 @@ def record(
             creation.samples = [input.node for input in capture.inputs]
         opened, unknown_rank, is_telling = _symbols(kinds, [tensor for tensor, _ in tensors])
         try:
-            result = call(capture, body, args, kwargs, autograph)
+            try:
+                result = call(capture, body, args, kwargs, autograph)
+            except AlwaysRaises:
+                result = None
             if capture.refused is not None:  # the function caught it
                 raise capture.refused
             if changed_container(copies) is not None:

@@ -32,7 +32,7 @@ class Options:
     jit_compile: bool | None = None
     level: str = "O1"
     exec_order: str = ""  # "bfs" or "dfs"; "": program order
-    replays: bool = False  # a call that fails is begun anew as Python: until then nothing of the caller's may have changed
+    replays: bool = False  # a call that fails is begun anew as Python: until then nothing may have happened that can be seen
     clustering: ClusteringOptions | None = None  # None: as jl.config and the flags have it now
     scopes: bool = True  # False: as if the program had no jit_scope
 
@@ -64,7 +64,7 @@ def _compiled(
                 )
             )  # fmt: skip
 
-    wanted = options.clustering or ClusteringOptions.for_functions(read_flags())
+    wanted = options.clustering or ClusteringOptions.for_functions(read_flags(), errors_in_order=not options.replays)
 
     def clustered(graph: Graph, names: Mapping[str, str] | None = None) -> Clustering:
         graph = run_passes(graph, tell)
@@ -87,7 +87,8 @@ def _compiled(
         warn_of_unmet(trace.graph, clustering.graph)
     dump_clustering(clustering, trace.name)
     executable = Executable(
-        clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes
+        clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes,
+        lasting=trace.lasting,
     )  # fmt: skip
     for made in clustering.clusters:
         dump_cluster(
@@ -103,13 +104,12 @@ def _compiled(
     executable.again = lambda graph: Executable(
         clustered(graph, {}), function=function, trace=number, level=options.level, writes=writes, is_trial=True
     )
-    if not trace.writes:
-        return executable.run
-    return _all_or_nothing(executable) if options.replays else executable.run_in_place
+    return _all_or_nothing(executable) if trace.writes else executable.run
 
 
 def _all_or_nothing(executable: Executable) -> Callable[[Sequence[Any]], list[Any]]:
-    """Arguments are changed in place where nothing can fail, else when everything has been computed."""
+    """Arguments are changed in place where nothing can fail, else when everything has been computed: a call that raises
+    changes none of them."""
     return lambda inputs: executable.run(inputs) if executable.may_fail(inputs) else executable.run_in_place(inputs)
 
 

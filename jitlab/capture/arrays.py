@@ -82,6 +82,7 @@ class Arrays(Loops):
     tracers: tuple[Any, ...] = ()  # the loops that are being traced, innermost last
     loose_shapes: frozenset[str] = frozenset()  # names whose shapes `set_loop_options` lets change
     half_defined: dict[str, Any] | None = None  # names that one side of an `if` in a loop alone gives: their forms and types
+    guarded = 0  # bodies of the program's `try` that are being recorded
     only_rolled = False  # loops of the program itself that cannot be rolled are not captured
 
     def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:

@@ -12,13 +12,15 @@ import inspect
 import types
 from typing import Any
 
+from jitlab.errors import Signal
+
 from .convert import adopt, find_definition
 
 #: Instructions in a definition at most; what follows an `if` is read once for each side.
 MOST = 2000
 
 
-class Unreadable(Exception):
+class Unreadable(Signal):
     """An instruction that is not read."""
 
 

@@ -312,7 +312,7 @@ class _Run:
 
     def replace(self, segment: Segment, at: int, length: int, refusal: Exception) -> int:
         """Run the statements of a piece that failed as Python. When one of them raises, it alone is the one to tell of."""
-        text = str(refusal).split("\n")[0]
+        text = explanations.clause(refusal)
         if isinstance(refusal, (NotReplayable, InternalError)):
             code, met = (refusal.code, refusal.met) if isinstance(refusal, NotReplayable) else ("internal", ())
             count = 0
@@ -332,7 +332,7 @@ class _Run:
             try:
                 exec(statement.plain(), self.namespace)
             except Exception as error:
-                self.tell(statement, "error", f"{type(error).__name__}: {str(error).split(chr(10))[0]}", started)
+                self.tell(statement, "error", explanations.clause(error), started)
                 raise
             ran.append((statement, started, time.perf_counter_ns()))
             self.done(statement)
@@ -504,11 +504,10 @@ def _reason(error: Exception) -> tuple[str, str]:
         return error.code, error.text
     if isinstance(error, NotReplayable):
         return error.code, str(error)
-    if isinstance(error, ShapeError):
-        return "error", f"ValueError: {error.what}"
-    if isinstance(error, JitlabError):
-        return "internal" if isinstance(error, InternalError) else "value", error.what
-    return "error", f"{type(error).__name__}: {error}".splitlines()[0]
+    if isinstance(error, InternalError):
+        return "internal", error.what
+    is_ours = isinstance(error, JitlabError) and not isinstance(error, ShapeError)
+    return "value" if is_ours else "error", explanations.clause(error)
 
 
 def interpreted(trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:

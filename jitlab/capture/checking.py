@@ -1,20 +1,25 @@
-"""Checks of values that only a run knows: `assert`, and loops that have to iterate."""
+"""Checks of values that only a run knows: `assert`, loops that have to iterate, and what raises in a side of a branch."""
 
 from __future__ import annotations
 
+import ast
+import copy
 from collections.abc import Callable
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.errors import AssertionFailedError, InvalidArgumentError
+from jitlab.errors import AssertionFailedError, InvalidArgumentError, JitlabError, ShapeError, Signal
 from jitlab.ir import ArrayType, Node
-from jitlab.ops.build import apply
+from jitlab.ops import LogicalNot
+from jitlab.ops.build import apply, cast
+from jitlab.ops.checks import Check
 from jitlab.ops.host import HostCall
 from jitlab.ops.host import Input as Slot
 
-from .host import rehearsing
-from .positions import describe, here
+from .host import NotReplayable, rehearsing
+from .positions import describe, here, is_converted
 
 if TYPE_CHECKING:
     from .state import Capture
@@ -46,6 +51,70 @@ def add_run_check(capture: Capture, runs: Node, name: str) -> None:
     apply(_call(_Check("loop_runs", failed), "whether the loop iterates is checked by Python"), runs)
 
 
+class AlwaysRaises(Signal):
+    """Whichever way the program goes from here, it raises: the operations that do so have been recorded."""
+
+
+def belongs_to_program(capture: Capture, error: Exception) -> bool:
+    """Would Python raise it, too, where the program gets to it? Else recording has met something of its own."""
+    if isinstance(error, (JitlabError, Signal, RecursionError, MemoryError)):
+        return isinstance(error, ShapeError)
+    if capture.wants_bools or hasattr(error, "_jitlab_said"):
+        return True
+    traceback = error.__traceback__  # where a call may go in pieces: what the program itself raises
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback is not None and is_converted(traceback.tb_frame.f_code)
+
+
+def add_raise(capture: Capture, error: Exception, taken: Node, side: bool) -> None:
+    """Where the side of a branch that is taken when `taken` is `side` raises: asked at each run, in program order."""
+    if capture.guarded:
+        raise NotReplayable("value", "a traced value decides whether something raises in a `try`") from None
+    if not isinstance(error, AlwaysRaises):
+        capture.given.raised(error)
+        apply(Check(_Raised(error)), cast(taken if side else apply(LogicalNot(), taken), np.dtype("i8")))
+
+
+class _Raised:
+    """An exception of the program's, made anew for each run, with the line that raised it."""
+
+    def __init__(self, error: Exception) -> None:
+        traceback, frame = error.__traceback__, None
+        while traceback is not None:
+            if is_converted(traceback.tb_frame.f_code):
+                frame = traceback
+            traceback = traceback.tb_next
+        self.error = error.with_traceback(None)
+        self.error.__context__ = None
+        self.error._jitlab_said = True  # type: ignore[attr-defined]
+        self.code = None if frame is None else _raising(frame.tb_frame.f_code, frame.tb_lineno)
+
+    def __call__(self) -> Exception:
+        try:
+            error = copy.copy(self.error)
+        except Exception:  # it cannot be copied: its constructor wants something else
+            error = self.error.with_traceback(None)
+        if self.code is None or type(error) is not type(self.error):
+            return error
+        try:
+            exec(self.code, {"error": error})
+        except Exception as raised:
+            return raised
+        return error
+
+
+def _raising(code: CodeType, line: int) -> CodeType:
+    """`raise error` on the user's line."""
+    raising = ast.Raise(ast.Name("error", ast.Load()))
+    for part in ast.walk(raising):
+        if "lineno" in part._attributes:
+            part.lineno = part.end_lineno = line  # type: ignore[attr-defined]
+            part.col_offset = part.end_col_offset = 0  # type: ignore[attr-defined]
+    made = compile(ast.Module([raising], []), code.co_filename, "exec", dont_inherit=True)
+    return made.replace(co_name=code.co_name, co_qualname=code.co_qualname)
+
+
 def _call(function: Callable[..., Any], reason: str) -> HostCall:
     return HostCall(function, (Slot(0),), {}, (_BOOL,), "check", reason, effects=True)
 
@@ -61,4 +130,4 @@ class _Check:
         return np.True_
 
 
-__all__ = ["add_check", "add_run_check"]
+__all__ = ["AlwaysRaises", "add_check", "add_raise", "add_run_check", "belongs_to_program"]

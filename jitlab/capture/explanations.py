@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dis
+import os
+import re
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
-from jitlab.errors import JitlabError, ShapeError
+from jitlab.errors import JitlabError, ShapeError, Signal
 
-from .positions import describe, here
+from .positions import PACKAGE, describe, here
 from .tensor import Tensor
 
 _EXPLAINED = (ValueError, TypeError, IndexError, OverflowError, ZeroDivisionError)
@@ -54,6 +57,52 @@ def add_note(error: BaseException) -> None:
         return
     if any(isinstance(error, kind) and issubclass(last[0], kind) for kind in _EXPLAINED):
         error.add_note(last[1])
+
+
+#: What stands for a value of the user's while it is recorded -> the class that the user knows.
+_STANDS_FOR = {
+    "Tensor": "numpy.ndarray", "Selection": "numpy.ndarray", "Number": "float", "Extent": "int", "Moving": "int",
+    "LoopIndex": "int", "SymbolicRange": "range", "TracedRange": "range", "Counted": "enumerate", "Counting": "enumerate",
+    "_Place": "object", "_Watched": "object",
+}  # fmt: skip
+_NAMES = re.compile(rf"'(?:jitlab\.[\w.]+\.)?({'|'.join(_STANDS_FOR)})'")
+#: Where operations of the user's own run in a frame of ours: what they raise is the user's.
+_FOR_THE_USER = frozenset({"hooks.py", "state.py", "pieces.py", "iterables.py", "conditions.py", "number.py"})
+
+
+def clause(error: Exception) -> str:
+    """Why something could not be recorded, as a clause for people: no class of ours is named."""
+    if isinstance(error, Signal):
+        text = str(error)
+    elif isinstance(error, JitlabError) and not isinstance(error, ShapeError):
+        text = error.what
+    elif _is_our_fault(error):
+        text = "recording it ends with an error inside jitlab; please report it"
+    else:
+        try:
+            said = str(error.what if isinstance(error, ShapeError) else error)
+        except Exception:  # it speaks of an array, which has no text while it is recorded
+            said = ""
+        kind = "ValueError" if isinstance(error, ShapeError) else type(error).__name__
+        text = f"{kind}: {said}" if said else kind
+    return _NAMES.sub(lambda found: f"'{_STANDS_FOR[found[1]]}'", (text.splitlines() or [""])[0])
+
+
+def _is_our_fault(error: Exception) -> bool:
+    """Was it raised by an operation in a frame of ours that works for nobody?"""
+    if hasattr(error, "_jitlab_said") or isinstance(error, (RecursionError, MemoryError)):
+        return False
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return False
+    code = traceback.tb_frame.f_code
+    folder, file = os.path.split(code.co_filename)
+    if not code.co_filename.startswith(PACKAGE) or (os.path.basename(folder) == "capture" and file in _FOR_THE_USER):
+        return False
+    said = code.co_code[traceback.tb_lasti] == dis.opmap["RAISE_VARARGS"]  # in NumPy's words
+    return isinstance(error, AssertionError) or not said
 
 
 def _name(function: Any) -> str:
@@ -101,4 +150,4 @@ def _made_again(error: Exception, text: str) -> Exception:
     return same
 
 
-__all__ = ["add_note", "explained", "forget"]
+__all__ = ["add_note", "clause", "explained", "forget"]

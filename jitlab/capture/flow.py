@@ -295,6 +295,13 @@ class FlowConverter(ast.NodeTransformer):
         negated = ast.copy_location(ast.UnaryOp(ast.Not(), checked), node)
         return ast.copy_location(ast.If(negated, [ast.copy_location(ast.Raise(error), node)], []), node)
 
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        self.generic_visit(node)
+        if node.handlers:
+            with_ = ast.With([ast.withitem(self.hook("trying", node.body[0]))], node.body)
+            node.body = [ast.copy_location(with_, node.body[0])]
+        return node
+
     # ---- expressions
     def _deferred(self, *nodes: ast.expr) -> bool:
         """May these be evaluated later, in a function of their own?"""

@@ -11,7 +11,8 @@ import operator
 import types
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -226,6 +227,19 @@ class Hooks:
         if len(signs) == 1:
             return result
         return self.and_(result, lambda: self.compare(right, signs[1:], *others[1:]))
+
+    @contextmanager
+    def trying(self) -> Iterator[None]:
+        """The body of a `try`: what raises in it may be caught."""
+        capture = current_capture()
+        if capture is None:
+            yield
+            return
+        capture.guarded += 1
+        try:
+            yield
+        finally:
+            capture.guarded -= 1
 
     def checked(self, test: Any, message: Callable[[], Any] | None) -> bool:
         """Does an `assert` hold, as far as it is known now?"""

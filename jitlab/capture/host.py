@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.errors import CaptureError, InvalidArgumentError
+from jitlab.errors import CaptureError, InvalidArgumentError, Signal
 from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, Source, plain
 from jitlab.ops.base import Unsupported
 from jitlab.ops.build import apply
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 LONGEST = 40
 
 
-class NotReplayable(Exception):
+class NotReplayable(Signal):
     """The trace does not fit these inputs after all: the call runs as plain Python. `code` says why; `met`: what hangs on the
     data, as it was at capture and as it is now, where that is to be told; `source`: the expression that gave it."""
 

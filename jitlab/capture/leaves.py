@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES, ArrayType, Moving, Node, Symbolic, same_extent
 from jitlab.ops.build import as_node, cast, constant, weak
 from jitlab.ops.views import Reshape
@@ -39,7 +40,7 @@ class LeafType:
         return self.type.dtype
 
 
-class Mismatch(Exception):
+class Mismatch(Signal):
     """Two values cannot be one: `kind` is "dtype", "shape" or "kind"."""
 
     def __init__(self, kind: str, mine: LeafType, other: LeafType) -> None:

@@ -120,15 +120,18 @@ class Given:
     def raised(self, error: BaseException) -> None:
         """An error leaves: what it says of arrays is text by then."""
         seen: set[int] = set()
-        current: BaseException | None = error
-        while current is not None and id(current) not in seen:
+        todo: list[BaseException | None] = [error]
+        while todo:
+            current = todo.pop()
+            if current is None or id(current) in seen:
+                continue
             seen.add(id(current))
             if any(map(_is_ours, current.args)):
                 current.args = tuple(map(_told, current.args))
             for name, value in getattr(current, "__dict__", {}).items():
                 if _is_ours(value):
                     current.__dict__[name] = _told(value)
-            current = current.__cause__ or current.__context__
+            todo += current.__cause__, current.__context__
 
 
 def _settled(x: Any) -> Iterator[Any]:

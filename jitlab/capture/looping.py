@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.errors import ControlFlowTypeError, ControlFlowValueError
+from jitlab.errors import ControlFlowTypeError, ControlFlowValueError, Signal
 from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, Poly, Symbolic, plain, poly
 from jitlab.ops import LogicalNot
 from jitlab.ops.build import apply, constant
@@ -104,7 +104,7 @@ class Test:
 Traced = tuple[Side, list[str], Bound, Any, Test | None]
 
 
-class Again(Exception):
+class Again(Signal):
     """The body has to be traced once more, with what has been learnt."""
 
 

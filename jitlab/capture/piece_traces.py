@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES, Source
 
 from .arrays import Input
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Namespace = dict[str, Any]
 
 
-class EndPiece(Exception):
+class EndPiece(Signal):
     """The statement that is being captured has to run as Python. `code` is one of a closed list, `source` where it stands."""
 
     def __init__(self, code: str, text: str, source: Source | None = None) -> None:
@@ -37,7 +38,7 @@ class EndPiece(Exception):
         self.source = source or here()
 
 
-class StaticNeeded(Exception):
+class StaticNeeded(Signal):
     """Two moving views of one array may overlap: capture again with their indices fixed."""
 
 

@@ -25,11 +25,11 @@ from jitlab.ir import display_name as display_name
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARY = tuple(
     {os.path.realpath(path) + os.sep for name, path in sysconfig.get_paths().items() if name in ("stdlib", "platstdlib")}
     | {os.path.realpath(path) + os.sep for name, path in sysconfig.get_paths().items() if name in ("purelib", "platlib")}
-    | {os.path.dirname(os.path.abspath(np.__file__)) + os.sep, _PACKAGE}
+    | {os.path.dirname(os.path.abspath(np.__file__)) + os.sep, PACKAGE}
 )
 
 #: Line, last line, column and last column of an instruction, None where it has none.
@@ -132,7 +132,7 @@ def cell_traceback(whole: TracebackType | None) -> TracebackType | None:
     """The frames of a cell: without ours, and without the statements whose blocks we ran."""
     entries: list[TracebackType] = []
     while whole is not None:
-        if whole.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+        if whole.tb_frame.f_code.co_filename.startswith(PACKAGE):
             if whole.tb_frame.f_code.co_name == CALLED_BACK and entries and id(entries[-1].tb_frame.f_code) in _wrappers:
                 entries.pop()
         else:
@@ -153,7 +153,7 @@ def user_traceback(error: BaseException) -> TracebackType | None:
         filename = code.co_filename
         if id(code) in _added and frames and is_converted(frames[-1].tb_frame.f_code):
             frames.pop()  # the frame around it, at the head of the `if` or the loop
-        if is_converted(code) or not filename.startswith((_PACKAGE, contextlib.__file__)):
+        if is_converted(code) or not filename.startswith((PACKAGE, contextlib.__file__)):
             frames.append(traceback)
         traceback = traceback.tb_next
     if not frames and not isinstance(error, (JitlabError, TypeError, ValueError, IndexError)):

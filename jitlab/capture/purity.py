@@ -59,6 +59,8 @@ def is_pure(function: Any, owner: Any) -> bool:
     if isinstance(owner, (list, dict, set)):
         return getattr(function, "__name__", "") in _READING
     if isinstance(function, type):
+        if issubclass(function, BaseException):  # of a constructor that is Python's own
+            return not any(isinstance(made, types.FunctionType) for made in (function.__init__, function.__new__))
         return issubclass(function, tuple) or function in (slice, range, frozenset, complex, np.dtype)
     return isinstance(owner, types.ModuleType) and owner.__name__ in _PURE_MODULES
 

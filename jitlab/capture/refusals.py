@@ -8,6 +8,7 @@ from typing import NamedTuple
 from jitlab import errors
 from jitlab.ir import Source
 
+from .explanations import clause
 from .host import NotReplayable
 from .piece_traces import EndPiece
 from .positions import describe, is_added, is_converted
@@ -28,7 +29,7 @@ def reason_of_run(error: Exception) -> Refusal:
         return Refusal(error.code, str(error), error.source, error.met)
     if isinstance(error, errors.InternalError):
         return Refusal("internal", error.what)
-    return Refusal("error", str(error).split("\n")[0])
+    return Refusal("error", clause(error))
 
 
 def reason_of(error: Exception) -> Refusal:
@@ -43,7 +44,7 @@ def reason_of(error: Exception) -> Refusal:
         return Refusal("internal" if isinstance(error, errors.InternalError) else "value", error.what)
     if isinstance(error, RecursionError):
         return Refusal("value", "it calls itself until Python's limit", _recursive_call(error))
-    return Refusal("error", f"{type(error).__name__}: {error}".splitlines()[0])
+    return Refusal("error", clause(error))
 
 
 def refusal_error(name: str, mode: str, refusal: Exception, definition: Source | None) -> Exception:

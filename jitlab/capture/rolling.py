@@ -16,6 +16,7 @@ from jitlab.errors import InvalidArgumentError
 from jitlab.ir import NotRolled
 
 from .conditions import Body, capture_of, is_traced, left, run, tensor_of
+from .explanations import clause
 from .host import NotReplayable
 from .iterables import Counted, Counting, Iteration, TracedRange, iteration
 from .leaves import Variables
@@ -123,7 +124,7 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
         except Exception as error:
             if must:
                 raise
-            code, text = "error", f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+            code, text = getattr(error, "code", "error"), clause(error)
         _rolled_back(capture, mark)
         capture.effects.back_to(done)
         variables.restore(before)

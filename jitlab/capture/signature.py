@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES
 
 
-class Foreign(Exception):
+class Foreign(Signal):
     """An argument that is never traced: a subclass of ndarray, another dtype or byte order, another library's array."""
 
     def __init__(self, path: str, value: Any) -> None:

@@ -21,6 +21,7 @@ from jitlab.ops.creation import Fill
 from jitlab.ops.host import Item
 
 from .blocks import Block, again, block, close, refuse
+from .checking import AlwaysRaises, add_check, add_raise, belongs_to_program
 from .chosen import OWN, WHICH, Chosen, Origin, as_number, is_array, is_same, origin
 from .conditions import BOOL, Body, capture_of, condition, is_traced, left, run, tensor_of, truth
 from .host import NotReplayable
@@ -50,11 +51,12 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Side:
-    """One way through an `if`: its graph, how it was left, and what the names held then."""
+    """One way through an `if`: its graph, how it was left, and what the names held then. `error`: what it always raises."""
 
     block: Block
     outcome: Outcome
     values: dict[str, Any]
+    error: Exception | None = None
     leaves: dict[str, list[Any]] = field(default_factory=dict)
     nodes: dict[str, list[Node]] = field(default_factory=dict)
     forms: dict[str, Form] = field(default_factory=dict)
@@ -74,7 +76,14 @@ def trace_side(
     before = variables.values(assigned)
     try:
         with block(capture, name) as made:
-            side = Side(made, run(body), {})
+            side = Side(made, None, {})
+            try:
+                side.outcome = run(body)
+            except Exception as error:
+                if not isinstance(error, AlwaysRaises) and not belongs_to_program(capture, error):
+                    raise
+                side.error = error
+                return side
             side.values = variables.values(assigned)
             for key in wanted:
                 if side.values[key] is not UNDEFINED and side.values[key] is not before[key]:
@@ -335,6 +344,52 @@ def _described(value: Any) -> str:
     return type(value).__name__ if not isinstance(value, Tensor) else value.type.describe()
 
 
+# ---- a side that raises: the other one is how the program goes on
+
+
+def raised(capture: Capture, test: Node, side: Side, is_then: bool) -> None:
+    """One side of a branch always raises: what it does before happens where it is taken, and then that."""
+    error = side.error
+    assert error is not None
+    if side.block.moved() or side.block.graph.must_run:
+        with block(capture, "else") as made:
+            nothing = Side(made, None, {})
+        joint = Joint(capture, (side, nothing) if is_then else (nothing, side))
+        joint.cells()
+        joint.emit(test)
+    add_raise(capture, error, test, is_then)
+
+
+def going_on(capture: Capture, body: Callable[..., Any]) -> Any:
+    """What comes where the other side has not raised."""
+    try:
+        return run(body)
+    except Exception as error:
+        if isinstance(error, AlwaysRaises) or not belongs_to_program(capture, error):
+            raise
+        add_raise(capture, error, constant(np.True_), True)
+        raise AlwaysRaises from None
+
+
+def sides_or_rest(
+    capture: Capture, test: Node, bodies: tuple[Body, Body], variables: Variables, assigned: Sequence[str],
+    wanted: Sequence[str],
+) -> tuple[Side, Side] | tuple[Outcome]:  # fmt: skip
+    """Both sides; where one raises, how the other was left, which is then no side but what follows."""
+    done = len(capture.effects.undo)
+    first = trace_side(capture, "then", bodies[0], variables, assigned, wanted)
+    if first.error is not None:
+        raised(capture, test, first, True)
+        return (going_on(capture, bodies[1]),)
+    second = trace_side(capture, "else", bodies[1], variables, assigned, wanted)
+    if second.error is not None:
+        raised(capture, test, second, False)
+        capture.effects.back_to(done)
+        with capture.effects.once_more():
+            return (going_on(capture, bodies[0]),)
+    return first, second
+
+
 # ---- the statements
 
 
@@ -349,7 +404,9 @@ def if_(test: Any, then: Body, orelse: Body | None, assigned: Sequence[str], liv
         return
     variables = Variables(then, orelse)
     before = variables.values(assigned)
-    sides = both_sides(capture, then, orelse or _nothing, variables, assigned, live)
+    sides = sides_or_rest(capture, node, (then, orelse or _nothing), variables, assigned, live)
+    if len(sides) == 1:
+        return
     joint = Joint(capture, sides)
     join_names(joint, live, before, variables)
     joint.cells()
@@ -358,13 +415,6 @@ def if_(test: Any, then: Body, orelse: Body | None, assigned: Sequence[str], liv
 
 def _nothing() -> None:
     return None
-
-
-def both_sides(
-    capture: Capture, then: Body, orelse: Body, variables: Variables, assigned: Sequence[str], wanted: Sequence[str]
-) -> tuple[Side, Side]:
-    first = trace_side(capture, "then", then, variables, assigned, wanted)
-    return first, trace_side(capture, "else", orelse, variables, assigned, wanted)
 
 
 def if_jump(
@@ -383,7 +433,9 @@ def if_jump(
     done = len(capture.effects.undo)
     wanted = list(dict.fromkeys((*live, *leave)))
     bodies = [then, orelse or _nothing]
-    sides = list(both_sides(capture, bodies[0], bodies[1], variables, assigned, wanted))
+    sides = sides_or_rest(capture, node, (bodies[0], bodies[1]), variables, assigned, wanted)
+    if len(sides) == 1:
+        return sides[0] if rest is None else follow(sides[0], rest, assigned, leave, variables)
     ends = [side.outcome is None for side in sides]
     if rest is not None and ends[0] != ends[1]:  # one side goes on: what follows belongs to it
         number = ends.index(True)
@@ -398,9 +450,11 @@ def if_jump(
             bodies[number] = extended
             capture.effects.back_to(done)
             with capture.effects.once_more():
-                sides = list(both_sides(capture, bodies[0], bodies[1], variables, assigned, leave))
-            return _joined(capture, node, (sides[0], sides[1]), leave, before, variables)
-    outcome = _joined(capture, node, (sides[0], sides[1]), wanted if rest is not None else leave, before, variables)
+                sides = sides_or_rest(capture, node, (bodies[0], bodies[1]), variables, assigned, leave)
+            if len(sides) == 1:
+                return sides[0]
+            return _joined(capture, node, sides, leave, before, variables)
+    outcome = _joined(capture, node, sides, wanted if rest is not None else leave, before, variables)
     return outcome if rest is None else follow(outcome, rest, assigned, leave)
 
 
@@ -527,11 +581,20 @@ def choose(test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any
         return then() if node else orelse()
     found: list[Any] = []
     made = []
-    for name, expression in (("then", then), ("else", orelse)):
+    for name, expression, other in (("then", then, orelse), ("else", orelse, then)):
         with block(capture, name) as inner:
-            one = Side(inner, None, {"the expression": expression()})
-            if one.values["the expression"] is not None:
+            one = Side(inner, None, {})
+            try:
+                one.values["the expression"] = expression()
+            except Exception as error:
+                if not isinstance(error, AlwaysRaises) and not belongs_to_program(capture, error):
+                    raise
+                one.error = error
+            if one.values.get("the expression") is not None:
                 one.keep("the expression", one.values["the expression"])
+        if one.error is not None:
+            raised(capture, node, one, name == "then")
+            return going_on(capture, other)
         made.append(one)
     joint = Joint(capture, (made[0], made[1]))
     join_value(joint, "the expression", UNDEFINED, found.append)
@@ -599,8 +662,6 @@ def contains(container: Any, item: Any) -> Any:
 
 def check(test: Any, message: Callable[[], Any] | None) -> bool:
     """`assert` on a traced test."""
-    from .checking import add_check
-
     node = condition(test, "assert statement")
     if isinstance(node, bool):
         return node

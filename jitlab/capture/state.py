@@ -85,6 +85,7 @@ class Capture(Arrays):
         self.memory: Memory | None = None  # of a trace of `function`: what is done to Python once a trace
         self.must_compile = ""  # the function with jit_compile=True that is being recorded, when it is not the whole
         self.creation: Creation | None = None  # of `function`: may Variables be made?
+        self.assigned_at: list[tuple[Cell, int, Node]] = []  # Variables assigned: before which node, and their value until then
         self.variables: dict[int, Any] = {}  # the Variables it read or wrote, by the id of their array
 
     @contextmanager
@@ -278,6 +279,11 @@ class Capture(Arrays):
             why="what a call gives back is made from the recorded operations' results", hint="return a number or an array",
         )  # fmt: skip
 
+    def before_write(self, cell: Cell) -> None:
+        super().before_write(cell)
+        if cell.input is not None and self.graph is self.root and id(cell.input.value) in self.variables:
+            self.assigned_at.append((cell, len(self.root.nodes), cell.node))
+
     def last_operation(self) -> Any:
         """What an operation that is run for its effect gives."""
         return None
@@ -385,6 +391,7 @@ class Capture(Arrays):
             if self.captured.get(id(input.value)) is input:
                 del self.captured[id(input.value)]
         del self.inputs[mark.inputs :]
+        self.assigned_at = [entry for entry in self.assigned_at if entry[1] <= mark.nodes]
         for node in [node for node in self.values if node in gone]:
             del self.values[node]
         self.bounds.restore(mark.bounds)

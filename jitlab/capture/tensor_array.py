@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.errors import ControlFlowValueError
+from jitlab.errors import ControlFlowValueError, Signal
 from jitlab.ir import Symbolic
 
 from .host import NotReplayable
@@ -194,7 +194,7 @@ class TensorArray:
             raise IndexError(f"index {number} is outside a TensorArray of {self._size} elements that does not grow")
 
 
-class Unprepared(Exception):
+class Unprepared(Signal):
     """A TensorArray is written in a loop before its elements are one array: the body is traced again with them so."""
 
 

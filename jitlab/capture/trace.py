@@ -11,6 +11,7 @@ import numpy as np
 from jitlab.costs import Costs
 from jitlab.errors import CaptureError
 from jitlab.ir import Graph, Node, Source, Symbolic, plain
+from jitlab.ir.graph import must_run
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.views import Reshape, View
@@ -45,6 +46,8 @@ class Trace:
     orders: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (output, its axes as they lie in memory)
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
     layouts: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (input, strides) that views depend on
+    lasting: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # operation that may raise -> (input, graph output)
+    # for each Variable that has been assigned before it: what it holds when that operation has raised
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
     run: Callable[[Sequence[Any]], list[Any]] | None = None
     costs: Costs = field(default_factory=Costs)
@@ -161,6 +164,7 @@ def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars
     for position, input in enumerate(capture.inputs):
         if input.tensor._cell.written:
             writes.append((position, structure.output(input.tensor._cell.node)))
+    lasting = _lasting(capture, structure)
     graph.outputs = list(structure.nodes)
     shared = shared_outputs(graph.outputs)
     trimmed = graph.without_dead()
@@ -168,11 +172,26 @@ def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars
     trace = Trace(
         capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses
     )
-    trace.orders = structure.orders
+    trace.orders, trace.lasting = structure.orders, lasting
     trace.generators = [generator for generator, _ in capture.generators.values()]
     if depends_on_layout(capture, structure):
         trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if not x.captured and x.node.ndim > 1]
     return trace
+
+
+def _lasting(capture: Capture, structure: Structure) -> dict[str, list[tuple[int, int]]]:
+    """What Variables hold at each operation that may raise, where they have been assigned before it."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    numbers = {id(input): n for n, input in enumerate(capture.inputs)}
+    for cell in dict.fromkeys(cell for cell, _, _ in capture.assigned_at):
+        assert cell.input is not None
+        writes = [(at, until) for other, at, until in capture.assigned_at if other is cell]
+        for n, node in enumerate(capture.graph.nodes):
+            if n >= writes[0][0] and must_run(node.op):
+                held = next((until for at, until in writes if at > n), cell.node)
+                if held is not cell.input.node:
+                    found.setdefault(node.name, []).append((numbers[id(cell.input)], structure.output(held)))
+    return found
 
 
 def shared_outputs(outputs: Sequence[Node]) -> list[int]:

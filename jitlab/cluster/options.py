@@ -36,6 +36,7 @@ class ClusteringOptions:
     deepest: int | None = None  # bodies inside one another
     constants_count: bool = False  # a constant is an operation: it joins, and may be a cluster
     effects_in_order: bool = True
+    errors_in_order: bool = False  # no effect comes before what may raise before it
 
     @classmethod
     def for_functions(cls, flags: Flags, **settings: Any) -> ClusteringOptions:

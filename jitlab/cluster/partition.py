@@ -42,8 +42,9 @@ class Partition:
         self.contraction: Contraction | None = None
 
     def _edges(self) -> Iterable[tuple[int, int]]:
-        """Data, control, and one from each operation with an effect to the next where effects stay in program order."""
-        effect = -1
+        """Data, control, and one from each operation with an effect to the next where effects stay in program order, and so
+        for what may raise between them."""
+        effect, raising = -1, list[int]()
         by_name = {node.name: i for i, node in enumerate(self.operations)} if self._has_control() else {}
         for i, node in enumerate(self.operations):
             for source in self.study.inputs(node):
@@ -56,7 +57,12 @@ class Partition:
             if self.options.effects_in_order and node.op.has_effects:
                 if effect >= 0:
                     yield effect, i
-                effect = i
+                yield from ((before, i) for before in raising)
+                effect, raising = i, []
+            elif self.options.errors_in_order and node.op.may_raise:
+                if effect >= 0:
+                    yield effect, i
+                raising.append(i)
 
     def control_before(self, b: int) -> list[int]:
         """The operations that have to run before this one although it reads nothing of theirs."""

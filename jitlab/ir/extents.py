@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, SupportsIndex
 
-from jitlab.errors import InternalError
+from jitlab.errors import InternalError, Signal
 
 Monomial = tuple[str, ...]  # the symbols of a product, sorted; () is the constant term
 
@@ -97,7 +97,7 @@ class Poly:
         return text
 
 
-class NotRolled(Exception):
+class NotRolled(Signal):
     """A loop cannot be traced with a symbolic index: `code` is a word for the kind of reason, `text` one clause for people."""
 
     def __init__(self, code: str, text: str) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from jitlab.errors import Signal
 from jitlab.ir import UNKNOWN, Node, Poly, plain
 from jitlab.ir.program import Apply, CheckedIndex, Expr, Index, IndexValue, Load, Scalar, contiguous_strides
 from jitlab.ops.base import Elementwise, Generated
+from jitlab.ops.checks import Check
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.indexing import Gather, Take
 from jitlab.ops.moving import Position as CheckedPosition
@@ -35,7 +37,7 @@ class Ref(Expr):
         self.origins = UNKNOWN
 
 
-class Unreadable(Exception):
+class Unreadable(Signal):
     """These values have to be in memory before they can be read this way."""
 
     def __init__(self, *nodes: Node) -> None:
@@ -71,6 +73,8 @@ class Reader:
         if isinstance(op, CheckedPosition):
             value = self.read(node.inputs[0], ())
             return CheckedIndex(value, self.sizes.of(op.extent), self.check(node), origins=node.origins)
+        if isinstance(op, Check):
+            return CheckedIndex(self.read(node.inputs[0], ()), self.sizes.of(1), self.check(node), origins=node.origins)
         if isinstance(op, Elementwise):
             op, sources = op.with_known(node)
             args = tuple(self.read(source, broadcast_position(source, node, position)) for source in sources)

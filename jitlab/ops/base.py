@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from jitlab.errors import Signal
 from jitlab.ir import ArrayType, Moving, Node, at_least, is_one, plain, same_extent
 
 from .emitter import Emitter
@@ -83,7 +84,7 @@ class Operation:
         return f"{self.name}({', '.join(values)})" if values else self.name
 
 
-class Unsupported(Exception):
+class Unsupported(Signal):
     """What a call asks for is left to NumPy: the reason in one clause, raised before any node is added.
 
     `code` is one of "argument" (an argument of the call), "data_dependent" (a shape or an error that the data decide),

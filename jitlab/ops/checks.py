@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node
 
-from .base import Cost
+from .base import Cost, Operation
 from .build import apply
 from .library import Library
 
@@ -44,6 +44,35 @@ class Checked(Library):
     def samples(cls) -> Iterator[tuple[Any, ...]]:
         yield cls("ValueError", "no"), np.arange(3.0), np.True_
         yield cls("IndexError", "index {} of {}"), np.arange(4), np.True_, np.int64(3), np.int64(2)
+
+
+@dataclass(frozen=True, eq=False)
+class Check(Operation):
+    """0 where its 0-d int64 is 0; where it is 1, the program raises."""
+
+    failed: Callable[[], Exception]
+    may_raise: ClassVar[bool] = True
+    flops_per_element: ClassVar[float] = 0
+
+    def numpy(self, *arrays: Any) -> Any:
+        if arrays[0]:
+            raise self.failed()
+        return np.int64(0)
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        (fails,) = types
+        assert fails.shape == () and fails.dtype == np.dtype("i8"), f"a check of {fails}"
+        return fails
+
+    def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
+        return Cost(0, 0, 0)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(ValueError), np.int64(0)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 def checked(x: Node, holds: Node, error: str, message: str, *numbers: Node) -> Node:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jitlab.errors import Signal
 from jitlab.ir import ArrayType, Node, is_one, plain, same_extent
 
 from . import linear
@@ -29,7 +30,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 Labels = tuple[int, ...]  # a letter's code; of the axes that an ellipsis stands for -1 (the last), -2, ...
 
 
-class Malformed(Exception):
+class Malformed(Signal):
     """NumPy is asked what is wrong."""
 
 

@@ -5,13 +5,13 @@ Elsewhere the new version is a result like any other, and whoever runs the trace
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitlab.ir import Cluster, Clustering, Graph, Node
-from jitlab.lower import overwritten
+from jitlab.ir.graph import must_run
 
 Ends = Mapping[Node, Node]  # a cluster's output -> the argument whose last version it is
 
@@ -50,18 +50,18 @@ def may_store_into(array: np.ndarray, others: Sequence[np.ndarray]) -> bool:
 
 
 def leave(
-    graph: Graph, writes: Sequence[tuple[int, int]], arguments: Mapping[Node, Any], values: Mapping[Node, Any], failed: Node
-) -> None:
-    """An operation failed: each written argument gets the last version that the operations before it have made of it."""
-    order = {node: n for n, node in enumerate(graph.nodes)}
-    at = order.get(failed, len(order))
-    for parameter, output in writes:
-        old, node = graph.parameters[parameter], graph.outputs[output]
-        while node is not old and (node not in values or order.get(node, at) >= at):
-            base = next((base for new, base in overwritten(node) if new is node), None)
-            if base is None:
+    graph: Graph, lasting: Mapping[str, Sequence[tuple[int, int]]], values: Mapping[Node, Any], failed: Node,
+    value_of: Callable[[Node, Mapping[Node, Any]], Any],
+) -> None:  # fmt: skip
+    """An operation failed: these arguments get what the operations before it make of them. Those that have not run yet are
+    run, by `value_of`."""
+    known = dict(values)
+    for parameter, output in lasting.get(failed.name, ()):
+        wanted = graph.outputs[output]
+        for node in graph.nodes:
+            if wanted in known:
                 break
-            node = base
-        else:
-            if node is not old:
-                np.copyto(arguments[old], values[node])
+            if node not in known and not must_run(node.op) and all(source in known for source in node.inputs):
+                known[node] = value_of(node, known)
+        if wanted in known:
+            np.copyto(values[graph.parameters[parameter]], known[wanted])

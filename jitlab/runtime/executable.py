@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, ClassVar
 from weakref import WeakSet, ref
 
@@ -51,12 +52,14 @@ SCRATCH_BYTES = 1 << 14
 #: A cluster's name, its inputs' layouts, and the outputs that lie in arguments' places.
 Key = tuple[str, tuple[str, ...], frozenset[Node]]
 NONE: frozenset[Node] = frozenset()
+NOTHING: Mapping[str, Sequence[tuple[int, int]]] = MappingProxyType({})
 
 
 class Executable:
     """Runs one trace. `run` takes arrays (or NumPy scalars) for the graph's parameters and gives its outputs.
 
     `writes`: (parameter, output) where an output is a parameter's new version; only `run_in_place` may store it there.
+    `lasting`: for operations that may raise, the parameters that have these outputs when one has; the others stay.
     Thread-safe: a call owns its context and its scratch memory.
     """
 
@@ -65,7 +68,8 @@ class Executable:
 
     def __init__(
         self, clustering: Clustering, *, function: str = "", trace: int = 1, level: str = "O1",
-        writes: Sequence[tuple[int, int]] = (), is_trial: bool = False,
+        writes: Sequence[tuple[int, int]] = (), lasting: Mapping[str, Sequence[tuple[int, int]]] = NOTHING,
+        is_trial: bool = False,
     ) -> None:  # fmt: skip
         self.is_trial = is_trial  # of a what-if: no run of it is the program's
         self.clustering, self.function, self.trace, self.level = clustering, function, trace, level
@@ -76,6 +80,7 @@ class Executable:
         self._values = self.graph.symbol_values()
         self._sizes = Sizes(self.graph, self._values)
         self._writes, self._endings = writes, endings(clustering, writes)
+        self._lasting = lasting
         self._variants: dict[Key, Variant] = {}
         self._lowerings: dict[Key, Lowered] = {}
         self._may_fail: bool | None = None
@@ -192,8 +197,7 @@ class Executable:
                 try:
                     self._run_host(step, values)
                 except Exception:
-                    if in_place:
-                        leave(self.graph, self._writes, values, values, step)
+                    leave(self.graph, self._lasting, values, step, self._value)
                     raise
             for node in self._last_use.get(id(step), ()):
                 del values[node]
@@ -245,7 +249,7 @@ class Executable:
             if scratch is not None:
                 pool.give(scratch)
         if failed is not None:
-            self._fail(cluster, lowered.program.errors[failed], values, in_place)
+            self._fail(cluster, lowered.program.errors[failed], values)
         for node, out in zip(lowered.outputs, outputs, strict=True):
             values[node] = out if out.ndim else out[()]
         for node, argument in lowered.in_place.items():
@@ -308,7 +312,7 @@ class Executable:
             )  # fmt: skip
         return made
 
-    def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any], in_place: bool) -> None:
+    def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any]) -> None:
         """Raise what NumPy raises for the data: the cluster's operations run on it once more, one by one."""
         interrupt = library.raised()
         if interrupt is not None and not isinstance(interrupt, Exception):
@@ -320,8 +324,9 @@ class Executable:
                 try:
                     own[node] = self._value(node, own)
                 except Exception as error:
-                    if in_place:
-                        leave(self.graph, self._writes, values, {**values, **own}, node)
+                    leave(self.graph, self._lasting, {**values, **own}, node, self._value)
+                    if hasattr(error, "_jitlab_said"):
+                        raise
                     raise type(error)(f"{error}{where}") from None
         raise AssertionError(f"a check failed that NumPy passes{where}")
 
