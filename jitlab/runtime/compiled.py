@@ -109,13 +109,19 @@ def _make(program: Program, origin: Origin) -> tuple[Compiled, str, str]:
 
     def improve() -> None:
         started = time.perf_counter_ns()
-        made = machine.compile_object(text, "good")
-        result.install(machine.load(made, ["run"]), "good")
+        try:
+            made = machine.compile_object(text, "good")
+            result.install(machine.load(made, ["run"]), "good")
+        except MemoryError:  # what there is runs
+            return
         if good_key:
             store.write(good_key, made)
         _tell(origin, digest, "good", "compiled", started)
 
-    result.better = background().submit(improve)
+    try:
+        result.better = background().submit(improve)
+    except (RuntimeError, MemoryError):  # no room for a thread, or Python is about to end
+        pass
     return result, "compiled", "quick"
 
 

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 from importlib import import_module
 
-SORTS = ("signals", "forks")
+SORTS = ("signals", "forks", "memory", "cache", "threads")
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Count:
 
 
 def command_of(sort, case):
-    return f"python -m tests.faults {sort} --case {','.join(map(str, case))}"
+    return f"python -m tests.faults {sort} --case '{','.join(map(str, case))}'"
 
 
 def module_of(sort):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import mmap
 import os
 import platform
 import stat
@@ -22,6 +23,9 @@ import numpy as np
 from jitlab import locks
 
 Tier = Literal["quick", "good"]
+
+#: What LLVM takes, generously: to be loaded, then for a module, and for each character of its text.
+LIBRARY_BYTES, COMPILER_BYTES, BYTES_PER_CHARACTER = 256 << 20, 24 << 20, 64
 
 _lock = threading.RLock()  # target machines and the JIT are shared by all threads
 T = TypeVar("T")
@@ -46,6 +50,14 @@ def _llvmlite_lock() -> Any:
     return getattr(getattr(ffi, "lib", None), "_lock", None)
 
 
+def _ask_for(bytes: int, what: str) -> None:
+    """MemoryError where the process cannot have so many bytes more: LLVM, which asks for them next, would end the process."""
+    try:
+        mmap.mmap(-1, bytes).close()
+    except (OSError, ValueError, OverflowError):
+        raise MemoryError(f"{what} takes {bytes:,} bytes, which this process cannot have") from None
+
+
 class _Both:
     """Ours and llvmlite's."""
 
@@ -67,6 +79,7 @@ locks.shared("llvm", _Both())
 
 @cache
 def _llvm() -> Any:
+    _ask_for(LIBRARY_BYTES, "the compiler itself")
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -129,6 +142,7 @@ def _target_machine(codegen: int) -> Any:
 
 def _module(text: str, tier: Tier) -> tuple[Any, Any]:
     """The module after the tier's passes, and the machine that emits it."""
+    _ask_for(COMPILER_BYTES + BYTES_PER_CHARACTER * len(text), "compiling a kernel")
     machine = _target_machine(0 if tier == "quick" else 2)
     module = _llvm().parse_assembly(text)
     module.triple = _llvm().get_process_triple()
@@ -197,6 +211,7 @@ def load(object_bytes: bytes, symbols: Sequence[str], imports: Mapping[str, int]
     """Links object code into the process. `imports` are addresses of names the code calls, beside the process's own."""
 
     def link() -> Loaded:
+        _ask_for(COMPILER_BYTES + 4 * len(object_bytes), "a kernel's machine code")
         builder = _llvm().JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
         for name, address in (imports or {}).items():
             builder = builder.import_symbol(name, address)
@@ -270,11 +285,16 @@ class ObjectCache:
             return None
         path = self.folder / f"{key}.o"
         try:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-            with open(descriptor, "rb") as file:
-                if sys.platform != "win32" and os.fstat(descriptor).st_uid != os.getuid():
+            flags = (getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))  # a pipe lets nobody wait
+            descriptor = os.open(path, sum(flags, os.O_RDONLY))
+            try:
+                info = os.fstat(descriptor)
+                if not stat.S_ISREG(info.st_mode) or (sys.platform != "win32" and info.st_uid != os.getuid()):
                     return None
-                content = file.read()
+                with open(descriptor, "rb", closefd=False) as file:
+                    content = file.read()
+            finally:
+                os.close(descriptor)
         except OSError:
             return None
         start = len(self.MAGIC)
