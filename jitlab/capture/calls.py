@@ -170,7 +170,8 @@ class CallCapture(CellCapture):
         super().before_call(function)
 
     def before_inline(self, function: Any) -> None:
-        """A compiled function is called: its body is part of this call."""
+        """A compiled function is called: its body is part of this call, where the code that calls it is captured."""
+        self._only_captured_code()
 
 
 _KEPT = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc)

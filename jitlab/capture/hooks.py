@@ -468,7 +468,21 @@ def _of_traced(function: Any, x: Tensor) -> Any:
 
 
 def _getattr(capture: Capture, x: Any, name: str, *default: Any) -> Any:
-    return capture.load_attribute(getattr(x, name, *default), x, name)
+    """`getattr(x, name)` is `x.name`: the user's function behind a property is captured."""
+    try:
+        return HOOKS.attribute(x, name)
+    except AttributeError:
+        if not default:
+            raise
+    return default[0]
+
+
+def _hasattr(capture: Capture, x: Any, name: str) -> bool:
+    try:
+        HOOKS.attribute(x, name)
+    except AttributeError:
+        return False
+    return True
 
 
 def _higher_order(builtin: Callable[..., Any]) -> Callable[..., Any]:
@@ -512,11 +526,11 @@ def _number(builtin: Callable[..., Any]) -> Callable[..., Any]:
 
 _WITHOUT_EFFECTS = (
     len, abs, sum, list, tuple, zip, enumerate, reversed, all, any, round, divmod, pow, iter, next, range, slice, dict, set,
-    frozenset, str, repr, format, hash, id, callable, hasattr, issubclass,
+    frozenset, str, repr, format, hash, id, callable, issubclass,
 )  # fmt: skip
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
-    isinstance: _isinstance, type: _type, getattr: _getattr, print: _print,
+    isinstance: _isinstance, type: _type, getattr: _getattr, hasattr: _hasattr, print: _print,
     **{f: _number(f) for f in (float, int, bool, complex)},
     **{f: _higher_order(f) for f in (map, filter, sorted, min, max, functools.reduce)},
     **{f: _without_effects(f) for f in _WITHOUT_EFFECTS},

@@ -299,7 +299,7 @@ class CellCapture(Capture):
 
     def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
         for x in args:
-            if isinstance(x, (Tensor, Number, Extent, *PLAIN_OPERANDS)) or callable(x) or isinstance(x, np.dtype):
+            if builtin is callable or isinstance(x, (Tensor, Number, Extent, *PLAIN_OPERANDS)):
                 if builtin in (id, hash) and not isinstance(x, BY_VALUE):
                     raise EndPiece("value", f"it asks for the {builtin.__name__} of an object")
             else:

@@ -20,6 +20,7 @@ PLAIN_OPERANDS: tuple[type, ...] = (
     bool, int, float, complex, str, bytes, type(None), list, tuple, dict, set, frozenset, range, slice, np.ndarray, np.generic,
     zip, enumerate, map, filter, reversed, types.GeneratorType, type({}.keys()), type({}.values()), type({}.items()),
     type(iter([])), type(iter(())), type(iter(range(0))), type(iter({})), type(iter(set())), type(...),
+    type, np.dtype, np.ufunc, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
 )  # fmt: skip
 #: Objects whose hash tells their value.
 BY_VALUE = (bool, int, float, complex, str, bytes, type(None), tuple, range, type)
