@@ -78,19 +78,37 @@ EXPRESSIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
-def test_code_of_a_class_leaves_its_values_in_the_object(expression):
-    def compiled(k):
+class Holder:
+    def __init__(self):
+        self.filter = Filter()
+
+
+def of_argument(expression):
+    def compiled(holder, k):
         y = k.y * 2
         for _ in range(2):
             found = expression(k)
         return found, y
 
-    traced, mine, pythons = jl.jit(compiled), Filter(), Filter()
+    return compiled
+
+
+def of_attribute(expression):
+    def compiled(holder, k):
+        return expression(holder.filter), 0
+
+    return compiled
+
+
+@pytest.mark.parametrize("way", [of_argument, of_attribute])
+@pytest.mark.parametrize("expression", EXPRESSIONS.values(), ids=EXPRESSIONS)
+def test_code_of_a_class_leaves_its_values_in_the_object(expression, way):
+    compiled = way(expression)
+    traced, mine, pythons = jl.jit(compiled), Holder(), Holder()
     for _ in range(3):
-        assert repr(traced(mine)) == repr(compiled(pythons))
-        assert_plain(vars(mine))
-        assert repr(vars(mine)) == repr(vars(pythons))
-        for k in (mine, pythons):
+        assert repr(traced(mine, mine.filter)) == repr(compiled(pythons, pythons.filter))
+        assert_plain(vars(mine.filter))
+        assert repr(vars(mine.filter)) == repr(vars(pythons.filter))
+        for k in (mine.filter, pythons.filter):
             k.kept = k.likelihood_kept = None
             k.y = k.y + 1
