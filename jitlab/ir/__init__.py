@@ -8,7 +8,7 @@ from .decisions import CALLS, DECISIONS, Decision, called_at, called_by_nobody, 
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
-from .overrides import NO_OVERRIDES, Overrides, computed_again
+from .overrides import NO_OVERRIDES, Overrides, again_name, computed_again
 from .plan import Cluster, ClusterCode, Clustering, Copy, Edge, KernelInfo, Plan, Temporary
 from .plan_json import is_operation, line_numbers
 from .reasons import Apart, Change, Copied, Flip, Joined, NotFused, Reason, Stays, Stored
@@ -39,6 +39,7 @@ __all__ = [
     "made_now",
     "NO_OVERRIDES",
     "Overrides",
+    "again_name",
     "computed_again",
     "Apart",
     "Change",

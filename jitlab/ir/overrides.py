@@ -50,6 +50,11 @@ def _joined(first: Iterable[Pair], second: Iterable[Pair]) -> tuple[Pair, ...]:
     return tuple(dict.fromkeys((*first, *second)))
 
 
+def again_name(name: str) -> str:
+    """Of what computes a value a second time."""
+    return f"{name}_again"
+
+
 def computed_again(graph: Graph, pairs: Iterable[Pair]) -> Graph:
     """x = f(a); g(x); h(x)  ->  x = f(a); g(x); x' = f(a); h(x')   for the pair (x, h)."""
     wanted = set(pairs)
@@ -64,7 +69,7 @@ def computed_again(graph: Graph, pairs: Iterable[Pair]) -> Graph:
                 assert new is not None
                 after = (*source.attrs.get(CONTROL, ()), source.name)  # an edge to the first, so both stay in one cluster
                 copy = Node(
-                    source.op, source.inputs, source.type, name=f"{source.name}_again", sources=source.sources,
+                    source.op, source.inputs, source.type, name=again_name(source.name), sources=source.sources,
                     attrs={**source.attrs, CONTROL: after},
                 )  # fmt: skip
                 source = new.append(copy)

@@ -17,6 +17,7 @@ from .fusion import Group, Stage, aligned
 from .lengths import MOST_DEEP, MOST_OPERATIONS
 from .names import called
 from .reading import DEAR
+from .recomputing import weight
 
 #: Operations that are looked back over from a value to the array it may come of.
 MOST_STEPS = 200
@@ -83,6 +84,12 @@ def _why_not_fused(
     if level == "O0":
         text = f"Not fused: level O0 gives each operation its own kernel; {name} is {size}"
         return Reason(NotFused.LEVEL, text), "--level O1"
+    places = len({position for node, position in stage.refs if node is producer})
+    own = next(s for s in made.stages if producer in s.made)
+    if own.is_dear and places > 1:
+        again = (places - 1) * sum(weight(node) for node in own.computed)
+        text = f"Not fused: {name} is read at {places} places, and to compute it at each takes {again:.0f} operations more"
+        return Reason(NotFused.RECOMPUTE_IS_DEAR, f"{text}; {size} ({lines})", (places, again)), None
     if any(producer in group.deep for group in stage.too_long):
         text = f"Not fused: one nest has at most {MOST_OPERATIONS} operations, {MOST_DEEP} of them one after the other"
         return Reason(NotFused.TOO_LONG, f"{text}; {name} is {size} ({lines})", (MOST_OPERATIONS, MOST_DEEP)), None

@@ -31,6 +31,7 @@ from .block import Block, binds, is_control
 from .cuts import NO_CUTS, Cuts
 from .lengths import depth_within, is_too_long
 from .reading import DEAR, Position, Reader, Ref, Unreadable
+from .recomputing import Places
 from .sizes import Sizes
 
 REGION = (Concatenate, Update, Scatter)
@@ -57,6 +58,7 @@ class Stage:
     passed: dict[Node, None] = field(default_factory=dict)  # all that it computes or looks through on the way
     items: tuple[Node, ...] = ()  # the results of a loop or branch
     along: int | None = None  # of a scan: its axis of `space`
+    is_dear: bool = False  # its value is stored because what reads it at several places would compute too much again
     too_long: list[Group] = field(default_factory=list)  # whose nests it would share were they not as long as one may be
 
     @property
@@ -114,8 +116,11 @@ class Group:
         return [node for stage in self.stages for node in stage.made]
 
 
-def stages_of(block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node]) -> list[Stage]:
-    """The stages that are needed, in the order of the nodes. `stored` grows by what cannot be read lazily."""
+def stages_of(
+    block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node], dear: set[Node], again: Collection[Node] = ()
+) -> list[Stage]:
+    """The stages that are needed, in the order of the nodes. `stored` grows by what cannot be read lazily and, as does `dear`,
+    by what would be computed again at too many places; what a what-if wants to be computed `again` is not among that."""
     nodes = block.all_nodes
     where = {node: at for at, node in enumerate(nodes)}
     found: dict[Node, Stage] = {}
@@ -123,7 +128,7 @@ def stages_of(block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node
     while at < len(nodes):
         if _starts_stage(nodes[at], stored):
             try:
-                found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored, in_place)
+                found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored, in_place, Places(dear, again, block.ordered))
             except Unreadable as unreadable:
                 assert stored.isdisjoint(unreadable.nodes), f"{unreadable} is stored and still cannot be read"
                 stored.update(unreadable.nodes)
@@ -230,8 +235,9 @@ def _starts_stage(node: Node, stored: set[Node]) -> bool:
 
 
 def _stage(
-    node: Node, block: Block, inside: Collection[Node], sizes: Sizes, stored: set[Node], in_place: dict[Node, Node]
-) -> Stage:
+    node: Node, block: Block, inside: Collection[Node], sizes: Sizes, stored: set[Node], in_place: dict[Node, Node],
+    places: Places,
+) -> Stage:  # fmt: skip
     refs: dict[tuple[Node, Position], None] = {}
     leaves: set[Node] = set()
 
@@ -244,7 +250,7 @@ def _stage(
             return Ref(read, position)
         return None
 
-    reader = _TracingReader(sizes, resolve)
+    reader = _TracingReader(sizes, resolve, places)
     stage = _traced(node, block, reader, sizes, in_place)
     if reader.unreadable:
         raise Unreadable(*reader.unreadable)
@@ -308,8 +314,9 @@ def _called(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_p
 class _TracingReader(Reader):
     """Remembers what it computed, and what that costs an element (counted up to DEAR: nobody asks for more)."""
 
-    def __init__(self, sizes: Sizes, resolve: object) -> None:
+    def __init__(self, sizes: Sizes, resolve: object, places: Places) -> None:
         super().__init__(sizes, resolve, lambda node: Scalar(node.name, node.dtype), lambda node: 0)  # type: ignore[arg-type]
+        self.places = places
         self.work: dict[Node, float] = {}
         self.picked: set[Node] = set()
         self.passed: dict[Node, None] = {}
@@ -333,7 +340,10 @@ class _TracingReader(Reader):
         return expr
 
     def compute(self, node: Node, position: Position) -> Expr:
+        is_again = self.places.enter(node, position)
         expr = super().compute(node, position)
+        if is_again:
+            self.places.leave()
         self.passed[node] = None
         if isinstance(node.op, (Elementwise, Generated)):
             self.work[node] = work(expr, DEAR)

@@ -44,6 +44,7 @@ def arrange(
     kept: dict[Node, Copied] = {}  # values stored before their source changes
     apart: dict[Node, Copied] = {}  # results that may not take over their base
     more: set[Node] = set()
+    dear: set[Node] = set()
     while True:
         block.forget_moves()
         stored = must_be_stored(block, sizes, level) | more | wanted.intersection(block.nodes) | set(kept)
@@ -52,7 +53,7 @@ def arrange(
             stored |= must_be_stored(block, sizes, level)
         stored |= long_values(block, stored)
         in_place = _in_place(block, stored, apart)
-        stages = stages_of(block, sizes, stored, in_place)
+        stages = stages_of(block, sizes, stored, in_place, dear, cuts.again)
         clash = next(_clashes(block, stages, stored, in_place), None)
         if clash is not None:
             result, values = clash
@@ -65,6 +66,8 @@ def arrange(
         if groups is not None:
             break
         more |= stored
+    for stage in stages:
+        stage.is_dear = stage.node in dear
     made = {node for stage in stages for node in stage.made}
     copies = [copied(node, code) for node, code in kept.items() if node in made]
     copies += [copied(node, code) for node, code in _copied_bases(block, stages, stored, in_place, apart)]

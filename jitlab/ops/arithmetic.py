@@ -121,6 +121,7 @@ class RealDiv(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.true_divide
     flops_per_element: ClassVar[float] = 4
+    weight: ClassVar[float] = 9
     differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -147,6 +148,7 @@ class FloorDiv(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.floor_divide
     flops_per_element: ClassVar[float] = 8
+    weight: ClassVar[float] = 50
     differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -168,6 +170,7 @@ class FloorMod(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.remainder
     flops_per_element: ClassVar[float] = 10
+    weight: ClassVar[float] = 50
     differentiable: ClassVar[bool] = True
 
     def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
@@ -306,6 +309,7 @@ class Reciprocal(Unary):
 
     ufunc: ClassVar[np.ufunc] = np.reciprocal
     flops_per_element: ClassVar[float] = 4
+    weight: ClassVar[float] = 9
     singular: ClassVar[bool] = True
 
     def derivative(self, x: Node, out: Node) -> Node:
@@ -331,6 +335,7 @@ class Sqrt(Unary):
 
     ufunc: ClassVar[np.ufunc] = np.sqrt
     flops_per_element: ClassVar[float] = 6
+    weight: ClassVar[float] = 16
     singular: ClassVar[bool] = True
 
     def derivative(self, x: Node, out: Node) -> Node:
@@ -352,6 +357,7 @@ class Pow(Elementwise):
 
     ufunc: ClassVar[np.ufunc] = np.power
     flops_per_element: ClassVar[float] = 40
+    weight: ClassVar[float] = 120
     differentiable: ClassVar[bool] = True
     exact: ClassVar[bool] = False
 

@@ -1,0 +1,92 @@
+"""A value that is read at many places is stored where computing it at each would cost more; results stay the same."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab.ir import NotFused
+
+
+def sines(x, n=8):
+    for i in list(range(n)):
+        x = np.sin(x[:-1]) * x[1:] + i
+    return x
+
+
+def means(x, n=40):
+    for _ in list(range(n)):
+        x = x[:-1] * 0.5 + x[1:] * 0.5
+    return x
+
+
+def jacobi(x, n=6):
+    for _ in list(range(n)):
+        x = 0.2 * (x[1:-1, 1:-1] + x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2])
+    return x
+
+
+def spread(x):
+    e = np.exp(x)
+    return e[:-4] + e[1:-3] + e[2:-2] + e[3:-1] + e[4:]
+
+
+def row_sums(x):
+    s = np.sqrt(x)
+    return (s[:, :-3] + s[:, 1:-2] + s[:, 2:-1] + s[:, 3:]).sum(axis=1)
+
+
+def in_a_loop(x, n=5):
+    total = np.zeros(x.shape[0] - 4)
+    for i in range(n):
+        total += spread(x * (i + 1))
+    return total
+
+
+def reported(function, *args):
+    with jl.record() as recording:
+        result = jl.jit(function, fullgraph=True)(*args)
+    return result, recording.report()
+
+
+LINE, SQUARE = np.linspace(0.1, 1, 300), np.linspace(0.1, 1, 900).reshape(30, 30)
+
+
+@pytest.mark.parametrize(("function", "x"), [
+    (sines, LINE), (means, LINE), (jacobi, SQUARE), (spread, LINE), (row_sums, SQUARE), (in_a_loop, LINE),
+], ids=lambda value: getattr(value, "__name__", ""))  # fmt: skip
+@pytest.mark.parametrize("level", ["O1", "O0"])
+def test_values_are_numpys(function, x, level):
+    np.testing.assert_allclose(jl.jit(function, jit_level=level)(x), function(x), rtol=1e-9)
+
+
+@pytest.mark.parametrize(("function", "x", "most"), [(sines, LINE, 8), (means, LINE, 8), (jacobi, SQUARE, 6)])
+def test_a_long_chain_is_cut_into_nests_that_compute_little_again(function, x, most):
+    _, report = reported(function, x)
+    assert 2 <= len(report.kernels) <= most
+    assert {edge.reason.code for edge in report.boundaries} == {NotFused.RECOMPUTE_IS_DEAR.value}
+
+
+def test_the_reason_says_where_it_is_read_and_what_it_would_cost():
+    _, report = reported(spread, LINE)
+    (edge,) = {boundary.reason.text for boundary in report.boundaries}
+    line = spread.__code__.co_firstlineno + 1
+    assert edge == f"`e` (exp) is read at 5 places, and to compute it at each takes 80 operations more; 2.4 kB (line {line})"
+    assert {tuple(boundary.reason.evidence) for boundary in report.boundaries} == {("5", "80")}
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: (x * 2)[:-1] + (x * 2)[1:],
+    lambda x: np.exp(x)[:-1] + np.exp(x)[1:],
+    lambda x: np.exp(x) / np.exp(x)[0],
+    lambda x: sum((x * 2)[i : i + 100] for i in range(9)),
+])  # fmt: skip
+def test_what_is_cheap_to_compute_again_is_not_stored(function):
+    result, report = reported(function, LINE)
+    np.testing.assert_allclose(result, function(LINE), rtol=1e-12)
+    assert len(report.kernels) == 1
+
+
+def test_a_what_if_computes_it_again_all_the_same():
+    f = jl.function(spread)
+    answer = f.whatif(LINE, fuse=("Exp", "Slice"), seconds=0.01)
+    assert any("computed a second time" in line for line in answer.moved)
