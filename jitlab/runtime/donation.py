@@ -37,6 +37,18 @@ def endings(clustering: Clustering, writes: Sequence[tuple[int, int]]) -> dict[s
     return found
 
 
+def wanted_later(clustering: Clustering) -> dict[str, list[Node]]:
+    """For each cluster (by name) the arguments that the steps behind it read, or that are results as they are: what shares
+    memory with one of them stays as it is while the cluster runs."""
+    graph, steps = clustering.graph, clustering.steps
+    outputs = set(graph.outputs)
+    return {
+        step.name: [x for x in graph.parameters if x in outputs or any(x in later.inputs for later in steps[n + 1 :])]
+        for n, step in enumerate(steps)
+        if isinstance(step, Cluster)
+    }
+
+
 def may_store_into(array: np.ndarray, others: Sequence[np.ndarray]) -> bool:
     """Is it memory that a cluster can write: each element once, and apart from its other inputs?"""
     if not array.flags.writeable:

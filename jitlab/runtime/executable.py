@@ -40,7 +40,7 @@ from . import library
 from .blas import gemm_address
 from .buffers import ALIGNMENT, POOLED_BYTES, pool
 from .compiled import Compiled, Origin, compiled
-from .donation import endings, leave, may_store_into
+from .donation import endings, leave, may_store_into, wanted_later
 from .layouts import LAYOUTS, address_of, layout_of
 from .signals import run_to_end
 from .sizes import Sizes
@@ -81,6 +81,7 @@ class Executable:
         self._sizes = Sizes(self.graph, self._values)
         self._writes, self._endings = writes, endings(clustering, writes)
         self._lasting = lasting
+        self._later = wanted_later(clustering) if self._endings else {}
         self._variants: dict[Key, Variant] = {}
         self._lowerings: dict[Key, Lowered] = {}
         self._may_fail: bool | None = None
@@ -261,12 +262,13 @@ class Executable:
         if not wanted:
             return NONE
         arrays = {node: values[node] for node in cluster.inputs if type(values.get(node)) is np.ndarray}
+        later = [values[node] for node in self._later[cluster.name] if type(values[node]) is np.ndarray]
         return frozenset(
             new
             for new, old in wanted.items()
             if old in arrays
             and layout_of(arrays[old])
-            and may_store_into(arrays[old], [array for node, array in arrays.items() if node is not old])
+            and may_store_into(arrays[old], [*(array for node, array in arrays.items() if node is not old), *later])
         )
 
     def _launch(self, cluster: Cluster, variant: Variant, context: np.ndarray, scratch_bytes: int) -> int | None:
