@@ -9,26 +9,24 @@ the ways meet, from what each of them leaves behind (`origin`); what nobody asks
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Moving, Node
+from jitlab.ir import Moving, Node, Symbolic
 from jitlab.ops.build import apply, constant
 from jitlab.ops.comparison import Equal, LogicalAnd, LogicalOr
 from jitlab.ops.elementwise import Select
+from jitlab.ops.indexing import read_index, write_index
+from jitlab.ops.views import Reshape
 
-from .leaves import LeafType, fitted
-from .tensor import Cell, Path, Tensor
+from .tensor import Cell, Path, Tensor, seen
 
 if TYPE_CHECKING:
     from .arrays import Arrays
     from .blocks import Block
-
-#: The type of the number that says which array a name is.
-WHICH = LeafType(ArrayType((), np.dtype("i8")), None, True)
 
 
 @dataclass(eq=False)
@@ -41,7 +39,11 @@ class Chosen:
     known: dict[Cell, Any] = field(default_factory=dict)  # what those arrays held when the cell's own value was theirs
 
     def __post_init__(self) -> None:
-        self.array._cell.chosen = self
+        self.array._cell.memory = self
+
+    def arrays(self) -> Iterable[Tensor]:
+        """The arrays whose memory it may be."""
+        return self.among.values()
 
     def settle(self) -> None:
         """From here on the cell's own value is that of the array it is."""
@@ -67,12 +69,13 @@ class Chosen:
                 node = _select(is_it, cell.read(way), node)
         return node
 
-    def write(self, path: Path, value: Node) -> None:
-        """Write into the array that it is. The cell's own value has been written."""
+    def write(self, cell: Cell, path: Path, value: Node) -> None:
+        """Write into the array that it is, and into the cell's own value."""
+        cell.move_on(path, value)
         others = self.others(path)  # in a block, it is not known any more what was written into them before
         follows = not any(self.has_moved(cell) for _, cell, _ in others)
-        for is_it, cell, way in others:
-            cell.write(way, _select(is_it, value, cell.read(way)))
+        for is_it, other, way in others:
+            other.write(way, _select(is_it, value, other.read(way)))
         if follows:
             self.settle()
 
@@ -81,8 +84,8 @@ def is_same(x: Tensor, y: Tensor) -> Node | bool:
     """`x is y`, a node where only a run knows."""
     found: Node | bool = x is y
     for one, other in ((x, y), (y, x)):
-        chosen = one._cell.chosen
-        if found is False and chosen is not None and chosen.array is one:
+        chosen = one._cell.memory
+        if found is False and isinstance(chosen, Chosen) and chosen.array is one:
             for number, array in chosen.among.items():
                 same = is_same(array, other)
                 if same is not False:
@@ -92,9 +95,78 @@ def is_same(x: Tensor, y: Tensor) -> Node | bool:
     return found
 
 
+@dataclass(eq=False)
+class Picked:
+    """The memory of a cell that is `base[index]`, where numbers of the index are known at a run."""
+
+    base: Tensor
+    index: tuple[Any, ...]  # as the program wrote it
+    array: Tensor
+    known: Any = None  # what the base held when the cell's own value was that part of it
+
+    def __post_init__(self) -> None:
+        self.array._cell.memory = self
+        self.known = self.base._cell.state()
+
+    def arrays(self) -> Iterable[Tensor]:
+        """The arrays whose memory it may be."""
+        return (self.base,)
+
+    def lowered(self) -> Any:
+        return self.array.capture.lower(self.index)
+
+    def read(self, node: Node, path: Path) -> Node:
+        """What is seen through `path`; `node` is the cell's own value there."""
+        self.array.capture.before_read(self.base._cell)
+        if self.known == self.base._cell.state():
+            return node
+        return seen(_of_shape(read_index(self.base.node(), self.lowered()), self.array.type.shape), path)
+
+    def write(self, cell: Cell, path: Path, value: Node) -> None:
+        """Write into the part of the base that it is, and into the cell's own value."""
+        cell.move_on((), cell.changed(cell.read(()), path, value))
+        base = self.base
+        base._cell.write(base._path, write_index(base.node(), self.lowered(), cell.node))
+        self.known = base._cell.state()
+
+    def is_part(self, value: Tensor, base: Tensor, index: Any) -> bool:
+        """Is `value` what `base[index]` is now?"""
+        parts = index if isinstance(index, tuple) else (index,)
+        same = base._cell is self.base._cell and base._path == self.base._path and len(parts) == len(self.index)
+        same = same and not value._path
+        return (
+            same and self.known == base._cell.state()
+            and all(a is b or (type(a) is type(b) is int and a == b) for a, b in zip(parts, self.index, strict=True))
+        )  # fmt: skip
+
+
+def pick(base: Tensor, index: Any, found: Any) -> Any:
+    """What `base[index]` gave is a view where NumPy's is: where the index holds numbers, slices, None and Ellipsis."""
+    parts = index if isinstance(index, tuple) else (index,)
+    if isinstance(found, Tensor) and all(map(_is_basic, parts)) and (found.ndim or Ellipsis in map(_as_it_is, parts)):
+        found.is_scalar, found._locked = False, base._locked
+        Picked(base, parts, found)
+    return found
+
+
+def _is_basic(part: Any) -> bool:
+    if isinstance(part, Tensor):
+        return part.is_scalar and part.dtype.kind in "iu"
+    return part is None or part is Ellipsis or isinstance(part, (int, slice, Symbolic)) and not isinstance(part, bool)
+
+
+def _as_it_is(part: Any) -> Any:
+    return None if isinstance(part, Tensor) else part
+
+
 def _select(condition: Node, x: Node, y: Node) -> Node:
-    kind = LeafType(y.type, None, False)
-    return fitted(apply(Select(), condition, fitted(x, kind), y), kind)
+    return _of_shape(apply(Select(), condition, _of_shape(x, y.shape), y), y.shape)
+
+
+def _of_shape(node: Node, shape: tuple[int, ...]) -> Node:
+    """The node with these extents, which are its own lengths."""
+    same = all(m == n and isinstance(m, Moving) == isinstance(n, Moving) for m, n in zip(node.shape, shape, strict=True))
+    return node if same and node.shape == shape else apply(Reshape(shape), node)
 
 
 def is_array(x: Any) -> bool:
@@ -136,7 +208,10 @@ def origin(
             return Origin(part_of=cell)
         number = capture.number_of(value)
         return Origin(number, {number: value})
-    chosen = cell.chosen
+    chosen = cell.memory
+    if isinstance(chosen, Picked):
+        there = origin(capture, chosen.base, made, carried)
+        return OWN if there.is_own else Origin(part_of=there.part_of or next(iter(there.among.values()))._cell)
     if chosen is None:
         return Origin(part_of=cell.parts_of()) if cell.parts_of is not None and cell.parts_of() is not None else OWN
     which: Node | int = 0
@@ -162,4 +237,4 @@ def as_number(which: int | Node) -> Node:
     return which if isinstance(which, Node) else constant(np.int64(which))
 
 
-__all__ = ["OWN", "WHICH", "Chosen", "Origin", "as_number", "ends_here", "is_array", "is_same", "origin"]
+__all__ = ["OWN", "Chosen", "Origin", "Picked", "as_number", "ends_here", "is_array", "is_same", "origin", "pick"]

@@ -40,6 +40,10 @@ class LeafType:
         return self.type.dtype
 
 
+#: The type of the number that says which array a name stands for (chosen.py).
+WHICH = LeafType(ArrayType((), np.dtype("i8")), None, True)
+
+
 class Mismatch(Signal):
     """Two values cannot be one: `kind` is "dtype", "shape" or "kind"."""
 

@@ -12,7 +12,8 @@ from jitlab.ops.sources import Parameter
 from jitlab.ops.views import View
 
 from .blocks import again
-from .chosen import OWN, WHICH, Chosen, Origin, as_number, ends_here, is_array, origin
+from .chosen import OWN, Chosen, Origin, as_number, ends_here, is_array, origin
+from .leaves import WHICH
 from .tensor import Cell, Tensor
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from .indices import index_code
 from .number import Number
 from .positions import here, is_converted
 from .tensor import Tensor
-from .trace import Build, Structure, Trace, depends_on_layout, shared_outputs
+from .trace import Build, Structure, Trace, check_target, depends_on_layout, shared_outputs
 
 if TYPE_CHECKING:
     from .pieces import CellCapture
@@ -93,8 +93,7 @@ class PieceTrace(Trace):
         for number, other in self.apart:
             target = inputs[number]
             if other == number:
-                if not target.flags.writeable:
-                    raise ValueError("assignment destination is read-only")
+                check_target(target, self.inputs[number].path)
             elif np.may_share_memory(target, inputs[other]):
                 raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
 

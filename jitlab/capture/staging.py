@@ -22,11 +22,12 @@ from jitlab.ops.host import Item
 
 from .blocks import Block, again, block, close, refuse
 from .checking import AlwaysRaises, add_check, add_raise, belongs_to_program
-from .chosen import OWN, WHICH, Chosen, Origin, as_number, is_array, is_same, origin
+from .chosen import OWN, Chosen, Origin, as_number, is_array, is_same, origin
 from .conditions import BOOL, Body, capture_of, condition, is_traced, left, run, tensor_of, truth
 from .host import NotReplayable
 from .leaves import (
     UNDEFINED,
+    WHICH,
     Form,
     LeafType,
     Mismatch,

@@ -13,6 +13,7 @@ from jitlab.ops.build import as_node
 from jitlab.ops.indexing import basic_index, is_basic, read_index, write_index
 from jitlab.ops.views import broadcast_to, reshape
 
+from .chosen import Picked, pick
 from .facts import OnCopy, read_item
 from .host import NotReplayable
 from .masked import Selection, select, write_selection
@@ -43,7 +44,7 @@ def get_item(capture: Arrays, x: Tensor, index: Any) -> Any:
                 return capture.fresh(x.along([view]).node(), is_scalar=True)
             return x.along([view])
         try:
-            return capture.wrap(read_index(x.node(), capture.lower(index)))
+            return pick(x, index, capture.wrap(read_index(x.node(), capture.lower(index))))
         except Unsupported as refusal:
             return capture.on_host(read_item, (x, index), {}, refusal)
 
@@ -63,6 +64,8 @@ def set_item(capture: Arrays, x: Tensor, index: Any, value: Any) -> None:
         if is_basic(index):
             return capture.assign(x.along([basic_index(x.type, index)]), value, "unsafe")
         check_writable(capture, x)
+        if type(value) is Tensor and isinstance(value._cell.memory, Picked) and value._cell.memory.is_part(value, x, index):
+            return None  # `x[k] += 1`: it is there already
         if isinstance(value, Selection) and write_selection(capture, x, index, value):
             return None
         try:
@@ -110,7 +113,7 @@ def check_writable(capture: Arrays, x: Tensor) -> None:
             else "NumPy's function that made it returned a view of another array, and jitlab recorded a copy",
             hint="write into the array itself, or take a .copy() first",
         )  # fmt: skip
-    if any(cell.readonly or cell.detached for cell in x._cell.reaches()):
+    if any(cell.readonly or cell.detached or cell.is_locked() for cell in x._cell.reaches()):
         raise NotReplayable("aliasing", "it writes into an array that may be one that is only read, which the data decides")
 
 

@@ -24,6 +24,7 @@ from jitlab.ir import (
     NotRolled,
     OperationView,
     Source,
+    current_graph,
     made_as,
     made_now,
     output_name,
@@ -40,7 +41,7 @@ from .positions import describe, here, is_converted, source_text
 
 if TYPE_CHECKING:
     from .arrays import Arrays, Input
-    from .chosen import Chosen
+    from .chosen import Chosen, Picked
 
 Step = View | Reshape | Windows
 Path = tuple[Step, ...]
@@ -50,7 +51,7 @@ class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
     __slots__ = (
-        "__weakref__", "by_data", "capture", "chosen", "detached", "home", "input", "made_from", "node", "parts", "parts_of",
+        "__weakref__", "by_data", "capture", "detached", "home", "input", "made_from", "memory", "node", "parts", "parts_of",
         "places", "readonly", "reads", "stale", "strides", "written",
     )  # fmt: skip
 
@@ -70,7 +71,7 @@ class Cell:
         self.made_from: Node | None = None  # that array's value when the copy was made
         self.stale = False  # that array has another value now
         self.parts: list[weakref.ref[Cell]] = []  # such copies of this one
-        self.chosen: Chosen | None = None  # its memory, where data decides which array that is
+        self.memory: Chosen | Picked | None = None  # where data decides which array, or which part of one, it is
         self.written = False
 
     def read(self, path: Path) -> Node:
@@ -78,7 +79,7 @@ class Cell:
         self.capture.check_open()
         self.capture.before_read(self)
         node = self._own_value(path)
-        return node if self.chosen is None else self.chosen.read(node, path)
+        return node if self.memory is None else self.memory.read(node, path)
 
     def _own_value(self, path: Path) -> Node:
         node = self.node
@@ -95,15 +96,16 @@ class Cell:
 
     def write(self, path: Path, value: Node) -> None:
         """Replace what is seen through `path` by `value`, which has that shape and the cell's dtype."""
-        self.move_on(path, value)
-        if self.chosen is not None:
-            self.chosen.write(path, value)
+        if self.memory is None:
+            self.move_on(path, value)
+        else:
+            self.memory.write(self, path, value)
 
     def move_on(self, path: Path, value: Node) -> None:
         """As `write`, of this cell alone: a block that wrote it gives its value, and those of the arrays that it may be."""
         self.capture.check_open()
         self.capture.before_write(self)
-        node = self._put(self.node, path, value)
+        node = self.changed(self.node, path, value)
         if node is not self.node:
             self.capture.journal.append((self, self.node, self.reads, self.written))
             self.node, self.reads, self.written = node, {}, True
@@ -112,12 +114,16 @@ class Cell:
     def reaches(self) -> Iterator[Cell]:
         """Itself, and the cells of the arrays that it may be."""
         yield self
-        for other in () if self.chosen is None else self.chosen.among.values():
+        for other in () if self.memory is None else self.memory.arrays():
             yield from other._cell.reaches()
+
+    def is_locked(self) -> bool:
+        """May it be one of the arrays that NumPy makes read-only?"""
+        return self.memory is not None and any(other.readonly for other in self.memory.arrays())
 
     def state(self) -> Any:
         """What its value is made of: equal as long as nothing was written into it."""
-        return self.node if self.chosen is None else (self.node, *(x._cell.state() for x in self.chosen.among.values()))
+        return self.node if self.memory is None else (self.node, *(x._cell.state() for x in self.memory.arrays()))
 
     def stands_for_part_of(self, base: Cell, *, by_data: bool = False) -> None:
         """It is a copy of what NumPy would show as a view of `base`: right for as long as `base` keeps its value."""
@@ -131,14 +137,15 @@ class Cell:
             if cell is not None:
                 cell.stale = cell.made_from is not self.node
 
-    def _put(self, base: Node, path: Path, value: Node) -> Node:
+    def changed(self, base: Node, path: Path, value: Node) -> Node:
+        """`base` with another value in what is seen through `path`."""
         if not path:
             return value
         step, rest = path[0], path[1:]
         assert not isinstance(step, Windows), "windows are read-only"
         graph = self.capture.graph
         if rest:
-            value = self._put(graph.add(step, base), rest, value)
+            value = self.changed(graph.add(step, base), rest, value)
         if isinstance(step, Reshape):
             return graph.add(Reshape(base.shape), value)
         return base if 0 in plain(step.shape) else graph.add(Update(step.map, step.shape), base, value)
@@ -146,6 +153,15 @@ class Cell:
 
 def _seen(graph: Graph, step: Step, node: Node) -> Node:
     return step.of(node) if isinstance(step, Windows) else graph.add(step, node)
+
+
+def seen(node: Node, path: Path) -> Node:
+    """What is seen of a value through `path`."""
+    graph = current_graph()
+    assert graph is not None, "no graph is being built"
+    for step in path:
+        node = _seen(graph, step, node)
+    return node
 
 
 def _itself(place: Source) -> Source:

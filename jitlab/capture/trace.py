@@ -18,6 +18,7 @@ from jitlab.ops.views import Reshape, View
 from jitlab.ops.windows import Windows
 
 from .changes import Change
+from .chosen import Chosen
 from .host import NotReplayable
 from .leaving import keeps_a_recording, plain_value
 from .state import Capture, Input
@@ -121,8 +122,7 @@ class Trace:
         """Written arrays can be written, and overlap no other input (their order of writes would show)."""
         for number, _ in self.writes:
             target = inputs[number]
-            if not target.flags.writeable:
-                raise ValueError("assignment destination is read-only")
+            check_target(target, self.inputs[number].path)
             for other, array in enumerate(inputs):
                 if other != number and isinstance(array, np.ndarray) and _overlap(target, array):
                     raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
@@ -143,6 +143,19 @@ class Trace:
             ordered = np.empty([outputs[n].shape[axis] for axis in axes], outputs[n].dtype).transpose(np.argsort(axes))
             ordered[...] = outputs[n]
             outputs[n] = ordered
+
+
+def check_target(target: np.ndarray[Any, Any], path: str) -> None:
+    """An array that is written can be written, and none of its elements lies where another does: what is written is copied
+    into it whole."""
+    if not target.flags.writeable:
+        raise ValueError("assignment destination is read-only")
+    if not target.flags.forc and target.size > 1:
+        reach = target.itemsize
+        for by, n in sorted((abs(by), n) for by, n in zip(target.strides, target.shape, strict=True) if n > 1):
+            if by < reach:
+                raise NotReplayable("aliasing", f"elements of {path} overlap one another in memory")
+            reach += by * (n - 1)
 
 
 def _overlap(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
@@ -289,13 +302,15 @@ class Structure:
             if cell.input is not None and not tensor.is_scalar:
                 leaf.input, leaf.path = positions[id(cell.input)], tensor._path
                 leaf.is_another = tensor is not cell.input.tensor
+            elif leaf.picked is not None and cell.memory is not None:
+                leaf.path, leaf.is_another = tensor._path, tensor is not cell.memory.array
             elif not tensor.is_scalar and (
                 sharing[cell] > 1 or leaf.others or any(isinstance(step, Windows) for step in tensor._path)
             ):
                 leaf.is_another = cell in bases
-                if leaf.others and cell.chosen is not None:
-                    leaf.which = self.output(cell.chosen.which)
-                    leaf.is_another = tensor is not cell.chosen.array
+                if leaf.others and isinstance(cell.memory, Chosen):
+                    leaf.which = self.output(cell.memory.which)
+                    leaf.is_another = tensor is not cell.memory.array
                 if cell not in bases:
                     bases[cell] = self.output(cell.read(()))
                     if cell.node.ndim > 1:
@@ -313,10 +328,33 @@ class Structure:
             for cell in tensor._cell.reaches():
                 reached.setdefault(cell, set()).add(number)
         for tensor, leaf in self.leaves:  # it grows
-            if tensor._cell.chosen is not None and not tensor.is_scalar:
-                for number, other in tensor._cell.chosen.among.items():
-                    if any(cell.input is not None or len(reached[cell]) > 1 for cell in other._cell.reaches()):
-                        leaf.others[number] = self.of(other)
+            memory = tensor._cell.memory
+            seen = {} if memory is None or tensor.is_scalar else {
+                id(other): self.of(other)
+                for other in memory.arrays()
+                if any(cell.input is not None or len(reached[cell]) > 1 for cell in other._cell.reaches())
+            }  # fmt: skip
+            if isinstance(memory, Chosen):
+                leaf.others = {n: seen[id(other)] for n, other in memory.among.items() if id(other) in seen}
+            elif memory is not None and seen:
+                leaf.picked = self.picked(seen[id(memory.base)], memory.lowered())
+
+    def picked(self, base: Build, index: Any) -> Build:
+        """The view `base[index]` of a real array; nodes of the index are outputs."""
+        parts = [self.output(part) if isinstance(part, Node) else _constant(plain_index(part)) for part in index]
+
+        def build(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+            at = tuple(int(outputs[part]) if isinstance(part, int) else part(outputs, inputs) for part in parts)
+            return base(outputs, inputs)[at]
+
+        return build
+
+
+def plain_index(part: Any) -> Any:
+    """A part of a subscript as NumPy takes it."""
+    if isinstance(part, slice):
+        return slice(*(None if n is None else int(n) for n in (part.start, part.stop, part.step)))
+    return int(part) if isinstance(part, int) else part
 
 
 def check_known(x: Tensor) -> None:
@@ -329,7 +367,7 @@ def check_known(x: Tensor) -> None:
 class _Leaf:
     """A tensor of the result."""
 
-    __slots__ = ("input", "is_another", "is_scalar", "number", "others", "output", "path", "slot", "which")
+    __slots__ = ("input", "is_another", "is_scalar", "number", "others", "output", "path", "picked", "slot", "which")
 
     def __init__(self, is_scalar: bool, number: type | None = None) -> None:
         self.is_scalar = is_scalar
@@ -341,11 +379,12 @@ class _Leaf:
         self.slot: int | None = None
         self.which = -1  # the output that says which of `others` it is, if it is one of them
         self.others: dict[int, Build] = {}
+        self.picked: Build | None = None  # makes the view that it is
 
     @property
     def is_plain(self) -> bool:
         """A graph output as it is."""
-        is_whole = self.input < 0 and not self.path and not self.is_another and not self.others
+        is_whole = self.input < 0 and not self.path and not self.is_another and not self.others and self.picked is None
         return is_whole and self.slot is None and self.number is None
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
@@ -357,7 +396,10 @@ class _Leaf:
         return known
 
     def made(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        value = inputs[self.input] if self.input >= 0 else outputs[self.output]
+        if self.picked is not None:
+            value = self.picked(outputs, inputs)
+        else:
+            value = inputs[self.input] if self.input >= 0 else outputs[self.output]
         if self.others:
             other = self.others.get(int(outputs[self.which]))
             value = value if other is None else other(outputs, inputs)

@@ -247,6 +247,78 @@ def test_a_view_of_which_only_the_data_says_the_part_is_python_s():
         jl.function(row_of_a_break)(ROWS.copy())
 
 
+def row_found_by_data(m):
+    row = m[m.sum(axis=1).argmax() - 3]
+    row[1:] = -1
+    m[0] = 5
+    return row, row[::2], m.sum()
+
+
+def column_and_block_found_by_data(m):
+    k = np.abs(m).sum(axis=0).argmin()
+    column, block = m[2:9, k], m[..., k, None]
+    m += 1
+    column *= 2
+    return column, block.sum(), block
+
+
+def changed_in_place(m):
+    k = m.sum(axis=1).argmin()
+    m[k] += m[0]
+    m[k, 1:] *= 2
+    return m[k], k
+
+
+def row_of_a_new_array(m):
+    double = m * 2
+    row = double[m[:, 0].argmin()]
+    double[0] = 7
+    return row
+
+
+def row_of_a_choice(m, n):
+    either = m if m.sum() > 4 else n
+    row = either[n.sum(axis=1).argmax()]
+    row[0] = 11
+    return row, either
+
+
+def choice_of_rows(m):
+    k = m[:, 0].argmax()
+    row = m[k] if m.sum() > 4 else m[0]
+    row[1] = 12
+    return row
+
+
+PICKED = [
+    (row_found_by_data, ROWS), (column_and_block_found_by_data, ROWS), (changed_in_place, ROWS), (row_of_a_new_array, ROWS),
+    (row_of_a_choice, ROWS, -ROWS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("decorate", [jl.jit, jl.function])
+@pytest.mark.parametrize("case", PICKED, ids=lambda case: case[0].__name__)
+def test_a_part_that_the_data_find_is_a_view(case, decorate):
+    assert_as_python(*case, decorate=decorate)
+
+
+def test_a_part_that_the_data_find_in_one_side_of_a_branch_is_python_s():
+    assert_as_python(choice_of_rows, ROWS, whole=False)
+    with pytest.raises(jl.errors.CaptureError, match="of which part only the data says"):
+        jl.function(choice_of_rows)(ROWS.copy())
+
+
+def test_an_update_of_a_part_that_the_data_find_writes_once():
+    @jl.jit
+    def f(m):
+        k = m.sum(axis=1).argmin()
+        m[k] += 1.0
+
+    f(ROWS.copy())
+    (trace,) = (trace for traces in f._traces.values() for trace in traces)
+    assert sum(type(node.op).__name__ == "ScatterUpdate" for node in trace.graph.nodes) == 1
+
+
 def test_what_both_sides_make_anew_costs_nothing():
     """No number is carried along where nobody can tell which array it is."""
 

@@ -145,3 +145,36 @@ def test_a_copy_that_is_read_before_the_write_or_made_again_behind_it_is_right()
         return before, z.imag.sum()
 
     assert f(np.arange(6.0)) == (6.0, 10.0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: windows(x, 2, writeable=True),
+        lambda x: np.lib.stride_tricks.as_strided(x, (3, 2), (8, 8)),
+        lambda x: np.lib.stride_tricks.as_strided(x, (4, 2), (0, 8)),
+    ],
+)
+@pytest.mark.parametrize("decorate", [jl.jit, jl.function])
+def test_an_argument_whose_elements_overlap_is_written_as_numpy_writes_it(make, decorate):
+    def f(v):
+        v[1, 0] = 30
+        return v.sum()
+
+    traced = decorate(f)
+    for _ in range(3):
+        mine, theirs = np.arange(6.0), np.arange(6.0)
+        assert traced(make(mine)) == f(make(theirs)) and np.array_equal(mine, theirs)
+
+
+def test_a_view_that_overlaps_itself_is_seen_after_a_statement_that_python_runs():
+    def f(x):
+        v = windows(x, 2, writeable=True)
+        v[0, 1] = 50
+        text = str(x)
+        return x + 1, text
+
+    assert_equal = np.testing.assert_array_equal
+    mine, theirs = jl.jit(f)(np.arange(5.0)), f(np.arange(5.0))
+    assert_equal(mine[0], theirs[0])
+    assert mine[1] == theirs[1]
