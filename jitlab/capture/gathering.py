@@ -5,6 +5,7 @@ It reads the names, checks what the trace depends on, and gives (inputs, numbers
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,11 +75,12 @@ class Constants:
     """Objects that generated code names: k0, k1, ..."""
 
     def __init__(self) -> None:
-        self.values: list[Any] = []
+        self.values: dict[str, Any] = {}  # by name; the globals of all small functions
 
     def name(self, value: Any) -> str:
-        self.values.append(value)
-        return f"k{len(self.values) - 1}"
+        name = f"k{len(self.values)}"  # the length grows with each, and by the builtins that `eval` adds
+        self.values[name] = value
+        return name
 
     def text(self, value: Any) -> str:
         """Code for a value: itself where its text is exact."""
@@ -88,17 +90,15 @@ class Constants:
             return f"({value!r})" if value is not ... else "(...)"
         return self.name(value)
 
-    def namespace(self) -> dict[str, Any]:
-        return {f"k{n}": value for n, value in enumerate(self.values)}
-
-    def function(self, text: str, numbers: int) -> Callable[..., Any]:
-        """`text` as a function of the numbers."""
-        names = ", ".join(f"v{n}" for n in range(numbers))
-        return eval(f"lambda {names}: {text}", self.namespace())  # type: ignore[no-any-return]
+    def function(self, text: str) -> Callable[[Sequence[Any]], Any]:
+        """`text` as a function of the numbers: there may be thousands of them, of which it reads a few."""
+        read = sorted(set(map(int, re.findall(r"\bv(\d+)\b", text))))
+        names, values = ", ".join(f"v{n}" for n in read), ", ".join(f"v[{n}]" for n in read)
+        return eval(f"lambda v: (lambda {names}: {text})({values})", self.values)  # type: ignore[no-any-return]
 
     def function_of_arguments(self, code: str) -> Callable[[Sequence[Any]], Any]:
         """A place as a function of a call's arguments."""
-        return eval(f"lambda a: {code}", self.namespace())  # type: ignore[no-any-return]
+        return eval(f"lambda a: {code}", self.values)  # type: ignore[no-any-return]
 
 
 def gather_function(
@@ -158,7 +158,7 @@ def gather_function(
     lines.append(f"return [{', '.join(f'i{n}' for n in range(inputs))}], ({''.join(f'v{n}, ' for n in range(slots))})")
     body = "\n".join(f"        {line}" for line in lines)
     source = f"def gather(a=()):\n    try:\n{body}\n    except Exception:\n        return None\n"
-    namespace = constants.namespace()
+    namespace = dict(constants.values)
     exec(trees.code_of(source, "<jitlab gather>", "exec"), namespace)
     return namespace["gather"]  # type: ignore[no-any-return]
 

@@ -82,7 +82,7 @@ class PieceTrace(Trace):
         for number, output in self.writes:
             if number in self.moving:
                 base, index = self.moving[number]
-                inputs[base][index(*numbers)] = outputs[output]
+                inputs[base][index(numbers)] = outputs[output]
             else:
                 np.copyto(inputs[number], outputs[output])
 
@@ -158,10 +158,10 @@ class _NumberResult:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.function: Callable[..., Any] = lambda *numbers: None
+        self.function: Callable[..., Any] = lambda numbers: None
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        return self.function(*outputs[-2])
+        return self.function(outputs[-2])
 
 
 def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
@@ -193,7 +193,7 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
         list(capture.guards), structure.slots,
         uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
         length=length, outputs=outputs, generators=[generator for generator, _ in capture.generators.values()],
-        moving={m.input: (m.base, capture.constants.function(m.index, capture.number_reads)) for m in moving},
+        moving={m.input: (m.base, capture.constants.function(m.index)) for m in moving},
     )  # fmt: skip
     reads = list(capture.reads.values())
     numbers = capture.number_guards.values()
@@ -205,7 +205,7 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
         trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
     computed = {positions[key]: number.text for key, number in capture.computed.items()}
     for item in structure.numbers:
-        item.function = capture.constants.function(item.text, capture.number_reads)
+        item.function = capture.constants.function(item.text)
     found = {read.input for read in reads} | set(computed) | set(trace.moving)
     trace.gather = gather_function(
         reads, len(capture.inputs), capture.constants,

@@ -54,13 +54,7 @@ def arrange(
         stored |= long_values(block, stored)
         in_place = _in_place(block, stored, apart)
         stages = stages_of(block, sizes, stored, in_place, dear, cuts.again)
-        clash = next(_clashes(block, stages, stored, in_place), None)
-        if clash is not None:
-            result, values = clash
-            if values:
-                kept.update(dict.fromkeys(values, Copied.SOURCE_CHANGES))
-            else:
-                apart[result] = Copied.OLD_VERSION_READ
+        if _keep_what_changes(_clashes(block, stages, stored, in_place), kept, apart):
             continue
         groups = groups_of(stages, stored, level, cuts)
         if groups is not None:
@@ -109,6 +103,23 @@ def _in_place(block: Block, stored: set[Node], apart: dict[Node, Copied]) -> dic
             taken[base] = new
             result[new] = base
     return result
+
+
+def _keep_what_changes(
+    clashes: Iterator[tuple[Node, list[Node]]], kept: dict[Node, Copied], apart: dict[Node, Copied]
+) -> bool:
+    """Notes what ends the clashes, one result that gets a place of its own at most: what lies elsewhere, clashes otherwise."""
+    found: dict[Node, Copied] = {}
+    for result, values in clashes:
+        if values and found.keys().isdisjoint(values):  # what is stored for one clash may end another
+            found.update(dict.fromkeys(values, Copied.SOURCE_CHANGES))
+        elif not values:
+            if not found:
+                apart[result] = Copied.OLD_VERSION_READ
+                return True
+            break
+    kept.update(found)
+    return bool(found)
 
 
 def _clashes(
