@@ -34,11 +34,13 @@ if TYPE_CHECKING:
 FEW, FEW_LOOPS = 16, 2
 #: The most that jit_compile=True unrolls, and from where on a warning is given (design D5, semantics §4.4).
 MOST_COMPILED, LARGE = 1000, 50_000
+#: The most operations that jl.jit and cells record of a loop that is unrolled: a longer one has run before it is compiled.
+MOST_RECORDED = 10_000
 
 
 def while_(test: Callable[[], Any], body: Body, orelse: Body | None, names: Names) -> Outcome:
     """A `while`: Python's, until its test or a way out of it is traced."""
-    turns = 0
+    turns, before = 0, _recorded()
     while True:
         value = run(test)
         if is_traced(value):
@@ -47,6 +49,7 @@ def while_(test: Callable[[], Any], body: Body, orelse: Body | None, names: Name
             break
         turns += 1
         _check_unrolling()
+        _check_length(turns, before)
         outcome, staged = _turn(body, names, lambda: _staged_while(test, body, orelse, names))
         if staged is not None:
             return staged[0]
@@ -169,9 +172,10 @@ def _unrolled(
     """Python's own loop. Where only a run knows whether an iteration was the last, the others follow in a side of a Branch."""
     turns = 0
     limit = MOST_COMPILED if capture.strict else None
-    nodes = len(capture.graph.nodes)
+    nodes = _recorded()
     for item in items:
         turns += 1
+        _check_length(turns, nodes)
         if limit is not None and turns > limit and len(capture.graph.nodes) > nodes:
             raise InvalidArgumentError(
                 f"a loop of more than {limit} iterations in {capture.name} cannot be rolled, and is too long to be unrolled.",
@@ -201,6 +205,23 @@ def _check_unrolling(code: str = "value", text: str = "its iterations are Python
     capture = current_capture()
     if capture is not None and capture.only_rolled and not capture.functions and not capture.blocks:
         raise NotRolled(code, text)
+
+
+def _recorded() -> int:
+    from .state import current_capture
+
+    capture = current_capture()
+    return 0 if capture is None else len(capture.graph.nodes)
+
+
+def _check_length(turns: int, before: int) -> None:
+    """A loop that would be a program of very many operations is Python's where Python can run it."""
+    from .state import current_capture
+
+    capture = current_capture()
+    if capture is None or capture.wants_bools or capture.strict or len(capture.graph.nodes) - before <= MOST_RECORDED:
+        return
+    raise NotReplayable("statement", f"its first {turns - 1} iterations alone are more than {MOST_RECORDED} operations")
 
 
 def _marked(capture: Capture) -> Any:

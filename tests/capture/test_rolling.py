@@ -304,3 +304,35 @@ def test_a_while_true_has_a_first_turn_so_its_names_are_there_after_it():
     a = np.array([[2.0, 1.0], [1.0, 3.0]])
     for mine, theirs in zip(jl.function(largest, jit_compile=True)(a), largest(a), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-14)
+
+
+# ---- loops of many iterations that are Python's
+
+
+def halves(x):
+    parts = []
+    while x.size > 1:
+        x[0], x[-1] = x[-1], x[0]
+        x = x[:-1]
+        parts.append(x)
+    return parts[-1]
+
+
+def shorter(x):
+    for n in range(x.size - 1):
+        x = x[1:] * (n % 3 + 0.5)
+    return x
+
+
+@pytest.mark.parametrize("program", [halves, shorter])
+def test_a_loop_that_would_be_a_program_of_very_many_operations_is_pythons(op_by_op, monkeypatch, program):
+    monkeypatch.setattr("jitlab.capture.rolling.MOST_RECORDED", 60)
+    compiled = jl.jit(program)
+    for _ in range(2):
+        mine, theirs = np.arange(90.0), np.arange(90.0)
+        assert_same(compiled(mine), program(theirs))
+        assert_same(mine, theirs)
+    few, same = np.arange(9.0), np.arange(9.0)
+    with jl.record() as recording:
+        assert_same(compiled(few), program(same))
+    assert not recording.report().statements

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.lower import fusion
+from jitlab.lower import fusion, memory
 from jitlab.lower.lengths import MOST_DEEP, MOST_OPERATIONS
 
 X = np.linspace(0, 1, 5)
@@ -82,3 +82,25 @@ def unravelled(x, r, k):
     for _ in list(range(k)):
         y = (y.reshape(60, 3) * 1.01 + r[0, :3]).ravel()
     return y
+
+
+def swaps(x):
+    """Each iteration reads what lies in memory before it changes."""
+    while x.size > 3:
+        mid = x.size // 2
+        x[mid], x[-2] = x[-2], x[mid]
+        x = x[:-2]
+    return x
+
+
+def test_values_to_be_kept_are_found_together_however_many_there_are(monkeypatch):
+    looked = []
+    real = memory.stages_of
+    monkeypatch.setattr(memory, "stages_of", lambda *args: looked.append(1) or real(*args))
+    rounds = []
+    for n in (20, 80):
+        looked.clear()
+        mine, theirs = np.arange(n), np.arange(n)
+        assert np.array_equal(jl.jit(swaps)(mine), swaps(theirs)) and np.array_equal(mine, theirs)
+        rounds.append(len(looked))
+    assert rounds[0] == rounds[1] < 5
