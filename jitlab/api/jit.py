@@ -32,6 +32,7 @@ from jitlab.capture import (
     body_of,
     call_user,
     current_capture,
+    found_anew,
     key_of,
     leaves_of,
     random_state,
@@ -335,8 +336,9 @@ class Jit(Explained):
     def _kept(self, key: Any, trace: CallTrace, costs: Costs, started: int) -> CallTrace:
         self._count += 1
         trace.last_call = self._clock = self._clock + 1
-        self.ledger.traced(trace, _with_origins(trace), costs, None, started)
         known = self._traces.setdefault(key, [])
+        found = found_anew(known[0], trace) if known else []
+        self.ledger.traced(trace, _with_origins(trace), costs, found[0] if found else None, started)
         known.insert(0, trace)
         self._history.append(trace)
         while len(self._history) > config.max_traces:

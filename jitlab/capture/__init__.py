@@ -9,7 +9,7 @@ from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
 from .paths import PathCapture, record_path
-from .piece_traces import EndPiece
+from .piece_traces import EndPiece, found_anew
 from .pieces import MOST_TRACES
 from .positions import cell_names, describe, says_where, spans, user_traceback
 from .refusals import Refusal, reason_of, reason_of_run, refusal_error
@@ -46,6 +46,7 @@ __all__ = [
     "distance",
     "find_definition",
     "finish",
+    "found_anew",
     "key_of",
     "leaves_of",
     "random_state",

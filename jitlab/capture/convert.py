@@ -381,10 +381,9 @@ class Converter(FlowConverter):
                 names = ("__class__", self.flow.first)  # what Python finds by itself where the function is the user's own
                 node.args = [ast.copy_location(ast.Name(name, ast.Load()), node) for name in names]
             return node
-        if isinstance(node.func, ast.Attribute):  # a method: bound here, called by the hook
-            function: ast.expr = ast.copy_location(
-                ast.Attribute(self.visit(node.func.value), self.mangled(node.func.attr), ast.Load()), node.func
-            )
+        if isinstance(node.func, ast.Attribute):  # a method, or a function of a module: found here, called by the hook
+            name = ast.Constant(self.mangled(node.func.attr))
+            function: ast.expr = self.hook("function", node.func, self.visit(node.func.value), name)
         else:
             function = self.visit(node.func)
         args = [self.visit(a) for a in node.args]

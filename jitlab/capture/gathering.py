@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,22 @@ class Read:
     name: str = ""
     slot: int = -1  # of a number: its place among the numbers
     input: int = -1  # of an array: its place among the inputs
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What was found under names of a module or class; compared in one step, by identity first."""
+
+    table: Mapping[str, Any]
+    values: dict[str, Any]
+    text: str  # what the module or class is called
+
+    def unfit(self, constants: Constants) -> str:
+        """The condition under which one of them is another by now."""
+        table, names = constants.name(self.table), list(self.values)
+        if len(names) == 1:
+            return f"{table}[{names[0]!r}] is not {constants.name(self.values[names[0]])}"
+        return f"{constants.name(itemgetter(*names))}({table}) != {constants.name(tuple(self.values.values()))}"
 
 
 @dataclass(frozen=True)
@@ -112,6 +129,8 @@ def gather_function(
     moving: Sequence[Moving],
     computed: Mapping[int, str],
     layouts: Sequence[tuple[int, tuple[int, ...]]],
+    attributes: Sequence[Attributes],
+    defaults: Mapping[Any, tuple[Any, Any]],
 ) -> Callable[..., tuple[list[Any], tuple[Any, ...]] | None]:
     """The function that gathers for one trace; it takes the call's arguments where there is a call."""
     lines: list[str] = []
@@ -119,6 +138,11 @@ def gather_function(
     arrays: list[str] = []
     for n, value in fixed.items():
         lines.append(f"i{n} = {constants.name(value)}")
+    for found_in in attributes:
+        lines.append(f"if {found_in.unfit(constants)}: return None")
+    for function, values in defaults.items():
+        getter = constants.name(attrgetter("__defaults__", "__kwdefaults__"))
+        lines.append(f"if {getter}({constants.name(function)}) != {constants.name(values)}: return None")
     slots = 0
     for read in reads:
         if isinstance(read.fetch, Place):

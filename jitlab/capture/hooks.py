@@ -58,10 +58,23 @@ class Hooks:
             if capture is not None:
                 return capture.load_property(getter, owner, name)
         value = getattr(owner, name)
-        if type(value) in _NEVER_ARRAYS and type(owner) is types.ModuleType:
-            return value
         capture = current_capture()
+        if type(value) in _NEVER_ARRAYS and type(owner) is types.ModuleType:
+            if capture is not None:
+                capture.found_in(vars(owner), name, value, owner.__name__)
+            return value
         return value if capture is None else capture.load_attribute(value, owner, name)
+
+    def function(self, owner: Any, name: str) -> Any:
+        """What `owner.name(...)` calls."""
+        value = getattr(owner, name)
+        if type(owner) is types.ModuleType or type(value) is types.MethodType:
+            capture = current_capture()
+            if capture is not None and type(owner) is types.ModuleType:
+                capture.found_in(vars(owner), name, value, owner.__name__)
+            elif capture is not None:
+                capture.method_found(owner if isinstance(owner, type) else type(owner), name)
+        return value
 
     def lookup(self, name: str) -> Any:
         """A name of a cell was read."""

@@ -14,7 +14,7 @@ from jitlab.ir import TRACED_DTYPES, Source
 
 from .arrays import Input
 from .changes import Change, Leaf, changes, distance
-from .gathering import Moving, gather_function
+from .gathering import Attributes, Moving, gather_function
 from .host import NotReplayable
 from .indices import index_code
 from .number import Number
@@ -63,6 +63,8 @@ class PieceTrace(Trace):
     apart: list[tuple[int, int]] | None = None  # pairs of inputs that must not overlap
     is_silent: bool = False
     read_leaves: tuple[Leaf, ...] = ()
+    attributes: tuple[Attributes, ...] = ()
+    defaults: dict[types.FunctionType, tuple[Any, Any]] = field(default_factory=dict)
 
     def perform(self, inputs: list[Any], numbers: tuple[Any, ...], namespace: Namespace) -> None:
         """Run, write into the user's arrays, assign the names."""
@@ -200,6 +202,7 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     trace.read_leaves = (
         *(read.leaf for read in reads), *(Leaf(n.label, "value", repr(n.value), value=n.value) for n in numbers)
     )  # fmt: skip
+    trace.attributes, trace.defaults = tuple(capture.attributes.values()), capture.defaults
     trace.orders = structure.orders
     if depends_on_layout(capture, structure):
         trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
@@ -212,7 +215,8 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
         fixed={n: input.value for n, input in enumerate(capture.inputs) if n not in found},
         number_guards=[(n.text, n.value) for n in numbers],
         value_guards=[(positions[id(guard.input)], guard.value) for guard in capture.guards],
-        moving=moving, computed=computed, layouts=trace.layouts,
+        moving=moving, computed=computed, layouts=trace.layouts, attributes=list(capture.attributes.values()),
+        defaults=capture.defaults,
     )  # fmt: skip
     capture.finished(trace, structure)
     for input in capture.inputs:
@@ -224,10 +228,31 @@ def _is_kept(input: Input, structure: Structure) -> bool:
     return any(tensor._cell.input is input for tensor, _ in structure.leaves)
 
 
+def found_anew(old: PieceTrace, new: PieceTrace) -> list[Change]:
+    """What modules, classes and defaults of functions gave both traces, where it is another thing by now."""
+    before = {(part.text, name): value for part in old.attributes for name, value in part.values.items()}
+    result = []
+    for part in new.attributes:
+        for name, value in part.values.items():
+            known = before.get((part.text, name), value)
+            if known is not value:
+                fix = f"{part.text}.{name} has been assigned: leave it, and pass what changes as an argument."
+                result.append(Change("global", f"{part.text}.{name}", _shown(known), f"another {_shown(value)}", fix))
+    for function, values in new.defaults.items():
+        if old.defaults.get(function, values) != values:
+            fix = f"Pass the argument to {function.__name__} by its name."
+            result.append(Change("global", f"defaults of {function.__name__}", "as they were", "others", fix))
+    return result
+
+
+def _shown(value: Any) -> str:
+    return repr(value) if isinstance(value, (bool, str, type(None))) else f"{type(value).__name__} object"
+
+
 def differences(trace: PieceTrace, before: Sequence[PieceTrace]) -> tuple[list[Change], PieceTrace | None]:
     """Why a piece was captured, the weightiest first, and which trace of it comes nearest."""
     if not before:
         return [Change("first_call")], None
-    candidates = [(changes(old.read_leaves, trace.read_leaves), old) for old in before]
+    candidates = [([*changes(old.read_leaves, trace.read_leaves), *found_anew(old, trace)], old) for old in before]
     found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
     return found or [Change("aliasing", before="other names share memory", after="these names share memory")], nearest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -19,7 +19,7 @@ from .arrays import Input, current
 from .changes import Leaf, number_of
 from .facts import ReflectedUfunc, a_kind, is_foreign
 from .flow import HOOK, LOOP
-from .gathering import Constants, Place, Read
+from .gathering import Attributes, Constants, Place, Read
 from .hooks import HOOKS, call_user
 from .indices import has_number, index_now, index_text
 from .leaves import UNDEFINED
@@ -57,6 +57,8 @@ class CellCapture(Capture):
         self.static = static
         self.assigned: dict[str, Any] = {}
         self.reads: dict[tuple[int, str], Read] = {}
+        self.attributes: dict[str, Attributes] = {}  # what modules and classes gave, by their names
+        self.defaults: dict[types.FunctionType, tuple[Any, Any]] = {}  # of functions that were called
         self.tables: dict[int, dict[str, Any]] = {}  # namespaces by id
         self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
         self.mirrors: dict[int, tuple[Any, Any, Callable[[], Any]]] = {}  # id of a container's copy -> copy, original, fetch
@@ -127,6 +129,15 @@ class CellCapture(Capture):
             return value
         text = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
         return self.read(owner, name, lambda: getattr(owner, name), "attribute", text)
+
+    def found_in(self, table: Mapping[str, Any], name: str, value: Any, text: str) -> None:
+        if table.get(name) is value:
+            self.attributes.setdefault(text, Attributes(table, {}, text)).values[name] = value
+
+    def method_found(self, kind: type, name: str) -> None:
+        base = next((base for base in kind.__mro__ if name in vars(base)), None)
+        if base is not None:
+            self.found_in(vars(base), name, vars(base)[name], f"{base.__module__}.{base.__qualname__}")
 
     def load_item(self, owner: Any, key: Any) -> Any:
         if isinstance(owner, Tensor):
@@ -263,6 +274,8 @@ class CellCapture(Capture):
         if name:
             text = f"{function.__name__} assigns {name}, which is not local"
             raise EndPiece("effect", text, Source(code.co_filename, line, -1, line, -1))
+        if function.__defaults__ or function.__kwdefaults__:
+            self.defaults[function] = function.__defaults__, dict(function.__kwdefaults__ or {}) or None
         if may_be_reloaded(function) and "<locals>" not in function.__qualname__:
             self._depend_on_code(function)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -188,6 +188,12 @@ class Capture(Arrays):
         if isinstance(value, Tensor) and value._cell.input is not None and not value._path and value._cell.capture is self:
             return value._cell.input.value
         return self.given.value(value)
+
+    def found_in(self, table: Mapping[str, Any], name: str, value: Any, text: str) -> None:
+        """A function, class, flag or text was found under a name of the module (or class) that `text` says."""
+
+    def method_found(self, kind: type, name: str) -> None:
+        """A method of a class was found under a name."""
 
     def lookup(self, name: str) -> Any:
         raise NameError(f"name {name!r} is not defined")
