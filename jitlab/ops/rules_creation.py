@@ -181,7 +181,11 @@ def _range_length(start: Any, stop: Any, step: Any) -> int:
         if isinstance(exact, Extent) and int(exact) * stride == int(span):
             return exact
         return -(-int(span) // stride)
-    length = np.ceil((float(stop) - float(start)) / float(step))
+    span = float(stop) - float(start)
+    steps = span / float(step)
+    if steps == 0 and span:  # less than a number can say
+        return 0 if np.signbit(steps) else 1
+    length = np.ceil(steps)
     if np.isnan(length):
         raise ValueError("arange: cannot compute length")
     if np.isinf(length):

@@ -339,6 +339,7 @@ def creation_programs() -> Iterator[Program]:
     yield Program(np.full, ((2, 3), 300, "i1"))
     yield Program(np.full, ((2, 3), sample((2,), "f8")))
     bounds = ((5,), (2, 7), (7, 2), (0, 10, 3), (10, 0, -3), (0.5,), (0, 1, 0.1), (1, 0, -0.3), (0.1, 0.9, 0.2), (3, 3), (0,))
+    bounds += ((0, 1, np.inf), (0, -1, -np.inf), (0, 1, -np.inf), (5, 5, np.inf), (0, 5e-324, 2.0), (0, -5e-324, 2.0))
     for args in bounds:
         yield Program(np.arange, args)
         yield Program(np.arange, args, {"dtype": "f4"})
