@@ -101,7 +101,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Node:
     several = [read_index(choices, k) for k in range(int(choices.shape[0]))] if isinstance(choices, Node) else nodes(choices)
     if not several:
         raise ValueError("0-length sequence.")
-    common = result_dtype(*several)
+    common = result_dtype(*(several if isinstance(choices, Node) else map(operand, choices)))
     shape = broadcast_shapes(which.shape, *(x.shape for x in several))
     which = cast(which, INT64)
     if mode == "raise":

@@ -12,9 +12,9 @@ from jitlab.ir import Extent, Node, Symbolic, plain
 
 from . import arithmetic as ar
 from . import joining
-from .arguments import as_axis, as_count, as_dtype, as_shape, known, node, nodes, refuse
+from .arguments import as_axis, as_count, as_dtype, as_shape, known, node, nodes, operand, refuse
 from .base import Unsupported
-from .build import apply, as_node, cast, constant, elementwise
+from .build import apply, as_node, cast, constant, elementwise, result_dtype
 from .creation import Range, zeros
 from .indexing import Take, read_index
 from .registry import rule
@@ -30,7 +30,10 @@ def concatenate(
 ) -> Node:
     refuse(out=out)
     parts = nodes(arrays)
-    return joining.concatenate(parts, None if axis is None else operator.index(axis), _joined_dtype(parts, dtype, casting))
+    wanted = _joined_dtype(parts, dtype, casting)
+    if axis is None and wanted is None and parts:  # only here NumPy takes Python's numbers, which are weak
+        wanted = result_dtype(*map(operand, arrays))
+    return joining.concatenate(parts, None if axis is None else operator.index(axis), wanted)
 
 
 def _joined_dtype(parts: Sequence[Node], dtype: Any, casting: Any) -> np.dtype | None:

@@ -397,6 +397,10 @@ def joining_programs() -> Iterator[Program]:
     yield Program(np.concatenate, ([x, v],))
     yield Program(np.concatenate, ([x, sample((2, 4), "f8")],))
     yield Program(np.concatenate, ([np.float64(1), np.float64(2)],))
+    f4, i1 = np.float32(1), np.int8(1)
+    for several in ([f4, 1.0], [np.array([i1]), 300], [i1, 2.5], [np.array([f4]), 3, True], [1, 2.5], [[1.0], f4]):
+        yield Program(np.concatenate, (several,), {"axis": None})
+        yield Program(np.choose, ([0, 1, 0], several[:2]))
     yield Program(np.concatenate, ([],))
     yield Program(np.stack, ([x, v],))
     yield Program(np.stack, ([np.float64(1), 2, 3.5],))

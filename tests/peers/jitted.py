@@ -1,7 +1,7 @@
 """A pytest plugin (`-p tests.peers.jitted`): the body of each test function runs under `jl.jit`.
 
-What became of each test is written to the file that JITLAB_OUTCOMES names as soon as it is known, and the name of a test before
-it starts: who reads the file of a process that died sees which test it died in. JITLAB_NUMPY_PART is the tenth of the tests that
+What became of each test is written to the file that JITLAB_OUTCOMES names as soon as it is known, and the name of a test
+before it starts: who reads the file of a process that died sees in which test. JITLAB_NUMPY_PART is the tenth of the tests that
 is run, JITLAB_PLAIN=1 runs them without jitlab.
 """
 

@@ -3,8 +3,8 @@
     python -m tests.peers.numpy_suite                                    every module: half an hour
     python -m tests.peers.numpy_suite _core/tests/test_indexing.py -k bool     one module, or some tests of it
 
-A test that ends otherwise than it does without jitlab is printed, unless `numpy_accepted.py` gives a reason for it. The tests
-run in processes of their own; one that dies is started again without the test that it died in.
+A test that ends otherwise than it does without jitlab is printed, with what `numpy_accepted.py` knows of it, or else with its
+error. The tests run in processes of their own; one that dies is started again without the test that it died in.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.peers.numpy_accepted import ACCEPTED
+from tests.peers.numpy_accepted import ACCEPTED, FAULTS
 
 NUMPY = Path(np.__file__).parent
 ROOT = Path(__file__).parent.parent.parent
@@ -104,8 +104,9 @@ def differences(modules: Sequence[str], *arguments: str, part: str = "all") -> I
 
 
 def reason_for(name: str) -> str | None:
-    """Why a test may end otherwise, as `numpy_accepted.py` says it."""
-    return next((reason for reason, tests in ACCEPTED.items() if any(fnmatchcase(name, test) for test in tests)), None)
+    """Why a test ends otherwise, where `numpy_accepted.py` knows it: an accepted reason, or what is wrong."""
+    known = {**ACCEPTED, **{f"WRONG: {fault}": tests for fault, tests in FAULTS.items()}}
+    return next((reason for reason, tests in known.items() if any(fnmatchcase(name, test) for test in tests)), None)
 
 
 def main() -> int:
@@ -118,7 +119,7 @@ def main() -> int:
         for name, compiled, plain in differences([module], *(["-k", options.k] if options.k else [])):
             reason = reason_for(name)
             wrong += reason is None
-            print(f"{name}: {compiled.outcome}, without jl.jit {plain.outcome}" + (f"; accepted: {reason}" if reason else ""))
+            print(f"{name}: {compiled.outcome}, without jl.jit {plain.outcome}" + (f"; {reason}" if reason else ""))
             if reason is None:
                 print(compiled.why, end="\n\n", flush=True)
     print(f"{wrong} tests end otherwise and nobody says why")
