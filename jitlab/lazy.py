@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
@@ -47,3 +48,28 @@ class Kept(Generic[K, T]):
             except (KeyError, RuntimeError, StopIteration):  # another thread was quicker
                 continue
         return value
+
+
+class OfEach(Generic[T]):
+    """Of each object the value that was made for it, as long as the object lives. (Equal code may stand in two files, and
+    hashing it is slow: an object is known by its id.)"""
+
+    def __init__(self) -> None:
+        self._values: dict[int, tuple[weakref.ref[Any], T]] = {}
+
+    def of(self, owner: Any, make: Callable[..., T], *args: Any) -> T:
+        """The value of an object, made by `make(*args)` where nobody has it."""
+        known = self._values.get(id(owner))
+        return known[1] if known is not None and known[0]() is owner else self.put(owner, make(*args))
+
+    def get(self, owner: Any) -> T | None:
+        known = self._values.get(id(owner))
+        return known[1] if known is not None and known[0]() is owner else None
+
+    def put(self, owner: Any, value: T) -> T:
+        key, values = id(owner), self._values
+        values[key] = weakref.ref(owner, lambda _: values.pop(key, None)), value
+        return value
+
+    def forget(self, owner: Any) -> None:
+        self._values.pop(id(owner), None)

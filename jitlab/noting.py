@@ -82,6 +82,8 @@ class Site:
     def __init__(self, about: About) -> None:
         self.about, self.number = about, next(_numbers)
         self.words = (ctypes.c_int64 * 2)(0, 0)  # seen, until
+        if not _blocks[head.value].used.value:  # no note speaks of a place that is gone
+            _forget_gone()
         _about[self.number] = about
         weakref.finalize(self, _gone.append, self.number).atexit = False
 
@@ -198,16 +200,20 @@ def _sort_rows(made: list[Calls], single: list[Row]) -> None:
 
 
 def _from_block(block: _Block) -> list[Calls]:
-    gone = [_gone.popleft() for _ in range(len(_gone))]
+    gone = len(_gone)
     spare = _spares.pop() if _spares else _Block()
     head.value = spare.address  # from here on nobody else writes to the block
     lines = block.lines[: block.used.value].copy()
     block.used.value = 0
     _spares.append(block)
     made = list(_sorted_out(lines))
-    for number in gone:
-        del _about[number]
+    _forget_gone(gone)
     return made
+
+
+def _forget_gone(most: int | None = None) -> None:
+    for _ in range(len(_gone) if most is None else most):
+        _about.pop(_gone.popleft(), None)
 
 
 def _sorted_out(lines: np.ndarray[Any, Any]) -> Iterator[Calls]:

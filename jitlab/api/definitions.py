@@ -12,6 +12,7 @@ from jitlab import events
 from jitlab.capture import find_definition
 from jitlab.capture.positions import cell_names, display_name, user_frame
 from jitlab.ir import Source
+from jitlab.lazy import OfEach
 
 from .frequency import wrapped_by
 
@@ -49,7 +50,7 @@ class Definition:
         if isinstance(plain, MethodType):
             plain = wrapped_by(plain) or plain.__func__
         self.name = name
-        self.code: CodeType | None = getattr(plain, "__code__", None)
+        self.code: CodeType | None = _copied(getattr(plain, "__code__", None))
         self.place: Any = None
         self._function: weakref.ref[FunctionType] | None = None  # what it holds may go
         if isinstance(plain, FunctionType):
@@ -83,6 +84,17 @@ class Definition:
             end = (node.end_lineno or node.lineno, node.end_col_offset or -1)
             return Source(self.code.co_filename, node.lineno, node.col_offset, *end)
         return None
+
+
+def _copied(code: CodeType | None) -> CodeType | None:
+    """An equal object, the same for each asking: whoever remembers a definition does not keep what is known of its code, as the
+    converted copy."""
+    if code is None:
+        return None
+    return _copies.of(code, code.replace)
+
+
+_copies: OfEach[CodeType] = OfEach()
 
 
 def _place_of(function: FunctionType) -> Any:

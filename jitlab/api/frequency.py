@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import logging
 import re
-import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
 from jitlab import locks
+from jitlab.lazy import OfEach
 
 HISTORY, THRESHOLD, MOST_WARNINGS = 10, 5, 2
 
@@ -56,11 +56,7 @@ def frequency_of(function: Any) -> Frequency:
     if code is None:
         return Frequency()
     with _lock:
-        known = _by_code.get(id(code))
-        if known is None:
-            key = id(code)  # equal code objects of two files are two
-            known = _by_code[key] = weakref.ref(code, lambda _: _by_code.pop(key, None)), Frequency()
-        return known[1]
+        return _by_code.of(code, Frequency)
 
 
 def code_of(function: Any) -> CodeType | None:
@@ -85,5 +81,5 @@ def wrapped_by(method: Any) -> Any:
     return getattr(method.__self__, "__dict__", {}).get("__wrapped__")
 
 
-_by_code: dict[int, tuple[weakref.ref[CodeType], Frequency]] = {}
+_by_code: OfEach[Frequency] = OfEach()
 _lock = locks.shared("calls")

@@ -316,6 +316,9 @@ class Place:
         return self.functions
 
     def add(self, miss: Miss) -> None:
+        if len(self.misses) == self.misses.maxlen:  # what refers to the oldest does not keep all that came before it
+            oldest = self.misses[0]
+            oldest.found = oldest.found and (oldest.found[0], None)
         self.misses.append(miss)
 
     def last_before(self, miss: Miss) -> Miss | None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Source
+from jitlab.lazy import OfEach
 
 from .changes import Leaf
 from .convert import find_definition
@@ -240,7 +241,7 @@ def record_call(
 
 # ---- what is not captured, by its syntax
 
-_scanned: dict[int, tuple[types.CodeType, tuple[str, str, Source] | None]] = {}
+_scanned: OfEach[tuple[str, str, Source] | None] = OfEach()
 
 #: Nodes whose meaning would be lost or done at capture only -> what a person calls them.
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
@@ -306,9 +307,7 @@ def refuse_syntax(function: Any) -> None:
     code = getattr(function, "__code__", None)
     if code is None:
         return
-    if id(code) not in _scanned:
-        _scanned[id(code)] = code, _scan(function)
-    refusal = _scanned[id(code)][1]
+    refusal = _scanned.of(code, _scan, function)
     if refusal is not None:
         raise EndPiece(*refusal)
 

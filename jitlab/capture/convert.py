@@ -16,13 +16,12 @@ import re
 import sys
 import textwrap
 import types
-import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from jitlab import locks, trees
 from jitlab.ir.texts import keep_text
-from jitlab.lazy import Kept
+from jitlab.lazy import Kept, OfEach
 
 from .flow import ADDED, HOOK, FlowConverter, argument_names, bound_names, is_added, looks_at_frames, walrus_names
 from .positions import register, register_added
@@ -33,8 +32,8 @@ _BUILTIN_NAMES = frozenset(dir(builtins))
 #: Calls that look at the frame they stand in; they stay as they are.
 _FRAME_CALLS = frozenset({"super", "locals", "vars", "dir", "globals", "eval", "exec", "__import__"})
 
-#: The code of functions by id -> itself, as long as it lives, and its converted copy. (Equal code may stand in two files.)
-_codes: dict[int, tuple[weakref.ref[types.CodeType], types.CodeType | None]] = {}
+#: Of the code of each function its converted copy.
+_codes: OfEach[types.CodeType | None] = OfEach()
 _trees: Kept[tuple[str, int, int], ast.Module | None] = Kept(64)
 _lock = locks.shared("conversions")
 
@@ -43,10 +42,7 @@ def converted(function: types.FunctionType, hooks: Any) -> types.FunctionType | 
     """The converted copy of a function, with its own globals, closure and defaults; None when it has no source to convert."""
     code = function.__code__
     with _lock:
-        key = id(code)
-        if key not in _codes:
-            _codes[key] = weakref.ref(code, lambda _: _codes.pop(key, None)), _convert_code(function)
-        new = _codes[key][1]
+        new = _codes.of(code, _convert_code, function)
     if new is None:
         return None
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -152,20 +148,21 @@ def _inner_code(module: types.CodeType, name: str, line: int) -> types.CodeType 
     return None
 
 
-_adopted: dict[int, tuple[types.CodeType, ast.FunctionDef]] = {}
+_adopted: OfEach[ast.FunctionDef] = OfEach()
 
 
 def adopt(function: types.FunctionType, definition: ast.FunctionDef) -> None:
     """From now on this is the definition of a function whose source cannot be read."""
-    _adopted[id(function.__code__)] = function.__code__, definition
-    _codes.pop(id(function.__code__), None)
+    _adopted.put(function.__code__, definition)
+    _codes.forget(function.__code__)
 
 
 def find_definition(function: types.FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, tuple[str, ...]] | None:
     """The function's definition in its file (positions are the file's), and the classes around it."""
     code = function.__code__
-    if id(code) in _adopted:
-        return _adopted[id(code)][1], ()
+    adopted = _adopted.get(code)
+    if adopted is not None:
+        return adopted, ()
     for lines in texts_of(code, function.__globals__):
         tree = _parse(code.co_filename, lines) if lines else None
         if tree is None:

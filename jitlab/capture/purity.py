@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.lazy import Kept
+from jitlab.lazy import Kept, OfEach
 
 from .positions import is_user_file
 from .tensor import Tensor
@@ -72,22 +72,22 @@ def is_of_numbers(function: Any, args: Sequence[Any]) -> bool:
     return is_mathematics and not any(isinstance(x, (list, dict, set)) for x in args)
 
 
-_outside: dict[int, tuple[types.CodeType, str, int]] = {}
+_outside: OfEach[tuple[str, int]] = OfEach()
 
 
 def assigns_outside(code: types.CodeType) -> tuple[str, int]:
     """The first global or outer name that a function assigns, and the line; "" for none."""
-    if id(code) not in _outside:
-        free = set(code.co_freevars)
-        name, line = "", 0
-        for step in dis.get_instructions(code):
-            if step.starts_line is not None:
-                line = step.positions.lineno if step.positions is not None and step.positions.lineno else line
-            if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_DEREF" and step.argval in free):
-                name = str(step.argval)
-                break
-        _outside[id(code)] = code, name, line
-    return _outside[id(code)][1:]
+    return _outside.of(code, _first_outside, code)
+
+
+def _first_outside(code: types.CodeType) -> tuple[str, int]:
+    free, line = set(code.co_freevars), 0
+    for step in dis.get_instructions(code):
+        if step.starts_line is not None:
+            line = step.positions.lineno if step.positions is not None and step.positions.lineno else line
+        if step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (step.opname == "STORE_DEREF" and step.argval in free):
+            return str(step.argval), line
+    return "", line
 
 
 _OPERATORS = frozenset(

@@ -1,12 +1,20 @@
-"""Little memory: MemoryError that names the bytes, or the result; never the end of the process."""
+"""Little memory: MemoryError that names the bytes, or the result, never the end of the process. What is gone leaves nothing."""
 
+import gc
+import linecache
 import os
 import subprocess
 import sys
+import tracemalloc
+import weakref
 
+import numpy as np
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is set and read as on Linux")
+import jitlab as jl
+from jitlab.targets.cpu_llvm import machine
+
+limited = pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is set and read as on Linux")
 
 PROGRAM = """
 import resource
@@ -45,6 +53,7 @@ def printed(**given):
     return found.stdout.splitlines()
 
 
+@limited
 @pytest.mark.parametrize("is_warm", [True, False])
 @pytest.mark.parametrize("kib", [100, 1000, 8000, 20_000])
 def test_a_first_call_without_memory_names_the_bytes_and_works_later(kib, is_warm):
@@ -53,6 +62,46 @@ def test_a_first_call_without_memory_names_the_bytes_and_works_later(kib, is_war
     assert first == "3.0" or (first.startswith("MemoryError ") and " bytes" in first)
 
 
+@limited
 @pytest.mark.parametrize("kib", [1000, 20_000])
 def test_under_jit_python_runs_what_cannot_be_compiled(kib):
     assert printed(how="@jl.jit", kib=kib, is_warm=True) == ["3.0", "3.0"]
+
+
+def defined(how, namespace):
+    """The function of a cell, executed again: equal text, another object."""
+    source = f"@jl.{how}\ndef f(x):\n    return np.sin(x) * 7 + x.sum()\n"
+    linecache.cache["<a cell>"] = (len(source), None, source.splitlines(True), "<a cell>")
+    exec(compile(source, "<a cell>", "exec"), namespace)
+    for _ in range(8):  # also the C function of a warm call
+        namespace["f"](np.ones(5))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["function", "jit"])
+def test_a_cell_that_is_executed_again_leaves_little(how, monkeypatch):
+    monkeypatch.setattr(jl.config, "max_traces", 10)  # of a definition so many traces are remembered
+    namespace, turns, taken = {"np": np, "jl": jl}, 25, []
+    tracemalloc.start(1)
+    try:
+        for turn in range(3 * turns):
+            if turn >= turns and turn % turns == 0:
+                gc.collect()
+                taken.append(tracemalloc.get_traced_memory()[0])
+            defined(how, namespace)
+        gc.collect()
+        taken.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert taken[-1] - taken[-2] < 2000 * turns
+
+
+def test_libraries_that_are_gone_leave_no_linker():
+    text = "define i64 @run(ptr %x) {\n  ret i64 0\n}\n"
+    code = machine.compile_object(text, "quick")
+    kept = [machine.load(code, ["run"])]
+    linkers = weakref.WeakSet()
+    for _ in range(5 * machine._Linker.MOST):
+        linkers.add(machine.load(code, ["run"])._linker)
+    assert len(linkers) <= 2  # that of what is kept, and the one in use
+    assert kept[0].address("run")

@@ -13,7 +13,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -186,22 +185,46 @@ def asm(text: str, tier: Tier = "good") -> str:
 # object code -> addresses
 
 
-@dataclass(frozen=True)
 class Loaded:
     """Code in memory, for as long as this lives: whoever holds an address holds this too."""
 
-    addresses: Mapping[str, int]
-    tracker: Any
+    def __init__(self, addresses: Mapping[str, int], tracker: Any, linker: _Linker) -> None:
+        self._addresses, self._tracker, self._linker = addresses, tracker, linker
 
     def address(self, name: str) -> int:
-        return self.addresses[name]
+        return self._addresses[name]
+
+    def __del__(self) -> None:
+        if hasattr(self, "_linker"):
+            self._tracker.close()
+            self._linker.loaded -= 1
+            self._linker.may_go()
 
 
-@cache
-def _jit() -> Any:
-    target = _llvm().Target.from_default_triple()
-    machine = target.create_target_machine(cpu=cpu_name(), features=cpu_features(), opt=2, jit=True)
-    return _llvm().create_lljit_compiler(machine)
+class _Linker:
+    """One of LLVM's, for so many libraries. It keeps 9 kB of each, also of those that are gone, as long as it lives."""
+
+    MOST = 16
+
+    def __init__(self) -> None:
+        target = _llvm().Target.from_default_triple()
+        machine = target.create_target_machine(cpu=cpu_name(), features=cpu_features(), opt=2, jit=True)
+        self.jit = _llvm().create_lljit_compiler(machine)
+        self.loaded = self.linked = 0
+
+    def may_go(self) -> None:
+        """Nothing is left of what was linked, and nothing more will be."""
+        if not self.loaded and self.linked >= self.MOST:
+            self.jit.close()
+
+
+_linkers: list[_Linker] = []  # the one in use
+
+
+def _linker() -> _Linker:
+    if not _linkers or _linkers[0].linked >= _Linker.MOST:
+        _linkers[:] = [_Linker()]
+    return _linkers[0]
 
 
 _libraries = itertools.count(1)
@@ -217,8 +240,11 @@ def load(object_bytes: bytes, symbols: Sequence[str], imports: Mapping[str, int]
             builder = builder.import_symbol(name, address)
         for name in symbols:
             builder = builder.export_symbol(name)
-        tracker = builder.link(_jit(), f"jitlab.{next(_libraries)}")
-        return Loaded({name: int(tracker[name]) for name in symbols}, tracker)
+        linker = _linker()
+        tracker = builder.link(linker.jit, f"jitlab.{next(_libraries)}")
+        linker.loaded += 1
+        linker.linked += 1
+        return Loaded({name: int(tracker[name]) for name in symbols}, tracker, linker)
 
     return _alone(link)
 
