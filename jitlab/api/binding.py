@@ -227,7 +227,8 @@ def _made(value: Any, dtype: Any, to_array: Callable[..., Any]) -> Any:
         if dtype is not None and not _may_become(natural.dtype, np.dtype(dtype)):
             raise TypeError(f"{natural.dtype} does not become {dtype}")
     if current_capture() is not None:
-        return HOOKS.call(np.array, value) if dtype is None else HOOKS.call(np.array, value, dtype)
+        made = value if _has_tensors(value) else to_array(value)
+        return HOOKS.call(np.array, made) if dtype is None else HOOKS.call(np.array, made, dtype)
     return to_array(value) if dtype is None else to_array(value, dtype)
 
 

@@ -45,6 +45,20 @@ class Recorded:
         return not self.trace.guards and not any(isinstance(node.op, HostCall) for node in self.trace.graph.nodes)
 
 
+def _with_dtypes(value: Any, to_array: Callable[..., Any]) -> Any:
+    """A result whose Python numbers, traced ones too, have the dtypes that `to_array` gives them."""
+    if isinstance(value, dict):
+        return {key: _with_dtypes(item, to_array) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        items = [_with_dtypes(item, to_array) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    if type(value) in (bool, int, float, complex):
+        return to_array(value)
+    if isinstance(value, Tensor) and value.weak not in (None, bool):
+        return value.astype(to_array(value.weak(0)).dtype)
+    return value
+
+
 def record(
     body: Callable[..., Any], name: str, binder: Binder, type: FunctionType, values: Sequence[Any], leaves: Sequence[Any],
     number: int, memory: Memory, creation: Creation, *, strict: bool, autograph: bool, is_sample: bool = False,
@@ -89,6 +103,8 @@ def record(
                 result = None
             if capture.refused is not None:  # the function caught it
                 raise capture.refused
+            if binder.to_array is not np.asarray:
+                result = _with_dtypes(result, binder.to_array)
             if changed_container(copies) is not None:
                 raise ValueError(
                     f"{name} should not modify its Python input arguments: a list or dict that was passed has changed"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -57,12 +57,19 @@ class Input:
     tensor: Tensor = field(init=False)
 
 
+V = TypeVar("V", int, tuple[int, ...])
+
+
 @dataclass(frozen=True)
 class ValueGuard:
-    """The trace holds only while this scalar input has this value: it was used as a Python integer."""
+    """The trace holds only while this input, an integer or a vector of them, has this value: it was used as a Python value."""
 
     input: Input
-    value: int
+    value: int | tuple[int, ...]
+
+    def now(self, value: Any) -> int | tuple[int, ...]:
+        """What another value of the input is compared as."""
+        return tuple(map(int, value)) if isinstance(self.value, tuple) else int(value)
 
 
 #: The capture that this thread (or task) is in.
@@ -76,6 +83,8 @@ class Arrays(Loops):
     """
 
     strict_name = "jit_compile=True"  # what a person calls it
+    traced_word = "a symbolic `tf.Tensor`"  # the contract's words for a value that has none yet (semantics §3.13)
+    may_draw = True  # though strict: jit_compile=True takes random numbers, and NumPy draws them (semantics §2.2, 5)
     wants_bools = True  # a number is no condition where a traced value decides (semantics §4.3)
     rolls = True  # loops become Loops where they can
     why_unrolled = ""  # the reason of the last loop that was not rolled
@@ -335,9 +344,9 @@ class Arrays(Loops):
             return {key: self.counted(item) for key, item in x.items()}
         return type(x)(self.counted(item) for item in x) if type(x) in (list, tuple) else x
 
-    def _is_count(self, x: Tensor) -> bool:
+    def _is_count(self, x: Tensor, ndim: int = 0) -> bool:
         cell = x._cell
-        return not x.shape and x.dtype.kind in "iu" and cell.input is not None and not cell.written
+        return x.ndim == ndim and x.dtype.kind in "iu" and cell.input is not None and not cell.written
 
     # ---- values
     def truth(self, x: Tensor) -> bool:
@@ -348,7 +357,7 @@ class Arrays(Loops):
         source = here()
         text = source_text(source) if source else "the array"
         raise errors.BranchOnTracedArrayError(
-            f"Using a symbolic `tf.Tensor` as a Python `bool` is not allowed: `{text}` has no value while jitlab records this"
+            f"Using {self.traced_word} as a Python `bool` is not allowed: `{text}` has no value while jitlab records this"
             " function.",
             where=describe(source),
             why="one recording serves every input, so it cannot follow one branch of an `if`.",
@@ -359,11 +368,21 @@ class Arrays(Loops):
         """A 0-d integer input may be used as a Python integer: the trace then holds for its value only."""
         if self.is_open and self._is_count(x):
             assert x._cell.input is not None
-            guard = ValueGuard(x._cell.input, int(x._cell.input.value))
-            if guard not in self.guards:
-                self.guards.append(guard)
-            return guard.value
+            return self._held(x._cell.input, int(x._cell.input.value))
         raise no_value(x, "a use as an index or a count")
+
+    def held(self, x: Tensor) -> tuple[int, ...] | None:
+        """The integers of a vector that is an input, for a use as a shape: the trace then holds for them only."""
+        if not self.is_open or not self._is_count(x, 1):
+            return None
+        assert x._cell.input is not None
+        return self._held(x._cell.input, tuple(map(int, x._cell.input.value)))
+
+    def _held(self, input: Input, value: V) -> V:
+        guard = ValueGuard(input, value)
+        if guard not in self.guards:
+            self.guards.append(guard)
+        return value
 
     def real(self, x: Tensor, what: str) -> Any:
         """The array or scalar that `what` wants to look into: there is none while a program is recorded for every input."""

@@ -38,15 +38,20 @@ def add_check(capture: Capture, holds: Node, message: Callable[[], Any] | None) 
     apply(_call(_Check("assert", failed), "an assert is checked by Python"), holds)
 
 
+def never_runs(name: str, where: str) -> InvalidArgumentError:
+    """What a loop without an iteration answers, of a name that it alone gives (semantics §4.4)."""
+    return InvalidArgumentError(
+        f"loop must iterate at least once to initialize {name}", where=where,
+        why=f"{name} has no value before the loop, and is used after it", hint=f"give {name} a value before the loop",
+    )  # fmt: skip
+
+
 def add_run_check(capture: Capture, runs: Node, name: str) -> None:
     """A loop that gives a name has to iterate."""
     where = describe(here())
 
     def failed() -> Exception:
-        return InvalidArgumentError(
-            f"loop must iterate at least once to initialize {name}", where=where,
-            why=f"{name} has no value before the loop, and is used after it", hint=f"give {name} a value before the loop",
-        )  # fmt: skip
+        return never_runs(name, where)
 
     apply(_call(_Check("loop_runs", failed), "whether the loop iterates is checked by Python"), runs)
 

@@ -17,7 +17,7 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from .state import Capture
 
-REASON = "random numbers are drawn by NumPy"
+REASON = "a stateful random operation: NumPy draws the numbers at each run"
 
 #: What the contract calls such an operation (semantics §1.5).
 LABELS = {
@@ -30,7 +30,7 @@ LABELS = {
 def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A method of a generator. Capture itself draws from a copy, to learn the result's type."""
     name = function.__name__
-    if capture.strict:
+    if capture.strict and not capture.may_draw:
         raise must_compile(capture, name, REASON)
     copy = _copy_of(capture, generator)
     if capture.blocks:  # how often a body runs is not for its tracing to say: the sequence goes on behind it as it would
@@ -59,7 +59,7 @@ def draw(capture: Capture, generator: Any, function: Any, args: Sequence[Any], k
 
 def begin(capture: Capture, generator: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """`np.random.default_rng(seed)` in the program: the generator begins anew at each run."""
-    if capture.strict:
+    if capture.strict and not capture.may_draw:
         raise must_compile(capture, function.__name__, REASON)
     call = _Beginning(generator, function, args, kwargs)
     add_host_call(capture, call, (), {}, [], np.True_, "stateful_random", REASON, effects=True)

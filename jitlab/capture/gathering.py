@@ -125,7 +125,7 @@ def gather_function(
     *,
     fixed: Mapping[int, Any],
     number_guards: Sequence[tuple[str, Any]],
-    value_guards: Sequence[tuple[int, int]],
+    value_guards: Sequence[tuple[int, int | tuple[int, ...]]],
     moving: Sequence[Moving],
     computed: Mapping[int, str],
     layouts: Sequence[tuple[int, tuple[int, ...]]],
@@ -169,7 +169,8 @@ def gather_function(
         kind = constants.name(type(expected))
         lines.append(f"if type(found) is not {kind} or found != {constants.text(expected)}: return None")
     for n, value in value_guards:
-        lines.append(f"if int(i{n}) != {value}: return None")
+        found = f"tuple(map(int, i{n}))" if isinstance(value, tuple) else f"int(i{n})"
+        lines.append(f"if {found} != {value}: return None")
     for part in moving:
         lines.append(f"i{part.input} = i{part.base}[{part.index}]")
         lines.append(f"if i{part.input}.shape != {part.shape!r}: return None")

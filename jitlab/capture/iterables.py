@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from jitlab.ir import Moving, NotRolled, Symbolic, same_extent
 
 from .symbolic import SymbolicRange
@@ -41,6 +43,8 @@ class TracedRange:
     """`range(start, stop, step)` whose bounds only a run knows. `step` is a number."""
 
     def __init__(self, capture: Capture, start: Any, stop: Any, step: int) -> None:
+        if isinstance(stop, Tensor) and stop.dtype.itemsize < 8:
+            stop = stop.astype(np.int64)  # what it is compared with are Python's ints, which may be too large for its dtype
         self.capture, self.start, self.stop, self.step = capture, start, stop, int(step)
 
     def goes_on(self, element: Any) -> Any:

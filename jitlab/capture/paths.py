@@ -23,6 +23,8 @@ class PathCapture(Capture):
     """A recording that follows the values of its first call."""
 
     strict_name = "fullgraph=True"
+    may_draw = False
+    traced_word = "a traced array"
 
     def truth(self, x: Tensor) -> bool:
         return bool(self.real(x, "bool()"))

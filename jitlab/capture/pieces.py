@@ -47,6 +47,8 @@ class CellCapture(Capture):
     """A capture whose names are looked up in the user's namespace and in what the piece has assigned so far."""
 
     strict_name = "--strict"
+    may_draw = False
+    traced_word = "a traced array"
     begins_in_text = True
     wants_bools = False
     trace_class: type[PieceTrace] = PieceTrace

@@ -15,11 +15,12 @@ from jitlab import events
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import NotRolled
 
+from .checking import never_runs
 from .conditions import Body, capture_of, is_traced, left, run, tensor_of
 from .explanations import clause
 from .host import NotReplayable
 from .iterables import Counted, Counting, Iteration, TracedRange, iteration
-from .leaves import Variables
+from .leaves import UNDEFINED, Variables
 from .looping import LoopTracer, Names
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome
 from .positions import describe, here, is_added, spans
@@ -134,6 +135,8 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
         count = 0 if found.count is None else int(found.count)
         _tell(capture, count, code, text)
         capture.loop_refused(count, code, text)
+    if capture.wants_bools and isinstance(iterable, Tensor) and iterable.shape and not int(iterable.shape[0]):
+        _check_names_of_no_turn(names, variables)
     _check_unrolling(code, text)
     items = iterable if isinstance(iterable, (Tensor, Counted, Counting, str)) else capture.iterate(iterable)
     outcome = _unrolled(capture, iter(items), body, names, variables)
@@ -145,6 +148,14 @@ def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, nam
     if outcome is BREAK:
         return None
     return outcome if outcome is not None or orelse is None else left(orelse)
+
+
+def _check_names_of_no_turn(names: Names, variables: Variables) -> None:
+    """A loop over an array without elements gives no name a value."""
+    wanted = [name for name in names.assigned if name in names.after and name not in names.targets]
+    for name, value in variables.values(tuple(wanted)).items():
+        if value is UNDEFINED:
+            raise never_runs(name, describe(here()))
 
 
 def _has_loops(code: types.CodeType) -> bool:

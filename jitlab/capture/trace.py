@@ -89,7 +89,7 @@ class Trace:
             input = guard.input
             position = self.inputs.index(input)
             value = leaves[self.leaves[position]] if position < len(self.leaves) else input.value
-            if int(value) != guard.value:
+            if guard.now(value) != guard.value:
                 return False
         if any(leaves[self.leaves[n]].strides != strides for n, strides in self.layouts):
             return False
@@ -100,8 +100,8 @@ class Trace:
         for guard in self.guards:
             position = self.inputs.index(guard.input)
             value = leaves[self.leaves[position]] if position < len(self.leaves) else guard.input.value
-            if int(value) != guard.value:
-                return Change("python_value", guard.input.path, str(guard.value), str(int(value)))
+            if guard.now(value) != guard.value:
+                return Change("python_value", guard.input.path, str(guard.value), str(guard.now(value)))
         for n, strides in self.layouts:
             array, path = leaves[self.leaves[n]], self.inputs[n].path
             if array.strides != strides:
@@ -407,7 +407,9 @@ class _Leaf:
             value = value[()] if isinstance(value, np.ndarray) else value
             return value if self.number is None else self.number(value)
         if type(value) is not np.ndarray:
-            value = outputs[self.output] = np.asarray(value)  # type: ignore[index]
+            value = np.asarray(value)
+            if self.input < 0:  # the others that are views of this output share it
+                outputs[self.output] = value  # type: ignore[index]
         if self.path:
             return view_of(value, self.path)
         return value.view() if self.is_another else value

@@ -241,6 +241,16 @@ def unsupported(node: Node, deepest: int | None = None, depth: int = 0) -> Reaso
     return Reason(code, text, (node.op.name,))
 
 
+def draws_or_checks(node: Node) -> bool:
+    """Does nothing but random numbers and checks keep it, or what is in its bodies, from being compiled?"""
+    node = node.inputs[0] if is_one_of_several(node) else node
+    reason = unsupported(node)
+    if reason is None or not is_control(node):
+        return reason is not None and reason.code in (Stays.STATEFUL_RANDOM, Stays.CHECK)
+    inner = (inner for graph in node.op.graphs for inner in graph.nodes)
+    return all(unsupported(each) is None or draws_or_checks(each) for each in inner)
+
+
 def _unsupported_body(node: Node, deepest: int | None, depth: int) -> Reason | None:
     if deepest is not None and depth >= deepest:
         text = f"bodies inside one another are followed {deepest} deep"
@@ -268,6 +278,6 @@ def _effect(node: Node) -> Reason | None:
 
 
 __all__ = [
-    "AS_IT_IS", "Study", "Trial", "device_of", "is_constant", "is_control", "is_one_of_several", "is_silent",
+    "AS_IT_IS", "Study", "Trial", "device_of", "draws_or_checks", "is_constant", "is_control", "is_one_of_several", "is_silent",
     "unsupported",
 ]  # fmt: skip

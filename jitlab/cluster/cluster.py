@@ -33,7 +33,7 @@ from jitlab.ir import (
     told_node,
 )
 
-from .candidates import Study, is_constant, is_silent, unsupported
+from .candidates import Study, draws_or_checks, is_constant, is_silent, unsupported
 from .decided import decided
 from .flipping import made as make_flip
 from .flips import Advisor
@@ -94,9 +94,13 @@ def _clustering(
     if jit_compile:
         operations = [node for node in study.operations if not is_constant(node)]
         must_compile(operations, function or graph.name)
-        names = [naming.of(operations)] if operations else []
-        return _Result(Partition(study, {}), [operations] if operations else [], names).clustering(Joined.MUST)
-    stays = study.stays()
+        stays = {node: reason for node in operations if (reason := unsupported(node)) is not None}
+        if not stays:
+            names = [naming.of(operations)] if operations else []
+            return _Result(Partition(study, {}), [operations] if operations else [], names).clustering(Joined.MUST)
+        options = study.options = replace(options, min_size=1)
+    else:
+        stays = study.stays()
     partition = Partition(study, dict(stays))
     partition.contract()
     groups = []
@@ -140,8 +144,9 @@ class _Names:
 
 
 def must_compile(operations: Sequence[Node], function: str) -> None:
-    """Raise the contract's error for the operations that have no compiled form (semantics §2.11, §3.16)."""
-    bad = [(node, reason) for node in operations if (reason := unsupported(node)) is not None]
+    """Raise the contract's error for the operations that have no compiled form (semantics §2.11, §3.16). Random numbers and
+    checks are asked for all the same: NumPy draws and checks between what is compiled."""
+    bad = [(node, reason) for node in operations if (reason := unsupported(node)) is not None and not draws_or_checks(node)]
     if not bad:
         return
     kinds = ", ".join(dict.fromkeys(node.op.name for node, _ in bad))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from jitlab import ir
@@ -90,6 +90,10 @@ class Graph(ir.Graph, metaclass=_GraphType):
     def unique_scope(self, name: str) -> str:
         """A name scope that no other has: name/, name_1/, ..."""
         return self.unique_name(name) + "/"
+
+    def gradient_names_of(self, node: Node) -> AbstractContextManager[Any]:
+        """`gradients/matmul_grad/...`; where no gradients are asked for by name, as everywhere else."""
+        return self.name_scope(f"{node.name}_grad") if self.scope_name else nullcontext()
 
     def finalize(self) -> None:
         """From now on nothing can be added."""

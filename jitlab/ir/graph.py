@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -141,6 +141,10 @@ class Graph:
         self._names[stem] = n
         self._names[f"{stem}_{n}"] = 0
         return f"{stem}_{n}"
+
+    def gradient_names_of(self, node: Node) -> AbstractContextManager[Any]:
+        """Inside, names of operations may say that they are of this node's gradient."""
+        return nullcontext()
 
     def position(self) -> Sources:
         """The user's position now, as the innermost `positions` block says."""

@@ -116,7 +116,7 @@ class _Reverse:
 
     def pull_back(self, node: Node, g: Node | tuple[Node | None, ...]) -> None:
         """Give each input of a node its share of the node's cotangent (of those of its results, for a call with several)."""
-        with _in_scope_of(self.graph, node, self.scope), _at(node.sources):
+        with _in_scope_of(self.graph, node, self.scope), _at(node.sources), self.graph.gradient_names_of(node):
             if isinstance(node.op, (Loop, Branch)):
                 assert isinstance(g, tuple)
                 pull_back_control(self, node, g)

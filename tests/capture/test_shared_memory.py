@@ -178,3 +178,20 @@ def test_a_view_that_overlaps_itself_is_seen_after_a_statement_that_python_runs(
     mine, theirs = jl.jit(f)(np.arange(5.0)), f(np.arange(5.0))
     assert_equal(mine[0], theirs[0])
     assert mine[1] == theirs[1]
+
+
+@pytest.mark.parametrize("decorate", [jl.function, jl.jit])
+@pytest.mark.parametrize("write", [
+    lambda x: (np.broadcast_to(x, (2, 2)), x * 2),
+    lambda x: (np.broadcast_to(x, (2, 2)), np.full(3, 7), x + 1),
+    lambda x: [np.atleast_1d(x), np.atleast_2d(x), np.exp(x)],
+    lambda x: {"a": np.reshape(x, (1, 1)), "b": np.broadcast_to(x, 3), "c": x - 1},
+], ids=["broadcast", "then full", "at least", "dict"])  # fmt: skip
+def test_a_view_of_a_scalar_argument_takes_no_other_results_place(decorate, write):
+    traced = decorate(write)
+    for x in (np.float32(3), np.float64(-2.5), np.int16(4)):
+        got, want = traced(x), write(x)
+        pairs = zip(got.values(), want.values(), strict=True) if isinstance(want, dict) else zip(got, want, strict=True)
+        for mine, theirs in pairs:
+            assert type(mine) is type(theirs) and mine.dtype == theirs.dtype
+            np.testing.assert_allclose(mine, theirs, rtol=1e-6)

@@ -75,6 +75,8 @@ def dims(shape: Any) -> list[int]:
     if isinstance(shape, Traced):
         known = current_capture().known(shape)  # type: ignore[union-attr]
         if known is None:
+            known = current_capture().held(shape)  # type: ignore[union-attr]
+        if known is None:
             parts = [shape[i] for i in builtins.range(int(shape.type.shape[0]))] if shape.type.shape else [shape]
             return list(map(_size_of, parts))
         return [int(n) for n in np.atleast_1d(known)]
@@ -279,7 +281,9 @@ def _range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> 
     bounds = (0, start, delta) if limit is None else (start, limit, delta)
     traced = any(isinstance(bound, Traced) or hasattr(bound, "read_value") for bound in bounds)
     if traced and getattr(current_capture(), "steps", None) is None:
-        return call(builtins.range, *(array(b) if hasattr(b, "read_value") else b for b in bounds))
+        counted = call(builtins.range, *(array(b) if hasattr(b, "read_value") else b for b in bounds))
+        # a loop over a tensor without elements says so, where Python's would leave its names unbound
+        return counted if len(counted) else current_capture().constant_tensor(np.zeros(0, np.int32))  # type: ignore[union-attr]
     dtype = dtype or np.result_type(*(b.dtype if isinstance(b, Traced) else array(b).dtype for b in bounds))
     return call(np.arange, *(int(b) if isinstance(b, Traced) else b for b in bounds), dtype=dtype)
 
