@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections import deque
 from collections.abc import Iterator
@@ -37,6 +38,48 @@ def assert_plain(*roots: Any) -> None:
     """Fails with the paths of what is ours."""
     found = ours_in(*roots)
     assert not found, found
+
+
+def described(names: dict[str, Any]) -> Any:
+    """What names stand for, in a form that is equal where types, values and sharing are; fails where something is ours."""
+    assert_plain(names)
+    arrays: list[tuple[str, Any]] = []
+    seen: dict[int, str] = {}
+    form = {name: _form(value, name, arrays, seen) for name, value in names.items()}
+    sharing = [
+        (a, b, x is y, np.shares_memory(x, y))
+        for n, (a, x) in enumerate(arrays)
+        for b, y in arrays[n + 1 :]
+        if np.may_share_memory(x, y)
+    ]
+    return form, sharing
+
+
+def _form(x: Any, path: str, arrays: list[tuple[str, Any]], seen: dict[int, str]) -> Any:
+    """Every array with its path, and a comparable form of the rest."""
+    if isinstance(x, np.ndarray):
+        arrays.append((path, x))
+        return ("array", str(x.dtype), x.shape, repr(x.tolist()))
+    if isinstance(x, np.generic):
+        return (type(x).__name__, repr(x.tolist()))
+    if id(x) in seen:
+        return ("seen", seen[id(x)])
+    is_object = not isinstance(x, (type, types.FunctionType, types.MethodType, types.ModuleType)) and hasattr(x, "__dict__")
+    if isinstance(x, (list, tuple, set, dict)) or is_object:
+        seen[id(x)] = path
+    if isinstance(x, dict):
+        return {k: _form(v, f"{path}[{k!r}]", arrays, seen) for k, v in x.items()}
+    if isinstance(x, (list, tuple)):
+        return (type(x).__name__, [_form(v, f"{path}[{n}]", arrays, seen) for n, v in enumerate(x)])
+    if isinstance(x, types.MethodType):
+        return ("method", x.__name__, _form(x.__self__, path + ".__self__", arrays, seen))
+    if isinstance(x, (int, float, str, bytes, complex, set, type(None), slice, range, np.dtype)):
+        return (type(x).__name__, repr(x))
+    if isinstance(x, (types.FunctionType, type)):
+        return (type(x).__name__, x.__name__, getattr(x, "__doc__", None))
+    if is_object and is_user_file(getattr(sys.modules.get(type(x).__module__), "__file__", None) or "<made>"):
+        return (type(x).__name__, _form(vars(x), path, arrays, seen))
+    return type(x).__name__
 
 
 def _parts(x: Any) -> Iterator[tuple[str, Any]]:

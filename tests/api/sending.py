@@ -7,6 +7,7 @@ import os
 import pickle
 import types
 
+import cloudpickle
 import numpy as np
 
 import jitlab as jl
@@ -34,8 +35,6 @@ def by_pickle(f):
 
 
 def by_cloudpickle(f):
-    import cloudpickle
-
     return call(pickle.loads(cloudpickle.dumps(f)))
 
 
@@ -55,22 +54,23 @@ def by_joblib(f):
     return joblib.Parallel(n_jobs=2)(joblib.delayed(call)(f) for _ in range(2))[1]
 
 
-def by_pipeline(f):
-    """A clone of a Pipeline that was pickled."""
-    import cloudpickle
-    from sklearn.base import clone
-    from sklearn.pipeline import Pipeline
-    from sklearn.preprocessing import FunctionTransformer
+def by_pipeline(dumps):
+    def send(f):
+        """A clone of a Pipeline that was pickled."""
+        from sklearn.base import clone
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import FunctionTransformer
 
-    whole = Pipeline([("f", FunctionTransformer(f))])
-    assert clone(whole)[0].func is f or isinstance(f, types.MethodType)  # Python copies a method's object
-    arrived = pickle.loads(cloudpickle.dumps(clone(whole)))
-    return call(arrived.transform)
+        whole = Pipeline([("f", FunctionTransformer(f))])
+        assert clone(whole)[0].func is f or isinstance(f, types.MethodType)  # Python copies a method's object
+        return call(pickle.loads(dumps(clone(whole))).transform)
+
+    return send
 
 
 pools = {}
-PLAIN = {"pickle": by_pickle, "spawn": by_pool("spawn"), "fork": by_pool("fork")}
-BY_VALUE = {"cloudpickle": by_cloudpickle, "joblib": by_joblib, "pipeline": by_pipeline}
+PLAIN = {"pickle": by_pickle, "pickled pipeline": by_pipeline(pickle.dumps), "spawn": by_pool("spawn"), "fork": by_pool("fork")}
+BY_VALUE = {"cloudpickle": by_cloudpickle, "joblib": by_joblib, "pipeline": by_pipeline(cloudpickle.dumps)}
 
 
 def report(functions, ways):

@@ -339,7 +339,7 @@ def test_functions_run_compiled_with_their_lines_wherever_they_are_sent(place, t
     script = tmp_path / "script.py"
     script.write_text({"module": MODULE, "main": FUNCTIONS + MAIN, "cell": CELLS}[place])
     found = [json.loads(line) for line in in_child([str(script)]).splitlines()]
-    ways = 6 - (place == "cell")
+    ways = 7 - (place == "cell")
     assert len(found) == 2 * (ways * len(sent_functions.NAMED) + 3 * len(sent_functions.OTHERS))
     for name, way, state, outcome in found:
         case = f"{name} by {way}, {state}: {outcome}"

@@ -5,16 +5,14 @@ bit by bit where every operation on the way is exact. Where one is not, the prog
 operand and result of such operations moved by some units in the last place; what comes out differs by what rounding may do to
 this program (Monte Carlo arithmetic: Parker 1997), and jitlab may differ by a small multiple of that.
 
-    python -m tests.fuzz.fuzzing --programs 20000 --seed 1      a night's run; prints each failing program as code
+    python -m tests.fuzz operations --count 20000 --seed 1      a night's run; prints each failing program as code
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import linecache
 import random
-import sys
 import traceback
 import warnings
 from dataclasses import dataclass, field
@@ -365,27 +363,3 @@ def smaller(program: Program, wrong=failure) -> Program:
     inputs = {name: x for name, x in best.inputs.items() if name in read}
     trial = Program(inputs, best.statements, best.returned, {}, best.mode, best.seed)
     return trial if trial.inputs and wrong(trial) else best
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description="random programs, compared with NumPy")
-    parser.add_argument("--programs", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0, help="the first seed")
-    parser.add_argument("--length", type=int, default=None)
-    parser.add_argument("--mode", choices=MODES, default=None)
-    options = parser.parse_args()
-    wrong = 0
-    for seed in range(options.seed, options.seed + options.programs):
-        program = make(seed, options.length)
-        program.mode = options.mode or program.mode
-        text = failure(program)
-        if text:
-            wrong += 1
-            least = smaller(program)
-            print(f"# ---- {failure(least) or text}\n{least}", flush=True)
-    print(f"{wrong} of {options.programs} programs differ from NumPy")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

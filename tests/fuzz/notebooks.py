@@ -1,15 +1,13 @@
 """Random notebooks about sizes: numbers made of shapes are kept, cross cells, and come back as shapes, slices and counts.
 
-    python -m tests.fuzz.notebooks --notebooks 1000 --seed 1      prints each notebook that differs from plain Python
+    python -m tests.fuzz sizes --count 1000 --seed 1      prints each notebook that differs from plain Python
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import random
-import sys
 import warnings
 from typing import Any
 
@@ -168,22 +166,3 @@ def failure(seed: int) -> str:
             if np.shares_memory(mine[a], mine[b]) != np.shares_memory(names[a], names[b]):
                 return f"{a} and {b} share memory only in one of both"
     return ""
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--notebooks", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    wrong = 0
-    for seed in range(options.seed, options.seed + options.notebooks):
-        text = failure(seed)
-        if text:
-            wrong += 1
-            print(f"# {seed}: {text}", "\n# ----\n".join(Notebook(seed).cells), sep="\n", flush=True)
-    print(f"notebooks {options.notebooks} wrong {wrong}")
-    return int(wrong > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

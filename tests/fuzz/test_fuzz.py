@@ -1,4 +1,4 @@
-"""Random programs run as NumPy runs them: 3000 of fixed seeds here, 20 000 with `python -m tests.fuzz.fuzzing`."""
+"""Random programs run as NumPy runs them: 3000 of fixed seeds here, a night of them by `python -m tests.fuzz operations`."""
 
 import numpy as np
 import pytest

@@ -13,6 +13,8 @@ from notebook_programs import Box
 from test_same_as_plain import described
 
 from jitlab.capture.cells import run_cell
+from tests.fuzz import cells
+from tests.fuzz.outcomes import judge
 from tests.left import assert_plain
 
 NAMES = ["v", "w", "a", "b", "k"]
@@ -103,3 +105,13 @@ def test_random_cell_leaves_what_python_leaves(seed):
     expected = ran(lambda names: exec(code, names), start())
     found = ran(lambda names: run_cell(source, names, "<random>"), start())
     assert found == expected, source
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(100))
+def test_a_random_notebook_with_jit_on_leaves_what_it_leaves_without(ip, seed):
+    notebook = cells.make(seed)
+    text = cells.failure(notebook, ip)
+    if text:
+        judge(text, str(cells.least(notebook, lambda smaller: cells.failure(smaller, ip))))

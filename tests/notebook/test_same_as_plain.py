@@ -3,56 +3,19 @@
 from __future__ import annotations
 
 import re
-import types
 
-import numpy as np
 import pytest
-from notebook_programs import NOTEBOOKS, Box, namespace
+from notebook_programs import NOTEBOOKS, namespace
 from shells import run_cells
 
 from jitlab.capture.cells import interpreted
 from jitlab.notebook import running
-from tests.left import assert_plain
-
-
-def flat(x, path, found, seen):
-    """Every array with its path, and a comparable form of the rest."""
-    if isinstance(x, np.ndarray):
-        found.append((path, x))
-        return ("array", str(x.dtype), x.shape, repr(x.tolist()))
-    if isinstance(x, np.generic):
-        return (type(x).__name__, repr(x.tolist()))
-    if id(x) in seen:
-        return ("seen", seen[id(x)])
-    if isinstance(x, (list, tuple, set, dict, Box)) or type(x).__module__ == "__main__":
-        seen[id(x)] = path
-    if isinstance(x, dict):
-        return {k: flat(v, f"{path}[{k!r}]", found, seen) for k, v in x.items()}
-    if isinstance(x, (list, tuple)):
-        return (type(x).__name__, [flat(v, f"{path}[{n}]", found, seen) for n, v in enumerate(x)])
-    if isinstance(x, Box):
-        return flat(vars(x), path, found, seen)
-    if isinstance(x, (int, float, str, bytes, complex, set, type(None), slice, range)):
-        return (type(x).__name__, repr(x))
-    if isinstance(x, (types.FunctionType, type)):
-        return (type(x).__name__, x.__name__, getattr(x, "__doc__", None))
-    return type(x).__name__
+from tests import left
 
 
 def described(names):
-    assert_plain(names)
-    found, seen = [], {}
-    names = {
-        name: value for name, value in names.items() if name != "__warningregistry__"
-    }  # of warnings compiled code does not give
-    form = {name: flat(value, name, found, seen) for name, value in names.items()}
-    sharing = [
-        (a, b, x is y, np.shares_memory(x, y))
-        for n, (a, x) in enumerate(found)
-        for b, y in found[n + 1 :]
-        if np.may_share_memory(x, y)
-    ]
-    return form, sharing
+    """Without what Python notes of warnings, which compiled code does not give."""
+    return left.described({name: value for name, value in names.items() if name != "__warningregistry__"})
 
 
 def same(shell, cells, above, first=""):
