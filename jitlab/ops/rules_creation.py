@@ -411,7 +411,14 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Node:
 def _literal_array(value: Any, dtype: np.dtype) -> Node:
     if isinstance(value, int) and dtype.kind in "iu" and not isinstance(value, Extent):
         value = dtype.type(value)
+    if isinstance(value, (list, tuple)) and _is_written(value):
+        return constant(np.array(value, dtype))  # each number becomes one of the dtype, not of one that they have in common
     return as_node(operand(value), dtype)
+
+
+def _is_written(value: Any) -> bool:
+    """Numbers that the program wrote down, in lists."""
+    return type(value) in (bool, int, float, complex) or (isinstance(value, (list, tuple)) and all(map(_is_written, value)))
 
 
 @rule(np.meshgrid)

@@ -345,6 +345,10 @@ def creation_programs() -> Iterator[Program]:
         yield Program(np.arange, args, {"dtype": "f4"})
         yield Program(np.arange, args, {"dtype": "f2"})
     yield Program(np.arange, (5,), {"dtype": "u1"})
+    for written in ([2**63 + 1, 3], [[2**64 - 1], [1]], (2**53 + 1, 2), [300, 1], [-1, 2.5], [], [[1, 2], [3]], [True, 0.25]):
+        yield Program(np.array, (written,), {"dtype": "u8"})
+        yield Program(np.asarray, (written, "i1"))
+        yield Program(np.array, (written,), {"dtype": "f4"})
     yield Program(np.arange, (0, 5, 0))
     yield Program(np.arange, (5, None, 2))
     ends = ((0, 1), (0, 1, 5), (3, -2, 7), (0.1, 0.7, 4, False), (2, 2, 3), (0, 1, 1), (0, 1, 0), (0, 1, -1), (0, 1, 1, False))

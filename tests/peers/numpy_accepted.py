@@ -7,6 +7,7 @@ ROUNDING = "it allows less than one unit in the last place of float32, and sums 
 ACCEPTED: dict[str, tuple[str, ...]] = {
     COUNTS: (
         "numpy/_core/tests/test_indexing.py::TestIndexing::test_small_regressions",
+        "numpy/_core/tests/test_multiarray.py::TestPickling::test_roundtrip",
         "numpy/_core/tests/test_numeric.py::TestCreationFuncs::test_for_reference_leak",
         "numpy/_core/tests/test_regression.py::TestRegression::test_take_refcount",
         "numpy/_core/tests/test_ufunc.py::test_reduction_no_reference_leak",
@@ -14,6 +15,7 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
     ),
     MEMORY: (
         "numpy/_core/tests/test_multiarray.py::TestFlags::test_writeable_from_c_data",
+        "numpy/_core/tests/test_multiarray.py::TestFromBuffer::test_array_base[[]12345678]",
         "numpy/_core/tests/test_einsum.py::TestEinsum::test_einsum_views",
         "numpy/_core/tests/test_einsum.py::TestEinsum::test_einsum_all_contig_non_contig_output",
     ),
@@ -22,10 +24,13 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
 
 #: Not accepted: what is known to be wrong. Whoever mends one takes it off the list.
 FAULTS: dict[str, tuple[str, ...]] = {
-    "a result of Fortran order is one of C order": (
+    "a result that NumPy lays out otherwise is one of C order": (
         "numpy/_core/tests/test_shape_base.py::TestBlock::test_block_memory_order[[]*",
         "numpy/_core/tests/test_indexing.py::TestIndexing::test_memory_order",
         "numpy/_core/tests/test_multiarray.py::TestMethods::test_round_copies[[]*",
+        "numpy/_core/tests/test_multiarray.py::TestMethods::test_copy",
+        "numpy/_core/tests/test_multiarray.py::TestMethods::test_ravel",
+        "numpy/_core/tests/test_multiarray.py::TestPickling::test_non_contiguous_array",
         "numpy/_core/tests/test_einsum.py::TestEinsum::test_output_order",
         "numpy/_core/tests/test_regression.py::TestRegression::test_squeeze_contiguous",
         "numpy/_core/tests/test_regression.py::TestRegression::test_copymodule_preserves_f_contiguity",
@@ -42,6 +47,7 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "a flag of an array is another one": (
         "numpy/_core/tests/test_numeric.py::TestNonzero::test_count_nonzero_non_aligned_array",
         "numpy/_core/tests/test_multiarray.py::TestFlags::test_writeable_from_readonly",
+        "numpy/_core/tests/test_multiarray.py::TestMethods::test_diagonal_view_notwriteable",
         "numpy/_core/tests/test_ufunc.py::TestUfunc::test_broadcast",
         "numpy/lib/tests/test_stride_tricks.py::test_writeable",
         "numpy/lib/tests/test_stride_tricks.py::test_writeable_memoryview",
