@@ -99,6 +99,7 @@ class Block:
     attempt: bool  # a loop that may be unrolled instead: what has effects on Python objects refuses first
     cells: dict[Cell, Entered] = field(default_factory=dict)
     made: dict[int, Any] = field(default_factory=dict)  # containers that the program made inside: it may change them
+    repeats: bool = False  # a loop's: what it finds in a cell may be of an iteration before
     passed: dict[Node, Node] = field(default_factory=dict)  # parameters made for a value from outside -> that value
 
     def moved(self) -> list[Cell]:
@@ -129,9 +130,9 @@ class Block:
 
 
 @contextmanager
-def block(capture: Arrays, name: str, *, attempt: bool = False) -> Iterator[Block]:
+def block(capture: Arrays, name: str, *, attempt: bool = False, repeats: bool = False) -> Iterator[Block]:
     """Trace what runs inside into a graph of its own."""
-    made = Block(BodyGraph(name, capture.graph), attempt)
+    made = Block(BodyGraph(name, capture.graph), attempt, repeats=repeats)
     journal, read_log, outer = len(capture.journal), len(capture.read_log), capture.graph
     bounds = current_bounds.get()
     known = bounds.state() if bounds is not None else None

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from jitlab.ir import Moving, Node, Symbolic
+from jitlab.ir import Graph, Moving, Node, Symbolic
 from jitlab.ops.build import apply, constant
-from jitlab.ops.comparison import Equal, LogicalAnd, LogicalOr
+from jitlab.ops.comparison import Equal
 from jitlab.ops.elementwise import Select
 from jitlab.ops.indexing import read_index, write_index
 from jitlab.ops.views import Reshape
@@ -31,12 +31,16 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class Chosen:
-    """The memory of a cell that is one of several arrays, or its own."""
+    """The memory of a cell that is one of several arrays, or its own.
 
+    Where one of them is itself a choice, what that may be is among these, too: it stands here for memory of its own.
+    """
+
+    is_choice: ClassVar[bool] = True
     which: Node
     among: dict[int, Tensor]
     array: Tensor  # the one that stands for it; others are views
-    known: dict[Cell, Any] = field(default_factory=dict)  # what those arrays held when the cell's own value was theirs
+    known: Known = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.array._cell.memory = self
@@ -45,68 +49,112 @@ class Chosen:
         """The arrays whose memory it may be."""
         return self.among.values()
 
+    def is_it(self, number: int) -> Node:
+        return apply(Equal(), self.which, constant(np.int64(number)))
+
     def settle(self) -> None:
         """From here on the cell's own value is that of the array it is."""
-        self.known = {other._cell: other._cell.state() for other in self.among.values()}
+        self.known = {cell: cell.node for other in self.among.values() for cell in other._cell.owners()}
 
-    def others(self, path: Path) -> list[tuple[Node, Cell, Path]]:
-        """Each array it may be: the bool whether it is that one, its cell, and the way to what is seen through `path`."""
-        found = []
-        for number, other in self.among.items():
-            other._cell.capture.before_read(other._cell)
-            is_it = apply(Equal(), self.which, constant(np.int64(number)))
-            found.append((is_it, other._cell, (*other._path, *path)))
-        return found
-
-    def has_moved(self, cell: Cell) -> bool:
-        """Was anything written into an array it may be since the two were one value?"""
-        return bool(self.known.get(cell) != cell.state())
+    def moved(self) -> list[tuple[int, Tensor]]:
+        """The arrays into which something was written since."""
+        home = self.array._cell.home
+        return [(number, other) for number, other in self.among.items() if has_moved(self.known, other._cell, home)]
 
     def read(self, node: Node, path: Path) -> Node:
         """What is seen through `path`; `node` is the cell's own value there."""
-        for is_it, cell, way in self.others(path):
-            if self.has_moved(cell):
-                node = _select(is_it, cell.read(way), node)
+        for number, other in self.moved():
+            node = _select(self.is_it(number), other._cell.read_own((*other._path, *path)), node)
         return node
 
     def write(self, cell: Cell, path: Path, value: Node) -> None:
         """Write into the array that it is, and into the cell's own value."""
+        follows = not self.moved()
         cell.move_on(path, value)
-        others = self.others(path)  # in a block, it is not known any more what was written into them before
-        follows = not any(self.has_moved(cell) for _, cell, _ in others)
-        for is_it, other, way in others:
-            other.write(way, _select(is_it, value, other.read(way)))
+        for number, other in self.among.items():
+            way = (*other._path, *path)
+            other._cell.write_own(way, _select(self.is_it(number), value, other._cell.read_own(way)))
         if follows:
             self.settle()
 
 
-def is_same(x: Tensor, y: Tensor) -> Node | bool:
+#: What cells held when something was made of them.
+Known = dict[Cell, Node]
+
+
+def has_moved(known: Known, cell: Cell, home: Graph) -> bool:
+    """Was anything written into a cell since, for what belongs to the graph `home`? In a loop's body: in any iteration."""
+    return any(_value_outside(owner, home) is not known.get(owner) for owner in cell.owners())
+
+
+def _value_outside(cell: Cell, home: Graph) -> Node | None:
+    """The value of a cell as the graph `home` has it; another node or None where it is not known to be that."""
+    node = cell.node
+    for made in reversed(cell.capture.blocks):
+        if made.graph is home:
+            break
+        if made.repeats:
+            return None
+        entered = made.cells.get(cell)
+        if entered is not None:
+            if node is not entered.parameter:
+                return node
+            node = entered.outside
+    return node
+
+
+def resolved(capture: Arrays, value: Tensor) -> Origin:
+    """The memory of an array of the graph that is being built, or of one around it."""
+    number, memory = capture.number_of(value), value._cell.memory
+    if not isinstance(memory, Chosen):
+        return _itself(capture, value)
+    which, among = as_number(number), {number: value}
+    if not value._path:
+        which = apply(Select(), memory.is_it(0), which, memory.which)
+        return Origin(which, {**memory.among, **among})
+    for known, other in memory.among.items():
+        there = Tensor(other._cell, (*other._path, *value._path))
+        among[capture.number_of(there)] = there
+        which = apply(Select(), memory.is_it(known), as_number(capture.number_of(there)), which)
+    return Origin(which, among)
+
+
+def is_same(capture: Arrays, x: Tensor, y: Tensor) -> Node | bool:
     """`x is y`, a node where only a run knows."""
-    found: Node | bool = x is y
-    for one, other in ((x, y), (y, x)):
-        chosen = one._cell.memory
-        if found is False and isinstance(chosen, Chosen) and chosen.array is one:
-            for number, array in chosen.among.items():
-                same = is_same(array, other)
-                if same is not False:
-                    is_it = apply(Equal(), chosen.which, constant(np.int64(number)))
-                    both = is_it if same is True else apply(LogicalAnd(), is_it, same)
-                    found = both if found is False else apply(LogicalOr(), found, both)
-    return found
+    if x is y or not (_is_choice(x) or _is_choice(y)):
+        return x is y
+    one, other = (resolved(capture, z) if _is_choice(z) else _itself(capture, z) for z in (x, y))
+    if one.among.keys().isdisjoint(other.among):
+        return False
+    return apply(Equal(), as_number(one.which), as_number(other.which))
+
+
+def _itself(capture: Arrays, x: Tensor) -> Origin:
+    number = capture.number_of(x)
+    return Origin(number, {number: x})
+
+
+def _is_choice(x: Tensor) -> bool:
+    return isinstance(x._cell.memory, Chosen) and x._cell.memory.array is x
 
 
 @dataclass(eq=False)
 class Picked:
     """The memory of a cell that is `base[index]`, where numbers of the index are known at a run."""
 
+    is_choice: ClassVar[bool] = False
     base: Tensor
     index: tuple[Any, ...]  # as the program wrote it
     array: Tensor
-    known: Any = None  # what the base held when the cell's own value was that part of it
+    known: Known = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.array._cell.memory = self
-        self.known = self.base._cell.state()
+        self.settle()
+
+    def settle(self) -> None:
+        """From here on the cell's own value is that part of the base."""
+        self.known = {cell: cell.node for cell in self.base._cell.reaches()}
 
     def arrays(self) -> Iterable[Tensor]:
         """The arrays whose memory it may be."""
@@ -115,10 +163,13 @@ class Picked:
     def lowered(self) -> Any:
         return self.array.capture.lower(self.index)
 
+    def moved(self) -> bool:
+        """Was anything written into the base since?"""
+        return any(has_moved(self.known, cell, self.array._cell.home) for cell in self.base._cell.reaches())
+
     def read(self, node: Node, path: Path) -> Node:
         """What is seen through `path`; `node` is the cell's own value there."""
-        self.array.capture.before_read(self.base._cell)
-        if self.known == self.base._cell.state():
+        if not self.moved():
             return node
         return seen(_of_shape(read_index(self.base.node(), self.lowered()), self.array.type.shape), path)
 
@@ -127,15 +178,14 @@ class Picked:
         cell.move_on((), cell.changed(cell.read(()), path, value))
         base = self.base
         base._cell.write(base._path, write_index(base.node(), self.lowered(), cell.node))
-        self.known = base._cell.state()
+        self.settle()
 
     def is_part(self, value: Tensor, base: Tensor, index: Any) -> bool:
         """Is `value` what `base[index]` is now?"""
         parts = index if isinstance(index, tuple) else (index,)
         same = base._cell is self.base._cell and base._path == self.base._path and len(parts) == len(self.index)
-        same = same and not value._path
         return (
-            same and self.known == base._cell.state()
+            same and not value._path and not self.moved()
             and all(a is b or (type(a) is type(b) is int and a == b) for a, b in zip(parts, self.index, strict=True))
         )  # fmt: skip
 
@@ -204,10 +254,7 @@ def origin(
         return handed
     cell = value._cell
     if cell.home is not made.graph:
-        if ends_here(capture, value):
-            return Origin(part_of=cell)
-        number = capture.number_of(value)
-        return Origin(number, {number: value})
+        return Origin(part_of=cell) if ends_here(capture, value) else resolved(capture, value)
     chosen = cell.memory
     if isinstance(chosen, Picked):
         there = origin(capture, chosen.base, made, carried)
@@ -237,4 +284,4 @@ def as_number(which: int | Node) -> Node:
     return which if isinstance(which, Node) else constant(np.int64(which))
 
 
-__all__ = ["OWN", "Chosen", "Origin", "Picked", "as_number", "ends_here", "is_array", "is_same", "origin", "pick"]
+__all__ = ["OWN", "Chosen", "Origin", "Picked", "as_number", "ends_here", "is_array", "is_same", "origin", "pick", "resolved"]

@@ -12,7 +12,7 @@ from jitlab.ops.sources import Parameter
 from jitlab.ops.views import View
 
 from .blocks import again
-from .chosen import OWN, Chosen, Origin, as_number, ends_here, is_array, origin
+from .chosen import OWN, Chosen, Origin, as_number, ends_here, is_array, origin, resolved
 from .leaves import WHICH
 from .tensor import Cell, Tensor
 
@@ -27,6 +27,7 @@ class Handed:
 
     tensor: Tensor
     start: Any
+    first: Origin = OWN
     next: Any = None  # None: the loop does not change it
     among: dict[int, Tensor] = field(default_factory=dict)
     part_of: Cell | None = None
@@ -48,7 +49,8 @@ class LoopMemory:
                 if is_array(tensor):
                     handed = self.handed[tensor._cell] = Handed(tensor, None if initial is None else initial[k])
                     if is_array(handed.start):
-                        handed.among[self.capture.number_of(handed.start)] = handed.start
+                        handed.first = resolved(self.capture, handed.start)
+                        handed.among.update(handed.first.among)
                     if name in changed:
                         handed.next = side.leaves[name][k]
         self.spread()
@@ -91,8 +93,7 @@ class LoopMemory:
         if handed is None:
             return None
         if handed.next is None and is_array(handed.start) and not value._path:
-            number = self.capture.number_of(handed.start)
-            return Origin(number, {number: handed.start})
+            return handed.first
         if handed.part_of is not None or not handed.among:
             return Origin(part_of=handed.part_of)
         if value._path:
@@ -143,8 +144,9 @@ class LoopMemory:
             return
         found = self.origins[id(leaf)]
         among, handed = dict(found.among), None if parameter is None else self.handed.get(parameter._cell)
-        if is_array(start) and not self.tracer.runs():
-            among[self.capture.number_of(start)] = start
+        first = resolved(self.capture, start) if is_array(start) else OWN
+        if not self.tracer.runs():
+            among.update(first.among)
         if found.part_of is not None:
             self.late.append(partial(_is_part, result, found.part_of))
             among = {}
@@ -154,7 +156,6 @@ class LoopMemory:
                 self.late.append(partial(_is_part_of_other, result, owner))
         if not among and (handed is None or handed.which is None):
             return
-        first = as_number(self.capture.number_of(start) if is_array(start) else 0)
         with again(self.capture, self.body) as graph:
             following = graph.own(as_number(found.which))
 
@@ -163,7 +164,7 @@ class LoopMemory:
                 self.chosen.append(Chosen(item, among, result()))
 
         parameters = {} if handed is None or handed.which is None else {self.body: handed.which}
-        yield Entry(first, WHICH, following, parameters, take)
+        yield Entry(as_number(first.which), WHICH, following, parameters, take)
 
     def settle(self) -> None:
         """The Loop stands."""

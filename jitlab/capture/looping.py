@@ -178,7 +178,7 @@ class LoopTracer:
         self.symbol = capture.loops[-1][0]
         bound: Bound = {}
         try:
-            with block(capture, "body", attempt=not self.must) as made:
+            with block(capture, "body", attempt=not self.must, repeats=True) as made:
                 self.bind(made, bound)
                 self.bound = bound
                 capture.tracers = (*capture.tracers, self)
@@ -380,7 +380,7 @@ class LoopTracer:
         capture = self.capture
         bound: Bound = {}
         stopped: Node | None = None
-        with block(capture, "test", attempt=not self.must) as made:
+        with block(capture, "test", attempt=not self.must, repeats=True) as made:
             self.bind(made, bound)
             values = self.variables.values(self.names.assigned)
             if stops:

@@ -165,7 +165,7 @@ class Joint:
         """What a leaf is after the Branch that one side alone gives: an array from outside of it is that array."""
         with again(self.capture, self.sides[number].block):
             found = origin(self.capture, leaf, self.sides[number].block)
-        if isinstance(leaf, Tensor) and found.among.get(found.which if isinstance(found.which, int) else 0) is leaf:
+        if is_array(leaf) and found.part_of is None and leaf._cell.home is not self.sides[number].block.graph:
             return Result(leaf)
         other = self.placeholder(1 - number, kind)
         place, result = self.add((node, other) if number == 0 else (other, node), kind), Result()
@@ -638,7 +638,7 @@ def _itself(value: Any) -> Any:
 
 def is_same_array(x: Tensor, y: Tensor) -> Any:
     """`x is y`: traced where a traced value decided which arrays they are."""
-    same = is_same(x, y)
+    same = is_same(x.capture, x, y)
     return fresh(x.capture, same, BOOL) if isinstance(same, Node) else same
 
 

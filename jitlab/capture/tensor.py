@@ -111,19 +111,36 @@ class Cell:
             self.node, self.reads, self.written = node, {}, True
             self.settle_parts()
 
+    def owners(self) -> Iterator[Cell]:
+        """Itself, and what its own memory is a part of."""
+        yield self
+        if self.memory is not None and not self.memory.is_choice:
+            for base in self.memory.arrays():
+                yield from base._cell.reaches()
+
     def reaches(self) -> Iterator[Cell]:
         """Itself, and the cells of the arrays that it may be."""
-        yield self
-        for other in () if self.memory is None else self.memory.arrays():
-            yield from other._cell.reaches()
+        yield from self.owners()
+        if self.memory is not None and self.memory.is_choice:
+            for other in self.memory.arrays():
+                yield from other._cell.owners()
+
+    def read_own(self, path: Path) -> Node:
+        """As `read`, of its own memory."""
+        self.capture.before_read(self)
+        node = self._own_value(path)
+        return node if self.memory is None or self.memory.is_choice else self.memory.read(node, path)
+
+    def write_own(self, path: Path, value: Node) -> None:
+        """As `write`, into its own memory."""
+        if self.memory is None or self.memory.is_choice:
+            self.move_on(path, value)
+        else:
+            self.memory.write(self, path, value)
 
     def is_locked(self) -> bool:
         """May it be one of the arrays that NumPy makes read-only?"""
         return self.memory is not None and any(other.readonly for other in self.memory.arrays())
-
-    def state(self) -> Any:
-        """What its value is made of: equal as long as nothing was written into it."""
-        return self.node if self.memory is None else (self.node, *(x._cell.state() for x in self.memory.arrays()))
 
     def stands_for_part_of(self, base: Cell, *, by_data: bool = False) -> None:
         """It is a copy of what NumPy would show as a view of `base`: right for as long as `base` keeps its value."""

@@ -332,7 +332,7 @@ class Structure:
             seen = {} if memory is None or tensor.is_scalar else {
                 id(other): self.of(other)
                 for other in memory.arrays()
-                if any(cell.input is not None or len(reached[cell]) > 1 for cell in other._cell.reaches())
+                if any(cell.input is not None or len(reached[cell]) > 1 for cell in other._cell.owners())
             }  # fmt: skip
             if isinstance(memory, Chosen):
                 leaf.others = {n: seen[id(other)] for n, other in memory.among.items() if id(other) in seen}

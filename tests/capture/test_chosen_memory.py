@@ -319,6 +319,22 @@ def test_an_update_of_a_part_that_the_data_find_writes_once():
     assert sum(type(node.op).__name__ == "ScatterUpdate" for node in trace.graph.nodes) == 1
 
 
+def swapped_by_data_in_unrolled_turns(x, y):
+    for i in range(12):
+        if x.sum() > i:
+            x, y = y, x
+        else:
+            x = x + 1
+        y[0] = i
+    return x, y, x is y
+
+
+@pytest.mark.parametrize("decorate", [jl.jit, jl.function])
+def test_choices_of_choices_grow_with_the_program_only(decorate):
+    """What a choice may be is kept flat: twelve in a row are twelve, not two to the twelfth."""
+    assert_as_python(swapped_by_data_in_unrolled_turns, LOW, HIGH, decorate=decorate)
+
+
 def test_what_both_sides_make_anew_costs_nothing():
     """No number is carried along where nobody can tell which array it is."""
 
