@@ -27,7 +27,9 @@ def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs
     """From now on a C function answers such calls, where that can be; `call(function, ...)` answers the others."""
     form = trace.plain_results()
     arrays = all(x.is_array and not x.captured for x in trace.inputs)
-    if trace.executable is None or form is None or kwargs or not arrays or trace.layouts or not layout_is_known():
+    if trace.executable is None or form is None or kwargs or not arrays or not layout_is_known():
+        return
+    if not all(layout.is_rows for layout in trace.layouts):  # the C function takes arrays that lie row by row
         return
     if len(function._warm) >= MAX_ENTRIES:
         return

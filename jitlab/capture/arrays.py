@@ -112,6 +112,8 @@ class Arrays(Loops):
         self.used: dict[int, Source] = {}  # id of an input -> where it was used first
         self.numbered: list[Tensor] = []  # arrays that names may stand for where data decides (chosen.py)
         self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
+        self.order_read = False  # how results lie in memory was decided by how arrays do
+        self.order_decides = False  # and so were values: `x.ravel("K")`
         Loops.__init__(self)
         self.is_open = True
         self.refused: NotReplayable | None = None  # a foreign array met the program's (design D7)

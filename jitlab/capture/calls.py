@@ -51,7 +51,7 @@ class CallTrace(PieceTrace):
 
     def answered(self, outputs: list[Any], args: Sequence[Any], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
         """What a call gives, of the graph's outputs; the inputs that it changes are written."""
-        if self.shared or self.orders:
+        if self.shared or self.rows:
             self.separate(outputs, inputs)
         for number, output in self.writes:
             np.copyto(inputs[number], outputs[output])

@@ -14,7 +14,7 @@ KEEPS_ZERO_D: frozenset[Any] = frozenset(
     {
         np.zeros, np.ones, np.full, np.empty, np.ndarray, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.array,
         np.asarray, np.asanyarray, np.ascontiguousarray, np.copy, np.broadcast_to, np.where, np.tensordot, np.select, np.cov,
-        np.require, np.asfortranarray, np.asarray_chkfinite, np.astype,
+        np.require, np.asfortranarray, np.asarray_chkfinite, np.astype, np.roll, np.resize, np.pad, np.i0, np.isin,
     }
 )  # fmt: skip
 
@@ -40,14 +40,6 @@ CREATION: frozenset[Any] = frozenset(
     }
 )  # fmt: skip
 
-#: Functions whose results lie in memory with the first axis next to next where they are asked to (`order="F"`).
-ORDERED: frozenset[Any] = frozenset(
-    {
-        np.zeros, np.ones, np.full, np.empty, np.ndarray, np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.array,
-        np.asarray, np.asanyarray, np.asarray_chkfinite, np.copy, np.eye, np.ndarray.astype, np.ndarray.copy,
-    }
-)  # fmt: skip
-
 #: Functions that write into their first argument: run on a copy of it, which is then assigned.
 WRITES_FIRST = frozenset({np.put, np.place, np.putmask, np.put_along_axis, *UPDATES})
 WRITING_METHODS = frozenset({"sort", "partition", "put", *UPDATE_METHODS})
@@ -61,7 +53,6 @@ TYPE_FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.isscalar: lambda x: x.is_scalar,
     np.iscomplexobj: lambda x: x.dtype.kind == "c",
     np.isrealobj: lambda x: x.dtype.kind != "c",
-    np.isfortran: lambda x: False,
     np.iterable: lambda x: x.ndim > 0,
     np.finfo: lambda x: np.finfo(x.dtype),
     np.iinfo: lambda x: np.iinfo(x.dtype),
@@ -87,13 +78,8 @@ def dtype_function(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -
 
 UNSUPPORTED_ATTRIBUTES = frozenset({"flat", "flags", "base", "ctypes", "data", "setflags", "resize"})
 
-#: Methods and functions whose result has the axes of its arguments in memory, as elementwise functions have.
-KEEP_ORDER = frozenset(
-    {
-        np.where, np.clip, np.copy, np.array, np.empty_like, np.zeros_like, np.ones_like, np.full_like, np.ndarray.astype,
-        np.ndarray.clip, np.nan_to_num, np.round, np.ndarray.round,
-    }
-)  # fmt: skip
+#: Functions whose result has the axes of its arguments in memory, as ufuncs have.
+KEEP_ORDER = frozenset({np.where, np.clip, np.ndarray.clip})
 
 OPERATOR_FUNCTIONS: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "matmul": np.matmul, "truediv": np.true_divide,

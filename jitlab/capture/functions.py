@@ -13,14 +13,15 @@ from jitlab.ops.base import Unsupported, broadcast_shapes
 from jitlab.ops.binding import bound
 from jitlab.ops.einsum import einsum_view
 from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VIEWS, function_rule
+from jitlab.ops.views import Reshape, transpose_view
 
+from .conversions import CONVERSIONS, NO_COPY, converted, copy_refused
 from .explanations import explained
 from .facts import (
     ADDS_IN_OUT,
     DTYPE_FUNCTIONS,
     IGNORES_OUT,
     KEEPS_ZERO_D,
-    ORDERED,
     TYPE_FUNCTIONS,
     UPDATES_BY_METHOD,
     WRITES_FIRST,
@@ -28,13 +29,14 @@ from .facts import (
     OnCopy,
     dtype_function,
     is_at,
-    keeps_order,
     operator_function,
 )
+from .layouts import c_strides, is_in_columns, is_in_rows, kept_strides
 from .masked import REDUCTIONS, Selection, reduced, selected, with_whole
+from .ordering import set_order
 from .positions import describe, here
 from .subscripts import check_writable
-from .tensor import Step, Tensor, c_strides, kept_strides
+from .tensor import Step, Tensor
 
 if TYPE_CHECKING:
     from .arrays import Arrays
@@ -120,7 +122,15 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
         return dtype_function(function, args, kwargs)
     if function in _ATLEAST and len(args) > 1:
         return tuple(capture.call_function(function, (x,), {}) for x in args)
-    kwargs = in_known_order(capture, function, args, kwargs)
+    if function is np.isfortran and args and isinstance(args[0], Tensor):
+        return is_fortran(capture, args[0])
+    if function in CONVERSIONS and args:
+        same = convert(capture, function, args, kwargs)
+        if same is not None:
+            return same
+    args, kwargs = in_known_order(capture, function, args, kwargs)
+    if function is np.ravel and args and isinstance(args[0], Tensor) and kwargs.get("order", "C") in ("C", "F"):
+        return raveled(capture, args[0], kwargs.get("order", "C"))
     if function in (np.real, np.imag) and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
         return real_or_imag(capture, args[0], function.__name__)
     if function in WRITES_FIRST or is_at(function):
@@ -130,6 +140,8 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
         return in_place(capture, *args, **{**kwargs, "copy": True})
     if function is np.broadcast_arrays and not kwargs:
         return _broadcast_arrays(capture, args)
+    if function is np.ix_ and not kwargs:
+        return _index_grid(capture, args)
     if function in VIEWS and args and isinstance(args[0], Tensor):
         view = view_of(capture, VIEWS[function], function, args[0], args[1:], kwargs)
         if view is not None:
@@ -138,7 +150,7 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
         view = view_of(capture, einsum_view, function, args[1], args[:1], kwargs)
         if view is not None:
             view._locked = args[1]._locked  # einsum's diagonals may be written into, np.diagonal's may not
-            return view
+            return view if view.shape else capture.fresh(view.node(), is_scalar=True)
     rule = function_rule(function)
     if rule is None:
         with capture.explaining(function, args):
@@ -149,30 +161,59 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
     return capture.as_python(result, args) if function in PYTHON_FUNCTIONS else result
 
 
+def convert(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor | None:
+    """What NumPy's conversions share with their argument; None where they copy."""
+    with capture.explaining(function, args):
+        same = converted(capture, function, args, kwargs)
+        if same is None and copy_refused(function, args, kwargs):
+            raise ValueError(NO_COPY)
+    if same is not None and function is np.asarray_chkfinite:
+        apply_rule(capture, function_rule(function), function, args, {})
+    return same
+
+
+def is_fortran(capture: Arrays, x: Tensor) -> bool:
+    """Column by column in memory, and not row by row."""
+    capture.order_read = capture.order_decides = capture.layout_read = True
+    shape, strides = plain(x.type.shape), x.element_strides()
+    return is_in_columns(strides, shape) and not is_in_rows(strides, shape)
+
+
+def _index_grid(capture: Arrays, vectors: Sequence[Any]) -> Any:
+    """`np.ix_`: vectors of positions are seen along an axis of their own."""
+    made = apply_rule(capture, function_rule(np.ix_), np.ix_, vectors, {})
+    if not isinstance(made, tuple):
+        return made
+    return tuple(
+        capture.call_method(x, "reshape", grid.shape, {}) if isinstance(x, Tensor) and x.dtype.kind != "b" else grid
+        for x, grid in zip(vectors, made, strict=True)
+    )
+
+
 def _nan_to_num_in_place(capture: Arrays, x: Any, **options: Any) -> Any:
     """`np.nan_to_num(x, copy=False)` stores into x, and gives it."""
     result = capture.call_function(np.nan_to_num, (x,), options)
-    if isinstance(x, Tensor) and x.dtype.kind in "fc" and not x.is_scalar:
+    if not isinstance(x, Tensor) or x.is_scalar:
+        return result
+    if x.dtype.kind in "fc":
         capture.assign(x, result, "unsafe")
-        return x
-    return result
+    return x if x.ndim else result
 
 
 def _meshgrid_of_views(capture: Arrays, *xi: Any, copy: bool, sparse: Any = False, indexing: Any = "xy") -> Any:
     """`np.meshgrid(..., copy=False)`: each is a view of its argument."""
-    grids = capture.call_function(np.meshgrid, xi, {"indexing": indexing})  # refuses what NumPy refuses, and has the shapes
+    capture.call_function(np.meshgrid, xi, {"indexing": indexing})  # refuses what NumPy refuses
     axes = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else range(len(xi))
-    views = []
-    for x, axis, grid in zip(xi, axes, grids, strict=True):
-        others = tuple(other for other in range(len(xi)) if other != axis)
-        view = capture.call_function(np.expand_dims, (capture.call_function(np.ravel, (x,), {}), others), {})
-        views.append(view if sparse else capture.call_function(np.broadcast_to, (view, grid.shape), {}))
-    return tuple(views)
+    shapes = [tuple(-1 if other == axis else 1 for other in range(len(xi))) for axis in axes]
+    views = [capture.call_function(np.reshape, (x, shape), {}) for x, shape in zip(xi, shapes, strict=True)]
+    return views if sparse else capture.call_function(np.broadcast_arrays, views, {})  # a list or a tuple, as NumPy has it
 
 
 def _broadcast_arrays(capture: Arrays, arrays: Sequence[Any]) -> Any:
     """Each is a view of its argument, or the argument itself."""
     made = apply_rule(capture, function_rule(np.broadcast_arrays), np.broadcast_arrays, arrays, {})
+    if not isinstance(made, tuple):
+        return made
     return tuple(
         copy if not isinstance(x, Tensor) or x.is_scalar
         else x if plain(x.type.shape) == plain(copy.type.shape)
@@ -216,10 +257,23 @@ def view_of(capture: Arrays, rule: Any, function: Any, x: Tensor, args: Sequence
         return _along(capture, x, steps, function)
 
 
+def raveled(capture: Arrays, x: Tensor, order: str) -> Tensor:
+    """`x.ravel(order)`: a view where the elements lie one behind another, else a copy."""
+    x = x if order == "C" else x.along([transpose_view(x.type)])
+    flat = Reshape((x.type.size,))
+    capture.layout_read = capture.order_read = True
+    if is_in_rows(x.element_strides(), plain(x.type.shape)):
+        return x.along([flat])
+    return capture.fresh(capture.graph.add(flat, x.node()))
+
+
 def _along(capture: Arrays, x: Tensor, steps: Sequence[Step], function: Any) -> Tensor:
+    if function is np.flip and not x.ndim:
+        return capture.fresh(x.node(), is_scalar=True)
     if not steps:
         return Tensor(x._cell, x._path) if x.is_scalar and function in KEEPS_ZERO_D else x
     result = x.along(steps)
+    result._locked = result._locked or function is np.broadcast_to
     result.is_scalar = x.is_scalar and not result.shape and function not in KEEPS_ZERO_D
     return result
 
@@ -239,28 +293,34 @@ def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], k
         if result is NotImplemented:
             return result
         wrapped = capture.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
-        if function is np.asfortranarray or (function in ORDERED and kwargs.get("order") == "F"):
-            wrapped._cell.strides = c_strides(plain(wrapped.type.shape)[::-1])[::-1]
-        elif isinstance(wrapped, Tensor) and wrapped.ndim > 1 and keeps_order(function):
-            operands = [x for x in args if isinstance(x, Tensor) and x.ndim]
-            wrapped._cell.strides = kept_strides(operands, wrapped.type.shape)
+        set_order(capture, function, args, kwargs, wrapped)
         return wrapped
 
 
-def in_known_order(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Options in which `order="A"` or "K" of an array is "C" or "F", as it lies."""
+def in_known_order(
+    capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """A call in which `order="A"` or "K" of an array is "C" or "F", as it lies."""
     if function not in _ORDERED_READS or not args or not isinstance(args[0], Tensor):
-        return kwargs
-    order = kwargs.get("order")
-    if order not in ("A", "K") or args[0].ndim < 2:
-        return kwargs
-    capture.layout_read = True
-    shape, strides = plain(args[0].type.shape), args[0].element_strides()
-    if strides == c_strides(shape):
-        return {**kwargs, "order": "C"}
-    if strides == c_strides(shape[::-1])[::-1]:
-        return {**kwargs, "order": "F"}
-    return {**kwargs, "order": "C"} if order == "A" else kwargs
+        return args, kwargs
+    order, x = kwargs.get("order"), args[0]
+    if order not in ("A", "K"):
+        return args, kwargs
+    if x.ndim < 2:
+        return args, kwargs if function in (np.reshape, np.ndarray.reshape) and order == "K" else {**kwargs, "order": "C"}
+    capture.order_read = capture.order_decides = True
+    shape, strides = plain(x.type.shape), x.element_strides()
+    if is_in_rows(strides, shape):
+        return args, {**kwargs, "order": "C"}
+    if is_in_columns(strides, shape):
+        return args, {**kwargs, "order": "F"}
+    if order == "A":
+        return args, {**kwargs, "order": "C"}
+    if function in (np.reshape, np.ndarray.reshape):
+        return args, kwargs  # NumPy refuses
+    memory = kept_strides([(shape, strides)], shape) or c_strides(shape)
+    turned = x.along([transpose_view(x.type, sorted(range(x.ndim), key=lambda axis: -memory[axis]))])
+    return [turned, *args[1:]], {**kwargs, "order": "C"}
 
 
 def real_or_imag(capture: Arrays, x: Tensor, name: str) -> Any:
@@ -270,9 +330,15 @@ def real_or_imag(capture: Arrays, x: Tensor, name: str) -> Any:
         if view is not None:
             return view
     tensor = capture.wrap(ATTRIBUTES[name](x.node()), zero_d_is_array=not x.is_scalar)
-    tensor._cell.detached = True  # NumPy's is a view of the parts
-    if not x.is_scalar and x.dtype.kind == "c":
+    if x.is_scalar:
+        return tensor
+    if x.dtype.kind == "c":
+        tensor._cell.detached = True  # NumPy's is a view of the parts
         tensor._cell.stands_for_part_of(x._cell)
+        tensor._cell.strides = tuple(2 * by for by in x.element_strides())
+    else:  # zeros that cannot be written into
+        set_order(capture, np.zeros_like, (x,), {"order": "A"}, tensor)
+        tensor._locked = True
     return tensor
 
 

@@ -17,6 +17,7 @@ from jitlab import trees
 from jitlab.ir import Extent
 
 from .changes import Leaf
+from .layouts import Layout
 
 
 class Place:
@@ -128,7 +129,7 @@ def gather_function(
     value_guards: Sequence[tuple[int, int | tuple[int, ...]]],
     moving: Sequence[Moving],
     computed: Mapping[int, str],
-    layouts: Sequence[tuple[int, tuple[int, ...]]],
+    layouts: Sequence[Layout],
     attributes: Sequence[Attributes],
     defaults: Mapping[Any, tuple[Any, Any]],
 ) -> Callable[..., tuple[list[Any], tuple[Any, ...]] | None]:
@@ -178,8 +179,9 @@ def gather_function(
             lines.append(f"i{part.input} = {constants.name(np.array)}(i{part.input})[()]")
     for n, text in computed.items():
         lines.append(f"i{n} = {text}")
-    for n, strides in layouts:
-        lines.append(f"if i{n}.strides != {strides!r}: return None")
+    for layout in layouts:
+        other = "" if layout.exact else f" and not {constants.name(layout)}.fits(i{layout.input})"
+        lines.append(f"if i{layout.input}.strides != {layout.strides!r}{other}: return None")
     lines.append(f"return [{', '.join(f'i{n}' for n in range(inputs))}], ({''.join(f'v{n}, ' for n in range(slots))})")
     body = "\n".join(f"        {line}" for line in lines)
     source = f"def gather(a=()):\n    try:\n{body}\n    except Exception:\n        return None\n"

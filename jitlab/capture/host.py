@@ -15,6 +15,7 @@ from jitlab.ops.build import apply
 from jitlab.ops.host import HostCall, Item, _filled
 from jitlab.ops.host import Input as Slot
 
+from .layouts import in_order, order_of
 from .leaving import plain_value
 from .positions import describe, here, source_text
 from .tensor import Cell, Tensor
@@ -91,6 +92,10 @@ def add_host_call(
     for part, item in zip(parts, results, strict=True):
         capture.values[part] = item
         tensor = capture.fresh(part, is_scalar=isinstance(item, np.generic))
+        if isinstance(item, np.ndarray) and item.ndim > 1:
+            capture.order_read = True
+            if 0 not in item.strides:
+                tensor._cell.strides = in_order(order_of(item.strides, item.shape), item.shape)
         for cell, array in given:
             if isinstance(item, np.ndarray) and isinstance(array, np.ndarray) and np.may_share_memory(item, array):
                 tensor._cell.stands_for_part_of(cell)

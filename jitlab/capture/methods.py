@@ -13,7 +13,7 @@ from jitlab.ops.binding import bound
 from jitlab.ops.table import ATTRIBUTES, METHODS, VIEW_ATTRIBUTES, VIEW_METHODS
 
 from .facts import UNSUPPORTED_ATTRIBUTES, WRITING_METHODS
-from .functions import apply_rule, in_known_order, into, real_or_imag, view_of, write_first
+from .functions import apply_rule, convert, in_known_order, into, raveled, real_or_imag, view_of, write_first
 from .masked import Selection, reduced, selected
 from .positions import describe, here
 from .tensor import Tensor
@@ -37,6 +37,7 @@ def attribute(capture: Arrays, x: Tensor, name: str) -> Any:
     if name == "device":
         return "cpu"
     if name == "strides":
+        capture.order_read = capture.order_decides = capture.layout_read = True
         return tuple(by * x.itemsize for by in x.element_strides())
     return partial(capture.method, x, name)
 
@@ -62,7 +63,9 @@ def call_method(capture: Arrays, x: Tensor, name: str, args: Sequence[Any], kwar
         kinds = [a for a in (*args, *kwargs.values()) if isinstance(a, type) and issubclass(a, np.ndarray)]
         if any(kind is not np.ndarray for kind in kinds):
             raise capture.foreign(np.empty(0).view(kinds[0]))
-    kwargs = in_known_order(capture, function, (x, *args), kwargs)
+    (x, *args), kwargs = in_known_order(capture, function, (x, *args), kwargs)
+    if name == "ravel" and not args and kwargs.get("order", "C") in ("C", "F"):
+        return raveled(capture, x, kwargs.get("order", "C"))
     if name in VIEW_METHODS:
         view = view_of(capture, VIEW_METHODS[name], function, x, args, kwargs)
         if view is not None:
@@ -71,13 +74,13 @@ def call_method(capture: Arrays, x: Tensor, name: str, args: Sequence[Any], kwar
         return x if x.is_scalar else Tensor(x._cell, x._path)
     if name in WRITING_METHODS:
         return write_first(capture, function, (x, *args), kwargs)
-    if name == "astype" and kwargs.get("copy", True) is False:
-        dtype = kwargs.get("dtype", args[0] if args else None)
-        if np.dtype(dtype) == x.dtype:
-            return x
+    if name == "astype":
+        same = convert(capture, function, (x, *args), kwargs)
+        if same is not None:
+            return same
     if name in METHODS:
         result = apply_rule(capture, METHODS[name], function, (x, *args), kwargs)
-        if isinstance(result, Tensor) and not result.shape and name in ("astype", "conj", "conjugate"):
+        if isinstance(result, Tensor) and not result.shape and name in ("astype", "conj", "conjugate", "copy"):
             result.is_scalar = x.is_scalar
         return result
     return capture.on_host(function, (x, *args), kwargs)

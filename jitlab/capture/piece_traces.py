@@ -20,7 +20,7 @@ from .indices import index_code
 from .number import Number
 from .positions import here, is_converted
 from .tensor import Tensor
-from .trace import Build, Structure, Trace, check_target, depends_on_layout, shared_outputs
+from .trace import Build, Structure, Trace, check_target, shared_outputs
 
 if TYPE_CHECKING:
     from .pieces import CellCapture
@@ -79,7 +79,7 @@ class PieceTrace(Trace):
 
     def store(self, inputs: list[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
         """Write into the user's arrays; what is left over in `outputs` owns its memory."""
-        if self.shared or self.orders:
+        if self.shared or self.rows:
             self.separate(outputs, inputs)
         for number, output in self.writes:
             if number in self.moving:
@@ -203,9 +203,8 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
         *(read.leaf for read in reads), *(Leaf(n.label, "value", repr(n.value), value=n.value) for n in numbers)
     )  # fmt: skip
     trace.attributes, trace.defaults = tuple(capture.attributes.values()), capture.defaults
-    trace.orders = structure.orders
-    if depends_on_layout(capture, structure):
-        trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if x.node.ndim > 1]
+    trace.rows = structure.rows()
+    trace.layouts = structure.layouts()
     computed = {positions[key]: number.text for key, number in capture.computed.items()}
     for item in structure.numbers:
         item.function = capture.constants.function(item.text)

@@ -17,6 +17,7 @@ from .chosen import Picked, pick
 from .facts import OnCopy, read_item
 from .host import NotReplayable
 from .masked import Selection, select, write_selection
+from .ordering import set_order
 from .positions import describe, here
 from .tensor import Tensor
 
@@ -44,9 +45,11 @@ def get_item(capture: Arrays, x: Tensor, index: Any) -> Any:
                 return capture.fresh(x.along([view]).node(), is_scalar=True)
             return x.along([view])
         try:
-            return pick(x, index, capture.wrap(read_index(x.node(), capture.lower(index))))
+            made = capture.wrap(read_index(x.node(), capture.lower(index)))
         except Unsupported as refusal:
             return capture.on_host(read_item, (x, index), {}, refusal)
+        set_order(capture, read_item, (x, index), {}, made)
+        return pick(x, index, made)
 
 
 def set_item(capture: Arrays, x: Tensor, index: Any, value: Any) -> None:

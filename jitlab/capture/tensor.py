@@ -37,6 +37,7 @@ from jitlab.ops.views import Reshape, Update, View, compose, identity_map
 from jitlab.ops.windows import Windows
 
 from .facts import is_foreign
+from .layouts import c_strides, reshaped_strides
 from .positions import describe, here, is_converted, source_text
 
 if TYPE_CHECKING:
@@ -388,7 +389,7 @@ class Tensor:
             self.capture.set_attribute(self, name, value)
 
     def copy(self, order: Any = "C") -> Tensor:
-        return self.capture.fresh(self.node(), is_scalar=self.is_scalar)
+        return self.capture.call_method(self, "copy", (), {"order": order})  # type: ignore[no-any-return]
 
     def __copy__(self) -> Tensor:
         return self.copy()
@@ -525,51 +526,6 @@ def inaccessible(cell: Cell) -> Exception:
         why="the body is recorded once and runs many times (or not at all): what it makes leaves it by the names it assigns",
         hint="assign it to a name and use that after the loop; to keep one value an iteration use an array or jl.TensorArray",
     )
-
-
-def c_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(int(n), 1)
-    return tuple(reversed(strides))
-
-
-def kept_strides(operands: Sequence[Tensor], shape: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Strides of an elementwise result, which keeps its operands' order of axes; None: C order. Asks NumPy, on small arrays."""
-    if all(x.ndim < 2 or x.element_strides() == c_strides(plain(x.type.shape)) for x in operands):
-        return None
-    small = [_small(x) for x in operands]
-    flags: Any = [*(["readonly"] for _ in small), ["writeonly", "allocate"]]
-    iterator = np.nditer([*small, None], ["zerosize_ok"], flags, order="K")
-    order = sorted(range(len(shape)), key=lambda axis: -iterator.operands[-1].strides[axis])
-    strides, step = [0] * len(shape), 1
-    for axis in reversed(order):
-        strides[axis] = step
-        step *= max(int(shape[axis]), 1)
-    return tuple(strides)
-
-
-def _small(x: Tensor) -> np.ndarray[Any, Any]:
-    """An array of at most two elements an axis whose axes lie in memory as x's do."""
-    strides = x.element_strides()
-    order = sorted(range(x.ndim), key=lambda axis: -abs(strides[axis]))
-    shape = [min(int(n), 2) for n in x.type.shape]
-    return np.empty([shape[axis] for axis in order], np.int8).transpose(sorted(range(x.ndim), key=order.__getitem__))
-
-
-_ONE_BYTE = np.empty(1, np.int8)
-
-
-def reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Strides after a reshape without copy, None when NumPy would copy. Asks NumPy, about memory nobody touches."""
-    if 0 in shape:
-        return c_strides(new)
-    ghost = np.lib.stride_tricks.as_strided(_ONE_BYTE, shape, strides)
-    try:
-        return ghost.reshape(new, copy=False).strides
-    except ValueError:
-        return None
 
 
 def _repeats(step: Step) -> bool:

@@ -14,16 +14,17 @@ from jitlab.ir import Graph, Node, Source, Symbolic, plain
 from jitlab.ir.graph import must_run
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.sources import Constant, Parameter
-from jitlab.ops.views import Reshape, View
+from jitlab.ops.views import Reshape, View, transpose_view
 from jitlab.ops.windows import Windows
 
 from .changes import Change
 from .chosen import Chosen
 from .host import NotReplayable
+from .layouts import Layout, order_of
 from .leaving import keeps_a_recording, plain_value
 from .state import Capture, Input
 from .symbolic import has_symbolic
-from .tensor import Cell, Path, Tensor, c_strides
+from .tensor import Cell, Path, Tensor
 
 Build = Callable[[Sequence[Any], Sequence[Any]], Any]  # (graph outputs, real inputs) -> the caller's object
 
@@ -38,15 +39,15 @@ class Trace:
     inputs: list[Input]
     build: Build
     writes: list[tuple[int, int]]  # (input, graph output): what has to be copied into the caller's arrays
-    shared: list[int]  # graph outputs that an op-by-op run may give as views of inputs or constants
+    shared: list[tuple[int, tuple[int, ...]]]  # outputs that an op-by-op run may give as views of inputs, constants, others
     guards: list[Any]
     slots: int = 0
     uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
     generators: list[Any] = field(default_factory=list)  # random generators it draws from
     last_call: int = 0  # on the clock of the function
-    orders: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (output, its axes as they lie in memory)
+    rows: list[int] = field(default_factory=list)  # outputs that have to lie row by row
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
-    layouts: list[tuple[int, tuple[int, ...]]] = field(default_factory=list)  # (input, strides) that views depend on
+    layouts: list[Layout] = field(default_factory=list)  # of inputs: results and views depend on them
     lasting: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # operation that may raise -> (input, graph output)
     # for each Variable that has been assigned before it: what it holds when that operation has raised
     same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
@@ -63,7 +64,7 @@ class Trace:
 
     def formed(self, outputs: list[Any], inputs: Sequence[Any]) -> Any:
         """What a call gives, of the graph's outputs; the inputs that it changes are written."""
-        if self.shared or self.orders:
+        if self.shared or self.rows:
             self.separate(outputs, inputs)
         for number, output in self.writes:
             np.copyto(inputs[number], outputs[output])
@@ -91,7 +92,7 @@ class Trace:
             value = leaves[self.leaves[position]] if position < len(self.leaves) else input.value
             if guard.now(value) != guard.value:
                 return False
-        if any(leaves[self.leaves[n]].strides != strides for n, strides in self.layouts):
+        if not all(layout.fits(leaves[self.leaves[layout.input]]) for layout in self.layouts):
             return False
         return all(leaves[n] is found for n, found in self.same)
 
@@ -102,10 +103,10 @@ class Trace:
             value = leaves[self.leaves[position]] if position < len(self.leaves) else guard.input.value
             if guard.now(value) != guard.value:
                 return Change("python_value", guard.input.path, str(guard.value), str(guard.now(value)))
-        for n, strides in self.layouts:
-            array, path = leaves[self.leaves[n]], self.inputs[n].path
-            if array.strides != strides:
-                before, after = (f"strides {', '.join(map(str, known))}" for known in (strides, array.strides))
+        for layout in self.layouts:
+            array, path = leaves[self.leaves[layout.input]], self.inputs[layout.input].path
+            if not layout.fits(array):
+                before, after = (f"strides {', '.join(map(str, known))}" for known in (layout.strides, array.strides))
                 return Change("layout", path, before, after, f"{path} = np.ascontiguousarray({path})")
         for n, found in self.same:
             if leaves[n] is not found:
@@ -129,20 +130,17 @@ class Trace:
 
     def separate(self, outputs: list[Any], inputs: Sequence[Any]) -> None:
         """Results own their memory: what an op-by-op run left as a view of an input or a constant is copied."""
-        for n in self.shared:
+        for n, apart in self.shared:
             value = outputs[n]
-            others = (*inputs, *(outputs[m] for m in self.shared if m < n))
+            others = (*inputs, *(outputs[m] for m in apart))
             if isinstance(value, np.ndarray) and (
                 not value.flags.writeable
                 or any(x is value or (isinstance(x, np.ndarray) and np.may_share_memory(value, x)) for x in others)
             ):
                 outputs[n] = np.array(value, order="C")
-        for n, axes in self.orders:
-            if outputs[n].transpose(axes).flags.c_contiguous:
-                continue
-            ordered = np.empty([outputs[n].shape[axis] for axis in axes], outputs[n].dtype).transpose(np.argsort(axes))
-            ordered[...] = outputs[n]
-            outputs[n] = ordered
+        for n in self.rows:
+            if isinstance(outputs[n], np.ndarray):
+                outputs[n] = np.ascontiguousarray(outputs[n])
 
 
 def check_target(target: np.ndarray[Any, Any], path: str) -> None:
@@ -185,10 +183,9 @@ def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars
     trace = Trace(
         capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses
     )
-    trace.orders, trace.lasting = structure.orders, lasting
+    trace.rows, trace.lasting = structure.rows(), lasting
     trace.generators = [generator for generator, _ in capture.generators.values()]
-    if depends_on_layout(capture, structure):
-        trace.layouts = [(n, x.value.strides) for n, x in enumerate(capture.inputs) if not x.captured and x.node.ndim > 1]
+    trace.layouts = [layout for layout in structure.layouts() if not capture.inputs[layout.input].captured]
     return trace
 
 
@@ -207,11 +204,18 @@ def _lasting(capture: Capture, structure: Structure) -> dict[str, list[tuple[int
     return found
 
 
-def shared_outputs(outputs: Sequence[Node]) -> list[int]:
-    """Outputs that are, through views only, an input, a constant, a host operation's result, or another output's memory."""
+def shared_outputs(outputs: Sequence[Node]) -> list[tuple[int, tuple[int, ...]]]:
+    """Outputs that are, through views only, an input, a constant, a host operation's result, or another output's memory; and
+    the ones before each that it must not share memory with. What NumPy gives in one call may: `np.nonzero` does."""
     roots = [_root(node) for node in outputs]
     sources = (Parameter, Constant, HostCall)
-    return [n for n, root in enumerate(roots) if isinstance(root.op, sources) or roots.count(root) > 1]
+    found = [n for n, root in enumerate(roots) if isinstance(root.op, sources) or roots.count(root) > 1]
+    return [(n, tuple(m for m in found if m < n and not _one_call(outputs[m], outputs[n]))) for n in found]
+
+
+def _one_call(a: Node, b: Node) -> bool:
+    """Two results of one host operation."""
+    return a is not b and isinstance(a.op, Item) and isinstance(b.op, Item) and a.inputs == b.inputs
 
 
 def _root(node: Node) -> Node:
@@ -232,7 +236,6 @@ class Structure:
         self.nodes: list[Node] = []
         self.leaves: list[tuple[Tensor, _Leaf]] = []
         self.by_tensor: dict[int, _Leaf] = {}
-        self.orders: list[tuple[int, tuple[int, ...]]] = []
         self.slots = 0  # room behind the outputs for objects that stand at several places
 
     def output(self, node: Node) -> int:
@@ -292,33 +295,53 @@ class Structure:
     def settle(self) -> None:
         """Decide what each leaf takes from where: an input's memory, a base that several share, or a value of its own."""
         self.choose()
-        sharing: dict[Cell, int] = {}
-        for tensor, _ in self.leaves:
-            sharing[tensor._cell] = sharing.get(tensor._cell, 0) + 1
-        bases: dict[Cell, int] = {}
+        bases: dict[Cell, tuple[int, Path]] = {}
         positions = {id(input): n for n, input in enumerate(self.capture.inputs)}
         for tensor, leaf in self.leaves:
-            cell = tensor._cell
+            cell, leaf.is_locked = tensor._cell, tensor._locked
             if cell.input is not None and not tensor.is_scalar:
                 leaf.input, leaf.path = positions[id(cell.input)], tensor._path
                 leaf.is_another = tensor is not cell.input.tensor
             elif leaf.picked is not None and cell.memory is not None:
                 leaf.path, leaf.is_another = tensor._path, tensor is not cell.memory.array
-            elif not tensor.is_scalar and (
-                sharing[cell] > 1 or leaf.others or any(isinstance(step, Windows) for step in tensor._path)
-            ):
+            elif not tensor.is_scalar:
                 leaf.is_another = cell in bases
                 if leaf.others and isinstance(cell.memory, Chosen):
                     leaf.which = self.output(cell.memory.which)
                     leaf.is_another = tensor is not cell.memory.array
                 if cell not in bases:
-                    bases[cell] = self.output(cell.read(()))
-                    if cell.node.ndim > 1:
-                        by = cell.strides or c_strides(plain(cell.node.shape))
-                        self.orders.append((bases[cell], tuple(sorted(range(len(by)), key=lambda axis: -by[axis]))))
-                leaf.output, leaf.path = bases[cell], tensor._path
+                    bases[cell] = self._base(cell)
+                leaf.output, lies = bases[cell]
+                leaf.path = (*lies, *tensor._path)
             else:
                 leaf.output = self.output(tensor.node())
+
+    def _base(self, cell: Cell) -> tuple[int, Path]:
+        """The output whose memory an array is, row by row, and the view of it that has the array's own order of axes."""
+        lies = cell.strides if cell.memory is None else None
+        order = [axis for axis in order_of(lies, plain(cell.node.shape)) if axis >= 0] if lies else []
+        if order == sorted(order):
+            return self.output(cell.read(())), ()
+        axes = (*(axis for axis in range(cell.node.ndim) if axis not in order), *order)
+        laid = self.capture.graph.add(transpose_view(cell.node.type, axes), cell.read(()))
+        return self.output(laid), (transpose_view(laid.type, [axes.index(axis) for axis in range(len(axes))]),)
+
+    def rows(self) -> list[int]:
+        """The outputs of arrays that NumPy, where it makes them, may not have laid row by row."""
+        strided = any(cell.strides is not None for cell in {tensor._cell for tensor, _ in self.leaves})
+        strided = strided or any(x.is_array and not x.value.flags.c_contiguous for x in self.capture.inputs)
+        return [n for n, node in enumerate(self.nodes) if node.ndim > 1] if strided else []
+
+    def layouts(self) -> list[Layout]:
+        """What the trace needs of its inputs' layouts."""
+        capture = self.capture
+        fresh = [tensor for tensor, _ in self.leaves if not tensor.is_scalar]
+        exact = capture.layout_read and bool(capture.journal or fresh)
+        ordered = capture.order_read and any(tensor._cell.node.ndim > 1 and tensor._cell.input is None for tensor in fresh)
+        if not (exact or ordered or capture.order_decides):
+            return []
+        inputs = enumerate(capture.inputs)
+        return [Layout.of(n, x.value, exact) for n, x in inputs if x.is_array and x.node.ndim > 1]
 
 
     def choose(self) -> None:
@@ -367,11 +390,14 @@ def check_known(x: Tensor) -> None:
 class _Leaf:
     """A tensor of the result."""
 
-    __slots__ = ("input", "is_another", "is_scalar", "number", "others", "output", "path", "picked", "slot", "which")
+    __slots__ = (
+        "input", "is_another", "is_locked", "is_scalar", "number", "others", "output", "path", "picked", "slot", "which",
+    )  # fmt: skip
 
     def __init__(self, is_scalar: bool, number: type | None = None) -> None:
         self.is_scalar = is_scalar
         self.number = number  # int, float, ...: a number of Python's own
+        self.is_locked = False  # NumPy makes it read-only
         self.is_another = False  # not the array that owns the memory, even when it sees all of it
         self.input = -1
         self.output = -1
@@ -384,8 +410,8 @@ class _Leaf:
     @property
     def is_plain(self) -> bool:
         """A graph output as it is."""
-        is_whole = self.input < 0 and not self.path and not self.is_another and not self.others and self.picked is None
-        return is_whole and self.slot is None and self.number is None
+        is_itself = not (self.path or self.is_another or self.is_locked or self.others) and self.picked is None
+        return self.input < 0 and is_itself and self.slot is None and self.number is None
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if self.slot is None:
@@ -411,8 +437,13 @@ class _Leaf:
             if self.input < 0:  # the others that are views of this output share it
                 outputs[self.output] = value  # type: ignore[index]
         if self.path:
-            return view_of(value, self.path)
-        return value.view() if self.is_another else value
+            value = view_of(value, self.path)
+        elif self.is_another:
+            value = value.view()
+        if self.is_locked:
+            value = value.view()  # not the caller's own
+            value.flags.writeable = False
+        return value
 
 
 def view_of(array: np.ndarray[Any, Any], path: Path) -> np.ndarray[Any, Any]:
@@ -433,7 +464,7 @@ def _real_view(view: View, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     axes = [axis for _, _, axis in view.map if axis is not None]
     if len(set(axes)) < len(axes) or 0 in shape:  # a diagonal, or nothing
         result = np.asarray(view.numpy(array))
-        result.flags.writeable = len(set(axes)) == len(axes) and array.flags.writeable
+        result.flags.writeable = array.flags.writeable
         return result
     parts: list[Any] = []
     for offset, step, axis in view.map:
@@ -486,11 +517,3 @@ def _mapping(x: dict[Any, Any], items: dict[Any, Build]) -> Build:
         return result
 
     return build
-
-
-def depends_on_layout(capture: Capture, structure: Structure) -> bool:
-    """How the inputs lie in memory decided what shares memory with what, and that can be seen."""
-    if not capture.layout_read:
-        return False
-    returned = any(tensor._cell.input is not None and tensor._path for tensor, _ in structure.leaves)
-    return bool(capture.journal) or returned

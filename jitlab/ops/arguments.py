@@ -13,7 +13,7 @@ from .base import Elementwise, Generated, Reduction, Unsupported
 from .build import as_node
 from .joining import Concatenate, array
 from .sources import Constant, Length
-from .views import Reshape, View, normalize_axis
+from .views import Reshape, View, normalize_axis, reshape
 
 NoValue: Any = np._NoValue
 
@@ -104,6 +104,13 @@ def as_axis(axis: Any, ndim: int) -> int:
     if isinstance(axis, Node):
         raise Unsupported("a traced axis", "data_dependent")
     return normalize_axis(axis, ndim)
+
+
+def along(x: Node, axis: Any) -> tuple[Node, int]:
+    """The array and the axis that is gone along: without one, and of a 0-d array, all elements in a row."""
+    if axis is None or (x.ndim == 0 and not isinstance(axis, Node) and operator.index(axis) in (0, -1)):
+        return reshape(x, (x.type.size,)), 0
+    return x, as_axis(axis, x.ndim)
 
 
 def as_count(n: Any) -> int:

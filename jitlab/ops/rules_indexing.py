@@ -12,7 +12,7 @@ from jitlab.ir import Node, plain, same_shape
 
 from . import arithmetic as ar
 from . import reductions as re
-from .arguments import as_axis, as_dtype, as_shape, known, node, nodes, operand, refuse
+from .arguments import along, as_axis, as_dtype, as_shape, known, node, nodes, operand, refuse
 from .base import Operation, Unsupported, broadcast_shapes
 from .build import apply, as_node, cast, constant, dtype_of, elementwise, result_dtype
 from .checks import checked
@@ -31,10 +31,7 @@ MODES = ("raise", "clip", "wrap")
 @rule(np.take, method="take")
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Node:
     refuse(out=out)
-    x = node(a)
-    if axis is None:
-        x, axis = reshape(x, (x.type.size,)), 0
-    axis = as_axis(axis, x.ndim)
+    x, axis = along(node(a), axis)
     places = _positions(indices)
     if int(x.shape[axis]) == 0 and int(places.type.size):
         raise IndexError("cannot do a non-empty take from an empty axes.")
@@ -126,9 +123,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Node:
     kept = np.asarray(known(condition, "a condition"))
     if kept.ndim != 1:
         raise ValueError("condition must be a 1-d array")
-    if axis is None:
-        x, axis = reshape(x, (x.type.size,)), 0
-    axis = as_axis(axis, x.ndim)
+    x, axis = along(x, axis)
     places = np.flatnonzero(kept)
     n = int(x.shape[axis])
     if places.size and places[-1] >= n:

@@ -12,7 +12,7 @@ from jitlab.ir import Extent, Node, Symbolic, plain
 
 from . import arithmetic as ar
 from . import joining
-from .arguments import as_axis, as_count, as_dtype, as_shape, known, node, nodes, operand, refuse
+from .arguments import along, as_axis, as_count, as_dtype, as_shape, known, node, nodes, operand, refuse
 from .base import Unsupported
 from .build import apply, as_node, cast, constant, elementwise, result_dtype
 from .creation import Range, zeros
@@ -216,11 +216,9 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Node:
     if isinstance(repeats, Node) and isinstance(repeats.dtype, np.dtype) and repeats.dtype.kind not in "biu":
         raise TypeError(f"Cannot cast array data from {repeats.dtype!r} to dtype('int64') according to the rule 'safe'")
     counts = known(repeats, "a count for each element")
+    x, axis = along(x, axis)
     if np.ndim(counts) == 0:
         return joining.repeat(x, as_count(counts), axis)
-    if axis is None:
-        x, axis = reshape(x, (x.type.size,)), 0
-    axis = as_axis(axis, x.ndim)
     counts = np.asarray(counts)
     if counts.size == 1:
         return joining.repeat(x, as_count(counts.reshape(())[()]), axis)
@@ -287,8 +285,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Node:
     shifts, axes = np.broadcast_arrays(np.asarray(shift), np.asarray(axis))
     if shifts.ndim > 1:
         raise ValueError("'shift' and 'axis' should be scalars or 1D sequences")
-    for one, along in zip(shifts.flat, axes.flat, strict=True):
-        x = joining.roll(x, int(one), int(along))
+    for one, place in zip(shifts.flat, axes.flat, strict=True):
+        x = joining.roll(x, int(one), int(place))
     return x
 
 

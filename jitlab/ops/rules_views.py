@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, as_length, at_least, fixed, plain, poly, same_extent
+from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, as_length, at_least, fixed, is_one, plain, poly, same_extent
 
 from .arguments import as_axis, as_count, as_shape
 from .base import Operation, Unsupported
@@ -105,7 +105,7 @@ def expand_dims(x: ArrayType, axis: Any) -> Steps:
 
 def squeeze(x: ArrayType, axis: Any = None) -> Steps:
     if axis is None:
-        return [squeeze_view(x)]
+        return [squeeze_view(x)] if any(is_one(n) for n in x.shape) else []
     axes = axis if isinstance(axis, tuple) else (axis,)
     if x.ndim == 0 and not isinstance(axis, tuple) and _axis(axis) in (0, -1):
         return []
@@ -320,14 +320,21 @@ def unstack(x: ArrayType, /, *, axis: Any = 0) -> list[Steps]:
     return result
 
 
-def same(x: ArrayType, dtype: Any = None, order: Any = None, *, copy: Any = None, **options: Any) -> Steps | None:
-    """asarray of an array: the array itself, unless something has to change."""
-    if copy or order not in (None, "K", "A") or any(v is not None for v in options.values()):
-        return None
-    return [] if dtype is None or np.dtype(dtype) == x.dtype else None
+def diff(x: ArrayType, n: Any = 1, **options: Any) -> Steps | None:
+    """No difference is the array itself."""
+    return [] if type(n) is int and n == 0 else None
 
 
-def real(x: ArrayType) -> Steps | None:
+def no_transform(x: ArrayType, **options: Any) -> Steps | None:
+    """Along no axis there is none: the array itself."""
+    return [] if x.ndim == 0 and not options else None
+
+
+def diag(x: ArrayType, k: Any = 0) -> Steps | None:
+    return diagonal(x, k) if x.ndim == 2 else None
+
+
+def real(x: ArrayType, **options: Any) -> Steps | None:
     """The real part of real numbers is the array itself."""
     return None if x.dtype.kind == "c" else []
 
@@ -382,9 +389,12 @@ VIEWS: dict[Any, ViewRule] = {
     np.vsplit: split_along(0, 2, "vsplit"),
     np.dsplit: split_along(2, 3, "dsplit"),
     np.unstack: unstack,
-    np.asarray: same,
-    np.asanyarray: same,
     np.real: real,
+    np.real_if_close: real,
+    np.diff: diff,
+    np.diag: diag,
+    np.fft.fftn: no_transform,
+    np.fft.ifftn: no_transform,
     np.lib.stride_tricks.sliding_window_view: sliding_window_view,
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node
 
-from .arguments import as_axis, as_dtype, node, refuse
+from .arguments import along, as_axis, as_dtype, node, refuse
 from .arithmetic import Maximum, Minimum, conj, divide, either, equal, is_nan, multiply
 from .arithmetic import select as choose
 from .base import Elementwise, Operation, Unsupported
@@ -267,9 +267,8 @@ def running(kind: type[CumSum] | type[CumProd], a: Any, axis: Any, dtype: Any) -
     """cumsum and cumprod: small integers are widened, no axis flattens."""
     x = node(a)
     wanted = _widened(kind.ufunc, x.dtype) if dtype is None else as_dtype(dtype)
-    if axis is None:
-        x, axis = reshape(x, (x.type.size,)), 0
-    return apply(kind(as_axis(axis, x.ndim)), cast(x, wanted))
+    x, axis = along(x, axis)
+    return apply(kind(axis), cast(x, wanted))
 
 
 @rule(np.cumsum, method="cumsum")

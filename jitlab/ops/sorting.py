@@ -10,7 +10,7 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Node
 
-from .arguments import as_axes, as_axis, node, nodes, refuse
+from .arguments import along, as_axes, as_axis, node, nodes, refuse
 from .arithmetic import Minimum, add, is_nan, multiply, subtract
 from .arithmetic import select as choose
 from .base import Cost, Unsupported
@@ -284,7 +284,7 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order
 @rule(np.argpartition, method="argpartition")
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Node:
     refuse(order=order)
-    x, axis = _flat(node(a), axis)
+    x, axis = along(node(a), axis)
     return apply(ArgPartition(axis, _kth(kth, x, axis)), x)
 
 
@@ -301,6 +301,8 @@ def lexsort(keys: Any, axis: Any = -1) -> Node:
     parts = [read_index(keys, k) for k in range(int(keys.shape[0]))] if isinstance(keys, Node) else nodes(keys)
     if not parts:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
+    if parts[0].ndim == 0 and axis in (0, -1):
+        return constant(np.intp(0))
     axis = as_axis(axis, parts[0].ndim)
     if any(tuple(map(int, p.shape)) != tuple(map(int, parts[0].shape)) for p in parts):
         raise ValueError("all keys need to be the same shape")

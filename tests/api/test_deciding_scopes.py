@@ -80,12 +80,12 @@ def test_a_view_is_made_where_the_program_makes_it_not_where_it_is_read(form):
             a = np.sqrt(x)
             b = a[::-1]
             c = turned(x * 3)
-        return b * 2, a.reshape(-1)[::2] * 3, c
+        return b * 2, a.reshape(-1)[::2] * 3, c + 1
 
     found = kernels(views, X)
     assert apart(found, "sqrt", "mul_1") and apart(found, "sqrt", "stridedslice") and apart(found, "sqrt_1", "stridedslice_2")
     x = np.sqrt(X)
-    for mine, theirs in zip(views(X), (x[::-1] * 2, x.reshape(-1)[::2] * 3, np.sqrt(X * 3)[::-1]), strict=True):
+    for mine, theirs in zip(views(X), (x[::-1] * 2, x.reshape(-1)[::2] * 3, np.sqrt(X * 3)[::-1] + 1), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-13)
 
 

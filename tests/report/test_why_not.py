@@ -79,7 +79,7 @@ def centred(x):
 
 def centred_turned(x):
     y = x.T
-    return y - y.mean(axis=1, keepdims=True)
+    return np.ascontiguousarray(y - y.mean(axis=1, keepdims=True))
 
 
 def scaled(x):
@@ -88,7 +88,7 @@ def scaled(x):
 
 def scaled_turned(x):
     y = x.T
-    return y / np.sqrt((y * y).sum(axis=1))[:, None] + 1
+    return np.ascontiguousarray(y / np.sqrt((y * y).sum(axis=1))[:, None] + 1)
 
 
 def blocks(x):
@@ -98,7 +98,7 @@ def blocks(x):
 
 def blocks_turned(x):
     y = np.moveaxis(x.reshape(3, -1, x.shape[1]), (0, 1), (-2, -1))
-    return y - y.max(axis=(1, 2))[:, None, None]
+    return np.ascontiguousarray(y - y.max(axis=(1, 2))[:, None, None])
 
 
 def layer(x):

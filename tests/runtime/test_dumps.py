@@ -138,7 +138,7 @@ def test_a_file_of_another_user_stays(cluster, folder, monkeypatch):
         (lambda x: x * 2 + 1, 0),
         (lambda x: x.sum(axis=1) * x.max(axis=1), 1),
         (lambda x: x.sum(axis=1).sum(axis=0) * x.max(axis=1), 2),
-        (lambda x: (x * 2).reshape(4, 3), 1),
+        (lambda x: (x * 2).reshape(4, 3) + 1, 1),
     ],
     ids=["none", "an axis twice", "two axes", "a shape"],
 )
