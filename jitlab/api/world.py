@@ -230,8 +230,8 @@ _here = _Here()
 _hooked: list[bool] = []
 
 
-def _audit(event: str, args: tuple[Any, ...]) -> None:
-    if not _here.acts:
+def _audit(event: str, args: tuple[Any, ...], here: _Here = _here) -> None:
+    if not here.acts:  # asked also while the interpreter ends, when this module's names are gone
         return
     if event == "open":
         path, mode, flags = args[:3]

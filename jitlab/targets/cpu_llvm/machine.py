@@ -194,8 +194,8 @@ class Loaded:
     def address(self, name: str) -> int:
         return self._addresses[name]
 
-    def __del__(self) -> None:
-        if hasattr(self, "_linker"):
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if hasattr(self, "_linker") and not is_finalizing():  # else the process ends, and llvmlite's parts may be gone
             self._tracker.close()
             self._linker.loaded -= 1
             self._linker.may_go()
