@@ -36,6 +36,14 @@ class JitOptions:
     exec_order: str = ""
     others: dict[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        all_of_them = {**vars(self), **self.others, "others": {}}
+        given = {name: value for name, value in all_of_them.items() if value != getattr(PLAIN, name, None)}
+        return ", ".join(f"{name}={value!r}" for name, value in given.items()) or "no options"
+
+
+PLAIN = JitOptions()
+
 
 def checked(
     capture_mode: Any, jit_level: Any, dynamic: Any, fullgraph: Any, backend: Any, options: dict[str, Any]

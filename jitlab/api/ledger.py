@@ -62,7 +62,7 @@ class Ledger:
         self._told: dict[Any, tuple[int, Fix | None]] = {}  # misses when a replay was made, and what it gave
         self._by_key: dict[Any, list[Miss]] = {}
         self.is_method = is_method  # of one instance: each has traces of its own, by the contract
-        self._place = _place_of(self.definition)
+        self._place = _place_of(self.definition, kind)
         self.number = self._place.next_number() if self._place is not None else 0
         _live.add(self)
 
@@ -326,10 +326,10 @@ class Place:
         return next((known for known in reversed(self.misses) if known.owner != miss.owner), None)
 
 
-def _place_of(definition: Definition) -> Place | None:
-    key = definition.place
-    if key is None:
+def _place_of(definition: Definition, kind: str) -> Place | None:
+    if definition.place is None:
         return None
+    key = kind, definition.place
     with _lock:
         place = _places.setdefault(key, Place())
         _places.move_to_end(key)

@@ -36,6 +36,9 @@ class Options:
     clustering: ClusteringOptions | None = None  # None: as jl.config and the flags have it now
     scopes: bool = True  # False: as if the program had no jit_scope
 
+    def __str__(self) -> str:
+        return f"jit_compile={self.jit_compile}"
+
 
 def compile_trace(
     trace: Trace, options: Options, prepared: Callable[[Graph], Graph] | None = None

@@ -304,3 +304,33 @@ def test_pieces_that_fit_again_are_no_retraces_and_warn_nobody(caplog):
             waits(np.full(5, float(n)))
     assert not caplog.records
     assert [(piece.traces, piece.calls, piece.change) for piece in waits.ledger.pieces.values()] == [(1, 12, None)] * 2
+
+
+def test_a_jit_and_a_function_of_one_body_are_no_retraces_of_each_other():
+    def b(x):
+        return x + 1
+
+    made = [how(b) for how in (jl.jit, jl.function)]
+    for f in made:
+        f(np.ones(3))
+        assert [miss.causes for miss in f.ledger] == [("first_call",)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        (jl.jit, jl.jit(jit_level="O0"), ("no options", "jit_level='O0'")),
+        (jl.jit(fullgraph=True), jl.jit, ("fullgraph=True", "no options")),
+        (jl.function, jl.function(jit_compile=True), ("jit_compile=None", "jit_compile=True")),
+    ],
+    ids=["level", "fullgraph", "jit_compile"],
+)
+def test_options_are_told_as_they_are_written(one, other, told):
+    def b(x):
+        return x + 1
+
+    one(b)(np.ones(3))
+    f = other(b)
+    f(np.ones(3))
+    ((change,),) = (miss.changes for miss in f.ledger)
+    assert (change.cause, change.before, change.after) == ("options", *told)
