@@ -250,6 +250,7 @@ class Run:
                 before = dict(capture.assigned)
                 try:
                     result = self._captured(capture, statement.converted(), statement.reads)
+                    capture.check_copies()
                     if isinstance(result, tuple):
                         capture.assigned[RESULT] = result[0]
                     if capture.refused is not None:  # the program caught it

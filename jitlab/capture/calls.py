@@ -105,7 +105,8 @@ class CallCapture(CellCapture):
         for read in self.reads.values():
             if isinstance(read.fetch, Place):
                 read.fetch.forget()
-        for kept in (self.keep, self.found, self.mirrors, self.reads, self.places, self.tables, self.assigned, self.made_now):
+        containers = self.mirrors, self.copied, self.made_now
+        for kept in (self.keep, self.found, self.reads, self.places, self.tables, self.assigned, *containers):
             kept.clear()
 
     def argument(self, n: int, name: str, value: Any) -> Any:
@@ -228,6 +229,7 @@ def record_call(
                 raise
             args, kwargs = call_form(seen)
             result = call_user(capture, function, args, kwargs)
+            capture.check_copies()
             if capture.refused is not None:
                 raise capture.refused
             capture.assigned[RESULT] = result

@@ -416,6 +416,7 @@ class _Run:
                     count = len(capture.graph.nodes)
                     capture.only_rolled = statement.is_loop
                     exec(statement.converted(), {HOOK: HOOKS, "__builtins__": builtins}, names)
+                    capture.check_copies()
                     if statement.is_loop and not any(isinstance(n.op, control.Loop) for n in capture.graph.nodes[count:]):
                         raise EndPiece("value", "its iterations are Python's")
                     for name, value in capture.assigned.items():

@@ -62,7 +62,7 @@ def _items(found: Iterable[Any]) -> list[Any] | None:
 
 
 def keeps_a_recording(x: Any) -> str:
-    """What a method or view is of that would go on looking at what is recorded; "" for anything else."""
+    """What would go on looking at what is recorded: a method or view of it, an error; "" for anything else."""
     if isinstance(x, functools.partial):
         if any(isinstance(part, (Tensor, Symbolic, list, dict)) for part in (*x.args, *x.keywords.values())):
             return "a partial function that holds an array or a container"
@@ -72,6 +72,8 @@ def keeps_a_recording(x: Any) -> str:
         return "a method of an array"
     if isinstance(owner, (list, dict, set)):
         return f"a method of a {type(owner).__name__}"
+    if isinstance(x, BaseException):
+        return "an error that it made"
     return "a view of a dict" if isinstance(x, _VIEWS) else ""
 
 
@@ -89,6 +91,7 @@ class Given:
         """What is given for `x`: itself, or its plain form."""
         found = plain_value(x)
         if type(found) not in _ATOMS:
+            _settle(found)
             self._changeable.append(found)
         return found
 
@@ -102,20 +105,15 @@ class Given:
         if code is not None:
             self._entered[code] = function
 
-    def settle(self) -> None:
-        """The recording ends."""
-        seen: dict[int, Any] = {}
-        todo = self._changeable
-        while todo:
-            x = todo.pop()
-            if type(x) not in _ATOMS and id(x) not in seen:
-                seen[id(x)] = x
-                todo.extend(_settled(x))
+    def settle(self, outside: Iterable[Any]) -> None:
+        """The recording ends. `outside`: containers that it found, into which the program may have put anything."""
+        _settle(*self._changeable, *outside)
         for code, function in self._entered.items():
             _settle_names(function.__globals__, code.co_names)
             for cell in function.__closure__ or ():
                 _settle_cell(cell)
         self._entered.clear()
+        self._changeable.clear()
 
     def raised(self, error: BaseException) -> None:
         """An error leaves: what it says of arrays is text by then."""
@@ -132,6 +130,16 @@ class Given:
                 if _is_ours(value):
                     current.__dict__[name] = _told(value)
             todo += current.__cause__, current.__context__
+
+
+def _settle(*todo: Any) -> None:
+    """Make plain what these containers and functions hold."""
+    left, seen = list(todo), dict[int, Any]()
+    while left:
+        x = left.pop()
+        if type(x) not in _ATOMS and id(x) not in seen:
+            seen[id(x)] = x
+            left.extend(_settled(x))
 
 
 def _settled(x: Any) -> Iterator[Any]:
@@ -157,6 +165,9 @@ def _settled(x: Any) -> Iterator[Any]:
             x.update(found)
     elif isinstance(x, tuple):
         yield from x
+    elif isinstance(x, BaseException):
+        x.args = plain_value(x.args)
+        yield from (x.args, x.__cause__, x.__context__)
     elif isinstance(x, functools.partial):
         yield from (x.func, *x.args, *x.keywords.values())
     elif isinstance(x, types.FunctionType) and is_converted(x.__code__):

@@ -64,6 +64,7 @@ class CellCapture(Capture):
         self.tables: dict[int, dict[str, Any]] = {}  # namespaces by id
         self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
         self.mirrors: dict[int, tuple[Any, Any, Callable[[], Any]]] = {}  # id of a container's copy -> copy, original, fetch
+        self.copied: dict[int, tuple[Any, ...]] = {}  # id of a container's copy -> its items, of a dict keys and values in turn
         self.number_reads = 0
         self.constants = Constants()
         self.function_names: dict[Any, str] = {}
@@ -234,7 +235,21 @@ class CellCapture(Capture):
         else:
             mirror = kind(*items.values()) if hasattr(value, "_fields") else kind(list(items.values()))
         self.mirrors[id(mirror)] = (mirror, value, fetch)
+        self.copied[id(mirror)] = _items(mirror)
         return mirror
+
+    def check_copies(self) -> None:
+        """A statement has run. It changed no list or dict of the user's where nobody saw it: `same = names; same += [1]`."""
+        for key, (mirror, original, _) in self.mirrors.items():
+            before = self.copied[key]
+            now = _items(mirror)
+            if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):
+                if isinstance(mirror, dict):
+                    mirror.clear()
+                    mirror.update(zip(before[::2], before[1::2], strict=True))
+                else:
+                    mirror[:] = before
+                raise EndPiece("effect", f"it changes {a_kind(original)}")
 
     def _item_place(self, fetch: Callable[[], Any], name: Any) -> Callable[[], Any]:
         return fetch.item(name, self.constants.text(name)) if isinstance(fetch, Place) else lambda: fetch()[name]
@@ -558,6 +573,12 @@ class _Caster:
 
 def _is_callback(x: Any) -> bool:
     return isinstance(x, (types.FunctionType, types.MethodType))
+
+
+def _items(container: Any) -> tuple[Any, ...]:
+    if isinstance(container, dict):
+        return tuple(part for item in container.items() for part in item)
+    return tuple(container)
 
 
 def _itself(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -102,7 +103,7 @@ class Capture(Arrays):
             self.given.raised(error)
             raise
         finally:
-            self.given.settle()
+            self.given.settle(self.outside.values())
             for known in (self.mine, self.instances, self.outside):
                 known.clear()
             current.reset(token)
@@ -213,7 +214,7 @@ class Capture(Arrays):
 
     def note_outside(self, value: Any) -> None:
         """A container from outside, and those in it."""
-        if isinstance(value, (list, tuple, dict, set)) and id(value) not in self.outside:
+        if isinstance(value, (list, tuple, dict, set, deque)) and id(value) not in self.outside:
             self.outside[id(value)] = value
             for item in value.values() if isinstance(value, dict) else value:
                 self.note_outside(item)
@@ -350,7 +351,8 @@ class Capture(Arrays):
         return function(*args)
 
     def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """A NumPy function of Python values alone."""
+        """A NumPy function of Python values alone; it may call functions of the user's with them."""
+        args, kwargs = self.given.call(args, kwargs)
         result = function(*args, **kwargs)
         if isinstance(result, (np.random.Generator, np.random.RandomState)):
             return begin(self, result, function, args, kwargs)

@@ -11,6 +11,7 @@ import copy
 import functools
 import operator
 import pickle
+import queue
 
 import numpy as np
 import pytest
@@ -372,3 +373,97 @@ def test_a_function_that_would_give_the_index_of_a_loop_says_so():
     else:
         assert_plain(got)
         assert got[0] == want[0]
+
+
+# ---- every way into something that was there before, or into other code
+
+QUEUE, DEQUE, SET, SEEN = queue.Queue(), collections.deque(), set(), []
+
+
+def seen(value, *, k=0):
+    SEEN.append(k)
+    return value
+
+
+def extended(x):
+    LIST.extend([x.shape[0] + 1])
+    same = LIST
+    same += [x.shape[0] + 2]
+    LIST[0:0] = [x.shape[0] + 3, (x.shape,)]
+    list.append(LIST, x.shape[0] + 4)
+    list(map(LIST.append, [x.shape[0] + 5]))
+    return x + 1
+
+
+def updated(x):
+    DICT.update({"a": x.shape[0] + 1, x.shape[0] + 2: [x.shape[0] + 3]})
+    dict.__setitem__(DICT, "z", x.shape[0] + 1)
+    DICT["memo"] = {}
+    DICT["memo"][x.shape] = {x.shape[0]}
+    DICT.setdefault(x.shape[0] + 9, []).append(x.shape[0] + 2)
+    return x + 1
+
+
+def into_other_containers(x):
+    QUEUE.put([x.shape[0] + 1])
+    DEQUE.extend([x.shape[0] + 1])
+    SET.update([x.shape[0] + 2])
+    SET.add((x.shape[0] + 1,))
+    return x + 1
+
+
+def by_setattr(x):
+    LOG.n = x.shape[0] + 1
+    LOG.__dict__["m"] = x.shape[0] + 2
+    LOG.told.append(x.shape[0] + 3)
+    LOG.told += [x.shape[0] + 4]
+    return x + 1
+
+
+def errors_made(x):
+    LIST.append(ValueError(x.shape[0] + 1))
+    try:
+        raise KeyError(x.shape[0] + 2)
+    except KeyError as error:
+        LIST.append(error)
+    return x + 1
+
+
+def called_back(x):
+    np.fromfunction(seen, (3,), k=x.shape[0] + 1)
+    np.vectorize(seen)([x.shape[0] + 1], k=x.shape[0])
+    return x + 1
+
+
+def objects_made(x):
+    made = Log()
+    made.size = [x.shape[0] + 1]
+    LIST.append(made)
+    made.told.append(slice(x.shape[0] + 2))
+    return x + 1
+
+
+WAYS = [extended, updated, into_other_containers, by_setattr, errors_made, called_back, objects_made]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("wrap", [jl.function, jl.jit])
+def test_every_way_out_of_a_function_gives_ints(way, wrap):
+    def clear():
+        vars(LOG).clear()
+        LOG.__init__()
+        for container in (LIST, DICT, DEQUE, SET, SEEN, QUEUE.queue):
+            container.clear()
+
+    def left():
+        return repr((LIST, DICT, DEQUE, sorted(SET, key=repr), set(SEEN), list(QUEUE.queue), vars(LOG))).split("<")[0]
+
+    clear()
+    way(np.ones((5, 3)))
+    want = left()
+    clear()
+    wrap(way)(np.ones((5, 3)))
+    assert_plain(LIST, DICT, DEQUE, SET, SEEN, list(QUEUE.queue), LOG)
+    assert left() == want
+    clear()
