@@ -99,6 +99,7 @@ _WHY = {
     "recursion": "a function that calls itself until a value says stop has no end that could be recorded",
     "effect": "what it does to Python objects or to the world cannot be part of a graph of operations on arrays",
     "statement": "such a statement is not an operation on arrays",
+    "too_long": "to compile it would take longer than the loop takes in Python",
     "foreign_type": "only plain arrays of numbers are captured",
     "dtype": "arrays of this dtype are not captured",
     "value": "the graph has no place for it",

@@ -232,7 +232,7 @@ def _check_length(turns: int, before: int) -> None:
     capture = current_capture()
     if capture is None or capture.wants_bools or capture.strict or len(capture.graph.nodes) - before <= MOST_RECORDED:
         return
-    raise NotReplayable("statement", f"its first {turns - 1} iterations alone are more than {MOST_RECORDED} operations")
+    raise NotReplayable("too_long", f"its first {turns - 1} iterations alone are more than {MOST_RECORDED} operations")
 
 
 def _marked(capture: Capture) -> Any:

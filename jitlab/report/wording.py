@@ -53,6 +53,7 @@ REASONS = {
     "check": "it checks a value that is known only when it runs, and raises",
     "value": "it asks for a value that is known only when it runs",
     "statement": "such a statement is not captured",
+    "too_long": "it is too many operations for one program",
     "no_loop_body": "jitlab has no loop for it, so NumPy runs it",
     "dtype": "jitlab has no loop for this dtype, so NumPy runs it",
     "foreign_type": "it works on something other than plain arrays of numbers",
@@ -76,6 +77,7 @@ LOOPS = {
     "test": "its body asks for a value that only a run knows",
     "data_dependent_shape": "a shape in its body depends on values",
     "foreign_type": "its body works on something other than arrays of numbers",
+    "too_long": "its iterations are too many operations for one program",
     "error": "an iteration of it ends with an error",
 }
 
