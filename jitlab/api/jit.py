@@ -76,6 +76,8 @@ class Jit(Explained):
     _lock: Any
     TABLES = ("_paths", "_traces", "_refused", "_failed", "_history", "_count", "_clock", "_last")
 
+    joins_types = False  # a name has one dtype on all ways, or that is a TypeError (semantics §5.4); else Python takes the way
+
     def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
         self.python_function = python_function
         self.options = options
@@ -325,6 +327,8 @@ class Jit(Explained):
         except errors.InvalidArgumentError:
             raise
         except Exception as error:
+            if self.joins_types and isinstance(error, errors.ControlFlowTypeError):
+                raise TypeError(f"Type Join Failed: {error}") from None
             if self.options.fullgraph:
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
             raise self._refuse(key, reason_of(error)) from None
@@ -525,7 +529,7 @@ def _with_origins(trace: CallTrace) -> tuple[Leaf, ...]:
 
 def jit(
     function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O1", dynamic: bool = False,
-    fullgraph: bool = False, backend: str = "", **options: Any,
+    fullgraph: bool = False, backend: str = "", _kind: type[Jit] = Jit, **options: Any,
 ) -> Any:  # fmt: skip
     """Run a NumPy function compiled, with exactly Python's meaning. A decorator, with or without arguments.
 
@@ -536,18 +540,18 @@ def jit(
     """
     checks = checked(capture_mode, jit_level, dynamic, fullgraph, backend, options)
     if function is None:
-        return lambda decorated: _jitted(decorated, checks)
-    return _jitted(function, checks)
+        return lambda decorated: _jitted(decorated, checks, _kind)
+    return _jitted(function, checks, _kind)
 
 
-def _jitted(function: Any, options: JitOptions) -> Any:
+def _jitted(function: Any, options: JitOptions, kind: type[Jit]) -> Any:
     if isinstance(function, Jit):
         warnings.warn(f"For 'jit', the function {function.name!r} is jitted already: the outer options hold.", stacklevel=3)
         function = function.python_function
     if not _is_python(function):
         warnings.warn(f"For 'jit', {function!r} is not a Python function: it is returned unchanged.", stacklevel=3)
         return function
-    return (PathJit if options.capture_mode == "trace" else Jit)(function, options)
+    return (PathJit if options.capture_mode == "trace" else kind)(function, options)
 
 
 def _is_python(function: Any) -> bool:

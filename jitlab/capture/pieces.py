@@ -167,7 +167,8 @@ class CellCapture(Capture):
 
     def _seen(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
         kind = type(value)
-        if kind is np.ndarray or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
+        is_array = kind is np.ndarray or hasattr(kind, "__jitlab_plain__")  # a subclass that computes as arrays do
+        if is_array or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
             if value.dtype not in TRACED_DTYPES:
                 raise EndPiece("dtype", f"{text} is an array of {value.dtype}")
             return self._read_array(key, text, fetch, value)
@@ -199,11 +200,12 @@ class CellCapture(Capture):
 
     def _read_array(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Tensor:
         kind, dtype, shape = type(value), value.dtype, value.shape
-        known = self.captured.get(id(value)) if kind is np.ndarray else None
+        is_array = isinstance(value, np.ndarray)
+        known = self.captured.get(id(value)) if is_array else None
         tensor = known.tensor if known is not None else self.add_input(value, text, captured=True)
         input = tensor._cell.input
         assert input is not None
-        size = f"{dtype}[{', '.join(map(str, shape))}]" if kind is np.ndarray else str(dtype)
+        size = f"{dtype}[{', '.join(map(str, shape))}]" if is_array else str(dtype)
 
         leaf = Leaf(text, "array", size, dtype, shape)
         self._depend(key, leaf, fetch, "array", (kind, dtype, shape), input=self.inputs.index(input))

@@ -432,7 +432,7 @@ class _Leaf:
         if self.is_scalar:
             value = value[()] if isinstance(value, np.ndarray) else value
             return value if self.number is None else self.number(value)
-        if type(value) is not np.ndarray:
+        if not isinstance(value, np.ndarray):
             value = np.asarray(value)
             if self.input < 0:  # the others that are views of this output share it
                 outputs[self.output] = value  # type: ignore[index]

@@ -1,6 +1,7 @@
 """mindspore's names for what jitlab does, so that its programs run with the import changed. Names only: no engine.
 
-Values are NumPy's: `Tensor(...)` gives an ndarray, and results print as NumPy prints them.
+Values are NumPy's: `Tensor(...)` and what a function under `jit` gives are arrays that have `asnumpy()`, and they print as
+NumPy prints them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from jitlab.api import jit as _jit
+from jitlab.api.jit import Jit
 from jitlab.capture import Tensor as _Traced
+from jitlab.capture import current_capture
 
 from .names import Name
 
@@ -21,13 +24,23 @@ uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
 float16, float32, float64, complex64, complex128 = np.float16, np.float32, np.float64, np.complex64, np.complex128
 
 
+class _Array(np.ndarray):
+    """A NumPy array with the one method that mindspore's have and NumPy's do not."""
+
+    __jitlab_plain__ = True  # it computes as an array does
+
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """The same memory as a plain array."""
+        return self.view(np.ndarray)
+
+
 class _TensorType(type):
     """An array is an instance of `Tensor`, whoever made it."""
 
     def __call__(cls, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None) -> Any:
         if input_data is None:
-            return np.zeros(() if shape is None else shape, dtype or np.float32)
-        return np.array(input_data, dtype or _default(input_data))
+            return np.zeros(() if shape is None else shape, dtype or np.float32).view(_Array)
+        return np.array(input_data, dtype or _default(input_data)).view(_Array)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, (np.ndarray, np.generic, _Traced))
@@ -45,14 +58,38 @@ def _default(data: Any) -> Any:
     return np.float32 if dtype == np.float64 else dtype
 
 
+class _Jit(Jit):
+    """What `jit` gives: its results are Tensors."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = super().__call__(*args, **kwargs)
+        return result if current_capture() is not None else _as_tensors(result)
+
+
+class _AstJit(_Jit):
+    """In mode "ast" both sides of a branch are of one type, too."""
+
+    joins_types = True
+
+
+def _as_tensors(x: Any) -> Any:
+    if type(x) is np.ndarray or isinstance(x, np.generic):
+        return np.asarray(x).view(_Array)
+    if type(x) in (tuple, list):
+        items = [_as_tensors(item) for item in x]
+        return x if all(a is b for a, b in zip(items, x, strict=True)) else type(x)(items)
+    return x
+
+
 def jit(
     function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O0", dynamic: bool = False,
     fullgraph: bool = False, backend: str = "", **options: Any,
 ) -> Any:  # fmt: skip
     """`jitlab.jit`, with the default level "O0"."""
+    kind = _AstJit if capture_mode == "ast" else _Jit
     return _jit(
-        function, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph, backend=backend,
-        **options,
+        function, _kind=kind, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph,
+        backend=backend, **options,
     )  # fmt: skip
 
 

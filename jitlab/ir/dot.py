@@ -17,11 +17,10 @@ def quoted(text: object) -> str:
     return f'"{plain}"'
 
 
-def nodes_dot(title: str, nodes: Sequence[Node], marker: str = "") -> str:
+def nodes_dot(title: str, nodes: Sequence[Node]) -> str:
     """The DOT text of graph nodes: one box an operation, with its type and lines."""
     names = {node: f"n{i}" for i, node in enumerate(nodes)}
-    lines = [marker] if marker else []
-    lines += ["digraph G {", f"  label={quoted(title)};", "  labelloc=t;", f"  {NODE_STYLE}"]
+    lines = ["digraph G {", f"  label={quoted(title)};", "  labelloc=t;", f"  {NODE_STYLE}"]
     for node in nodes:
         for source in node.inputs:
             if source not in names:
@@ -36,12 +35,11 @@ def nodes_dot(title: str, nodes: Sequence[Node], marker: str = "") -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def text_dot(title: str, text: str, marker: str = "") -> str:
+def text_dot(title: str, text: str) -> str:
     """The DOT text of one box that holds a text, line by line."""
     label = "".join(quoted(line)[1:-1] + "\\l" for line in text.split("\n"))
-    head = [marker] if marker else []
     box = f'  program [shape=box, fontname="Courier", fontsize=10, label="{label}"];'
-    return "\n".join([*head, "digraph G {", f"  label={quoted(title)};", "  labelloc=t;", box, "}", ""])
+    return "\n".join(["digraph G {", f"  label={quoted(title)};", "  labelloc=t;", box, "}", ""])
 
 
 def line_text(numbers: Iterable[int]) -> str:

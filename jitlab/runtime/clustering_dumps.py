@@ -12,7 +12,7 @@ from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Node
 from jitlab.ir.dot import nodes_dot
 
-from .dumps import MARKER, write_dump
+from .dumps import marked, write_dump
 
 STAGES = ("before_mark_for_compilation", "mark_for_compilation", "mark_for_compilation_annotated")
 
@@ -31,7 +31,7 @@ def dump_clustering(clustering: Clustering, function: str) -> list[Path]:
     for stage, naming in zip(STAGES, (_plain, _with_cluster, _annotated), strict=True):
         path = folder / f"{stage}{f'_{number}' if number else ''}.dot"
         title = f"graph {function} [{stage}]"
-        write_dump(path, nodes_dot(title, _renamed(clustering.graph, naming(clustering)), MARKER))
+        write_dump(path, marked(nodes_dot(title, _renamed(clustering.graph, naming(clustering)))))
         print(f"{title}: {path}", flush=True)
         if events.active():
             events.send(events.DumpWritten(cell=events.current_cell(), path=str(path)))

@@ -15,6 +15,7 @@ from jitlab.flags import VARIABLES, Flags, read_flags
 from jitlab.ir import Cluster, Node, is_operation
 from jitlab.ir.dot import clean, nodes_dot, text_dot
 
+LONGEST_HEAD = 100  # of the first line of DOT text, before the marker
 MARKER = "// written by jitlab: it removes this file when it writes the next one of this name"
 
 
@@ -108,10 +109,14 @@ def _dot(title: str, content: Content) -> str:
     if callable(content):
         content = content()
     if not isinstance(content, str):
-        return nodes_dot(title, content, MARKER)
-    if content.lstrip().startswith("digraph"):
-        return f"{MARKER}\n{content}"
-    return text_dot(title, content, MARKER)
+        return marked(nodes_dot(title, content))
+    return marked(content.lstrip() if content.lstrip().startswith("digraph") else text_dot(title, content))
+
+
+def marked(dot: str) -> str:
+    """DOT text with our marker at the end of its first line: a file of it begins with `digraph`."""
+    first, _, rest = dot.partition("\n")
+    return f"{first}  {MARKER}\n{rest}"
 
 
 def write_dump(path: Path, text: str) -> None:
@@ -143,8 +148,9 @@ def _remove_own(path: Path) -> None:
         raise _foreign(path, f"it can't be read ({error.strerror})") from None
     with os.fdopen(descriptor, "rb") as file:
         opened = os.fstat(descriptor)
-        first = file.readline(len(MARKER) + 2)
-    if (opened.st_dev, opened.st_ino) != (found.st_dev, found.st_ino) or first.rstrip(b"\r\n") != MARKER.encode():
+        first = file.readline(len(MARKER) + LONGEST_HEAD).rstrip(b"\r\n")
+    is_ours = first == MARKER.encode() or (first.startswith(b"digraph") and first.endswith(f"  {MARKER}".encode()))
+    if (opened.st_dev, opened.st_ino) != (found.st_dev, found.st_ino) or not is_ours:
         raise _foreign(path, "jitlab did not write it")
     os.unlink(path)
 
