@@ -330,6 +330,8 @@ class Executable:
                     if hasattr(error, "_jitlab_said"):
                         raise
                     raise type(error)(f"{error}{where}") from None
+        if any(variant.lowered.program.calls for variant in self._variants.values()):
+            raise KeyboardInterrupt  # it came before the first step of what a kernel calls, where Python can only drop it
         raise AssertionError(f"a check failed that NumPy passes{where}")
 
     def _variant(self, cluster: Cluster, layouts: tuple[str, ...], ends: frozenset[Node]) -> Variant:

@@ -16,7 +16,7 @@ import numpy as np
 from jitlab import locks
 from jitlab.ir.program import Call, Program, walk
 
-_Function = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
+_Function = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64))
 
 #: An operation, the dtype and rank of each array, and how many of them are results.
 Site = tuple[Any, tuple[tuple[np.dtype, int], ...], int]
@@ -55,15 +55,15 @@ def _number_of(op: Any, call: Call | None) -> int:
         return _numbers[site]
 
 
-def _call(number: int, words: Any) -> int:
-    op, kinds, count = _sites[number]
-    key = (number, *words[: _lengths[number]])
-    arrays = _kept.get(key)
-    if arrays is None:
-        if len(_kept) >= MOST_KEPT:
-            _kept.clear()
-        arrays = _kept[key] = _arrays(kinds, key[1:])
+def _call(number: int, words: Any) -> None:
     try:
+        op, kinds, count = _sites[number]
+        key = (number, *words[: _lengths[number]])
+        arrays = _kept.get(key)
+        if arrays is None:
+            if len(_kept) >= MOST_KEPT:
+                _kept.clear()
+            arrays = _kept[key] = _arrays(kinds, key[1:])
         with np.errstate(all="ignore"):
             results = op.numpy(*arrays[count:])
         for out, result in zip(arrays[:count], results if count > 1 else (results,), strict=True):
@@ -72,8 +72,8 @@ def _call(number: int, words: Any) -> int:
             out[...] = result
     except BaseException as error:  # KeyboardInterrupt too: between here and Python lies code that knows of none
         _thread.error = error
-        return 1
-    return 0
+        return
+    words[_lengths[number]] = 1
 
 
 _function = _Function(_call)

@@ -1,6 +1,7 @@
 """What a library computes is a kernel inside a cluster (design D19): operands, results, errors and interrupts."""
 
 import signal
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ import jitlab as jl
 from jitlab.capture import current_capture
 from jitlab.ir import ArrayType
 from jitlab.ops.library import Library, call
+from jitlab.runtime import library
 
 
 @dataclass(frozen=True)
@@ -123,3 +125,26 @@ def test_an_interrupt_in_a_library_call_reaches_the_user():
     f = compiled(lambda x: apply(Interrupted(), x + 1))
     with pytest.raises(KeyboardInterrupt):
         f(np.arange(3.0))
+
+
+def test_an_interrupt_before_the_first_step_of_a_library_call_is_no_result():
+    """Signals are heard where a Python function begins: before its `try`, in what compiled code calls."""
+
+    f = compiled(lambda x: apply(Inverse(), x) * 2)
+    x = np.eye(3) * 4
+    for _ in range(2):
+        f(x)
+
+    def profile(frame, event, argument):
+        if event == "call" and frame.f_code is library._call.__code__:
+            raise KeyboardInterrupt
+
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+    sys.setprofile(profile)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            f(x)
+    finally:
+        sys.setprofile(None)
+        sys.unraisablehook = hook
+    np.testing.assert_array_equal(f(x), np.eye(3) / 2)

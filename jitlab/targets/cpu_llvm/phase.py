@@ -378,22 +378,24 @@ class PhaseWriter(Reductions):
         fn.emit(f"call void {function}({arguments})")
 
     def _call(self, s: Call) -> None:
-        """The function at CALL gets the operation and, for each array, its address, extents and strides."""
+        """The function at CALL gets the operation and, for each array, its address, extents and strides. It writes 1 behind
+        them when it is done: what it returns where an interrupt ends it nobody can say."""
         fn = self.fn
         words: list[str] = []
         for buffer, extents in zip((*s.outs, *s.ins), s.extents, strict=True):
             words.append(fn.instr(f"ptrtoint ptr {self._address(buffer, Index())} to i64"))
             words += [self._poly(n) for n in extents]
             words += [self._poly(n) for n in buffer.strides]
-        table = fn.alloca(f"[{len(words)} x i64]", 8)
-        for k, word in enumerate(words):
+        table = fn.alloca(f"[{len(words) + 1} x i64]", 8)
+        for k, word in enumerate([*words, "0"]):
             fn.emit(f"store i64 {word}, ptr {fn.instr(f'getelementptr i64, ptr {table}, i64 {k}')}")
         function, operation = self.slot(self.layout.CALL, "ptr"), self.slot(self.layout.calls + s.number)
-        status = fn.instr(f"call i64 {function}(i64 {operation}, ptr {table})")
+        fn.emit(f"call void {function}(i64 {operation}, ptr {table})")
+        status = fn.instr(f"load i64, ptr {fn.instr(f'getelementptr i64, ptr {table}, i64 {len(words)}')}")
         fine = fn.label("called")
         if s.code not in self.failures:
             self.failures[s.code] = fn.label("raised")
-        fn.branch_if(fn.instr(f"icmp ne i64 {status}, 0"), self.failures[s.code], fine, likely=False)
+        fn.branch_if(fn.instr(f"icmp ne i64 {status}, 1"), self.failures[s.code], fine, likely=False)
         fn.block(fine)
 
 
