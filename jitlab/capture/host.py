@@ -14,6 +14,7 @@ from jitlab.ops.base import Unsupported
 from jitlab.ops.build import apply
 from jitlab.ops.host import HostCall, Item, _filled
 from jitlab.ops.host import Input as Slot
+from jitlab.ops.sources import Parameter
 
 from .layouts import in_order, order_of
 from .leaving import plain_value
@@ -159,6 +160,13 @@ def evaluate(capture: Arrays, wanted: Node) -> Any:
         if node not in values and node not in needed:
             needed.add(node)
             stack.extend(node.inputs)
+    if any(isinstance(node.op, Parameter) for node in needed):  # of a side of a branch, or of a loop's body
+        raise CaptureError(
+            "NumPy runs this, and it stands in a branch or a loop on traced values, where its operands have no value yet.",
+            where=describe(here()),
+            why="the shape and dtype of what NumPy gives are found by running it once, when the function is traced",
+            hint="compute it before the `if` or the loop; or use jl.jit, under which Python takes the branch",
+        )
     token = rehearsing.set(capture)
     try:
         with np.errstate(all="ignore"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.errors import AutoGraphError, OperatorNotAllowedInGraphError, OutOfScopeError, StagingError
+from jitlab.errors import AutoGraphError, CaptureError, OperatorNotAllowedInGraphError, OutOfScopeError, StagingError
 
 Point = namedtuple("Point", "a b")
 
@@ -196,3 +196,28 @@ def test_section_4_5_system_errors_keep_their_number():
     with pytest.raises(FileNotFoundError, match="in user code") as found:
         jl.function(f)(np.ones(1))
     assert found.value.errno == 2 and found.value.filename == "name"
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda a: np.nonzero(a)[0],
+        lambda a: np.unique(a) * 1,
+        lambda a: a[a < 1],
+        lambda a: np.cumsum(a[a < 1]).sum(),
+        lambda a: np.random.permutation(a).sum() * 1,
+    ],
+    ids=["nonzero", "unique", "a mask", "a sum over a mask", "a draw"],
+)
+def test_what_numpy_runs_in_a_branch_on_traced_values_is_refused_or_python_s(of):
+    def program(a):
+        if a.sum() > 0:
+            found = a * 2
+        else:
+            found = of(a)
+        return found
+
+    for a in (np.ones(3), -np.ones(3)):
+        with pytest.raises(CaptureError, match="NumPy runs this"):
+            jl.function(program)(a)
+        np.testing.assert_array_equal(jl.jit(program)(a), program(a))
