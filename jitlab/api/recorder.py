@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, Capture, NotReplayable, Tensor, Trace, call_user, changed_container, finish, substitute
-from jitlab.capture.checking import AlwaysRaises
+from jitlab.capture.checking import AlwaysRaises, raises_behind_checks
 from jitlab.capture.host import is_numpy
 from jitlab.capture.memory import Memory, Quiet
 from jitlab.capture.signature import is_variable, paths_of
@@ -100,6 +100,10 @@ def record(
             try:
                 result = call(capture, body, args, kwargs, autograph)
             except AlwaysRaises:
+                result = None
+            except Exception as error:
+                if not raises_behind_checks(capture, error):
+                    raise
                 result = None
             if capture.refused is not None:  # the function caught it
                 raise capture.refused

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.errors import AssertionFailedError, InvalidArgumentError, JitlabError, ShapeError, Signal
-from jitlab.ir import ArrayType, Node
+from jitlab.ir import ArrayType, Graph, Node
 from jitlab.ops import LogicalNot
-from jitlab.ops.build import apply, cast
+from jitlab.ops.build import apply, cast, constant
 from jitlab.ops.checks import Check
 from jitlab.ops.host import HostCall
 from jitlab.ops.host import Input as Slot
@@ -79,6 +79,18 @@ def add_raise(capture: Capture, error: Exception, taken: Node, side: bool) -> No
     if not isinstance(error, AlwaysRaises):
         capture.given.raised(error)
         apply(Check(_Raised(error)), cast(taken if side else apply(LogicalNot(), taken), np.dtype("i8")))
+
+
+def raises_behind_checks(capture: Capture, error: Exception) -> bool:
+    """The program raises this whatever its arguments hold, unless it has raised before for what they hold: the run decides."""
+    if not belongs_to_program(capture, error) or not _has_checks(capture.graph):
+        return False
+    add_raise(capture, error, constant(np.True_), True)
+    return True
+
+
+def _has_checks(graph: Graph) -> bool:
+    return any(isinstance(n.op, Check) or any(map(_has_checks, getattr(n.op, "graphs", ()))) for n in graph.nodes)
 
 
 class _Raised:

@@ -26,9 +26,9 @@ from .leaves import UNDEFINED
 from .number import Number, derived
 from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded
 from .positions import is_converted, is_user_file
-from .purity import BY_VALUE, HAS_EFFECTS, ITERABLES, PLAIN_OPERANDS, assigns_outside, has_python_operators, is_pure
+from .purity import BY_VALUE, ITERABLES, PLAIN_OPERANDS, assigns_outside, calls_back, has_python_operators, is_pure
 from .staleness import may_be_reloaded
-from .state import Capture, Mark
+from .state import Capture, Mark, check_key
 from .tensor import Cell, Tensor
 from .trace import Trace
 
@@ -151,6 +151,7 @@ class CellCapture(Capture):
             key = key.known()
         if not isinstance(owner, (list, tuple, dict, str, bytes, range)):
             raise EndPiece("foreign_type", f"{a_kind(owner)} is subscripted")
+        check_key(owner, key)
         return self.value(owner[key])
 
     def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
@@ -354,7 +355,7 @@ class CellCapture(Capture):
 
     def on_host(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None) -> Any:
         name = getattr(function, "__name__", type(function).__name__)
-        if name in HAS_EFFECTS or any(map(_is_callback, (*args, *kwargs.values()))):
+        if calls_back(function, (*args, *kwargs.values())):
             raise EndPiece("effect", f"np.{name} may do more than give a result")
         return super().on_host(function, args, kwargs, refusal)
 
@@ -421,7 +422,7 @@ class CellCapture(Capture):
                     assert known._cell.input is not None
                     self.computed[id(known._cell.input)] = result
                 return known
-        if getattr(function, "__name__", "") in HAS_EFFECTS or any(map(_is_callback, (*args, *kwargs.values()))):
+        if calls_back(function, (*args, *kwargs.values())):
             raise EndPiece("effect", f"np.{function.__name__} may do more than give a result")
         result = function(*self._known(args), **self._known(kwargs))
         if function is np.errstate:
@@ -571,10 +572,6 @@ class _Caster:
 
     def __call__(self, value: Any) -> Any:
         return self.dtype.type(value)
-
-
-def _is_callback(x: Any) -> bool:
-    return isinstance(x, (types.FunctionType, types.MethodType))
 
 
 def _items(container: Any) -> tuple[Any, ...]:

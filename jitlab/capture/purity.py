@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dis
+import functools
 import operator
 import types
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,28 @@ HAS_EFFECTS = frozenset(
         "array_str", "shares_memory", "may_share_memory", "byte_bounds",
     }
 )  # fmt: skip
+
+#: By these NumPy asks the user's own class what to do.
+_PROTOCOLS = ("__array_ufunc__", "__array_function__", "__array__", "__call__")
+
+
+def calls_back(function: Any, operands: Iterable[Any]) -> bool:
+    """May a function of NumPy's run the user's own Python, or look at more than its operands?"""
+    if isinstance(function, np.vectorize) or getattr(function, "__name__", "") in HAS_EFFECTS:
+        return True
+    if isinstance(function, np.ufunc) and set("".join(function.types)) <= set("O->"):
+        return True  # of np.frompyfunc
+    return any(map(_is_the_users, operands))
+
+
+def _is_the_users(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_is_the_users, x))
+    if isinstance(x, (types.FunctionType, types.MethodType, functools.partial)):
+        return True
+    found = (getattr(type(x), name, None) for name in _PROTOCOLS)
+    return any(isinstance(f, types.FunctionType) and is_user_file(f.__code__.co_filename) for f in found)
+
 
 ITERABLES: tuple[type, ...] = (
     Tensor, list, tuple, dict, set, frozenset, range, str, bytes, zip, enumerate, map, filter, reversed, types.GeneratorType,

@@ -23,7 +23,7 @@ from .leaving import Given, plain_value
 from .memory import Memory
 from .positions import call_site, describe, here, spans
 from .purity import is_pure
-from .tensor import Cell, Tensor
+from .tensor import Cell, Tensor, no_value
 
 
 def current_capture() -> Capture | None:
@@ -172,6 +172,7 @@ class Capture(Arrays):
             owner = self.value(owner)
         if (owner is np.r_ or owner is np.c_) and any(isinstance(self.value(part), Tensor) for part in _parts(key)):
             return self.call_function(owner.__getitem__, (key,), {})
+        check_key(owner, key)
         value = owner[key]
         if self.memory is not None:
             self.memory.item(owner, value)
@@ -405,6 +406,14 @@ class Capture(Arrays):
         self.bounds.restore(mark.bounds)
         del self.loops[mark.loops :], self.root.deciding[mark.deciding :]
         graph._names, graph.scopes, graph.scope_count = mark.names, mark.scopes, mark.scope_count
+
+
+def check_key(owner: Any, key: Any) -> None:
+    """A dict finds by value, and a traced array has none."""
+    if isinstance(owner, dict):
+        for part in _parts(key):
+            if isinstance(part, Tensor):
+                raise no_value(part, "a use as the key of a dict")
 
 
 def _parts(key: Any) -> Any:

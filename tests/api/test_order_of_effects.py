@@ -222,3 +222,80 @@ def test_nothing_is_printed_while_a_function_is_recorded(capsys):
 
     f(np.ones(2))
     assert capsys.readouterr().err == "x [191 191]\n"
+
+
+# ---- what NumPy calls back into the user's Python happens once
+def vectorized(calls, x):
+    f = np.vectorize(lambda v: calls.append(1) or v * 2, otypes=[float])
+    return repr((f(x), x * x)), len(calls)
+
+
+def of_frompyfunc(calls, x):
+    f = np.frompyfunc(lambda v: calls.append(1) or v + 1, 1, 1)
+    return repr((f(x), x * x)), len(calls)
+
+
+def along_an_axis(calls, x):
+    return repr((np.apply_along_axis(lambda r: calls.append(1) or r, 0, x), x * x)), len(calls)
+
+
+def in_pieces(calls, x):
+    return np.piecewise(x, [x > 1], [lambda v: calls.append(1) or v * 2, 0]) + x, len(calls)
+
+
+def from_a_function(calls, x):
+    return np.fromfunction(lambda i, j: calls.append(1) or i + j, (2, 3)) * x[1], len(calls)
+
+
+def from_an_iterator(calls, x):
+    it = iter([1.0, 2.0, 3.0])
+    return np.fromiter(it, float, 2) + next(it) + x[:2] * x[:2], list(it)
+
+
+class Asked:
+    def __init__(self, calls):
+        self.calls = calls
+
+    def __array_ufunc__(self, *args, **kwargs):
+        self.calls.append(1)
+        return 1.0
+
+
+def of_a_class_of_its_own(calls, x):
+    return np.multiply(Asked(calls), x), len(calls)
+
+
+@pytest.mark.parametrize(
+    "function", [vectorized, of_frompyfunc, along_an_axis, in_pieces, from_a_function, from_an_iterator, of_a_class_of_its_own],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+@pytest.mark.parametrize("way", [jl.jit, as_cell])
+def test_what_numpy_calls_back_is_called_as_often_as_python_calls_it(function, way):
+    compiled = way(function)
+    for _ in range(CALLS):
+        mine, theirs = [], []
+        assert repr(compiled(mine, np.arange(4.0))) == repr(function(theirs, np.arange(4.0)))
+        assert mine == theirs
+
+
+def test_an_array_as_the_key_of_a_dict_is_pythons_or_an_error_that_says_so():
+    words = {0: "zero", 1: "one"}
+
+    def word(x):
+        return words[x[0]]
+
+    assert jl.jit(word)(np.array([1, 2])) == "one"
+    with pytest.raises(jl.errors.ValueOfTracedArrayError, match=r"`words\[x\[0\]\]` wants .* the key of a dict"):
+        jl.function(word)(np.array([1, 2]))
+
+
+def test_of_two_errors_the_first_in_the_program_is_raised():
+    def f(x):
+        if x[0] > 3:
+            raise ValueError("first")
+        return 1 // (x.shape[0] - x.shape[0])
+
+    compiled = jl.function(f)
+    for x in (np.array([5.0]), np.array([1.0]), np.array([5.0])):
+        with pytest.raises(ValueError if x[0] > 3 else ZeroDivisionError):
+            compiled(x)
