@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, Capture, NotReplayable, Tensor, Trace, call_user, changed_container, finish, substitute
-from jitlab.capture.checking import AlwaysRaises, raises_behind_checks
+from jitlab.capture.checking import raises_behind_checks
+from jitlab.capture.explanations import clause
 from jitlab.capture.host import is_numpy
 from jitlab.capture.memory import Memory, Quiet
 from jitlab.capture.signature import is_variable, paths_of
 from jitlab.capture.state import Creation
 from jitlab.capture.tracetypes import FunctionType, TensorType, VariableType, fill
+from jitlab.errors import Signal
 from jitlab.ir import Extent
 from jitlab.ops.host import HostCall
 from jitlab.specs import TensorSpec
@@ -99,8 +101,6 @@ def record(
         try:
             try:
                 result = call(capture, body, args, kwargs, autograph)
-            except AlwaysRaises:
-                result = None
             except Exception as error:
                 if not raises_behind_checks(capture, error):
                     raise
@@ -118,6 +118,8 @@ def record(
             outputs = outputs_of(result, fixed, unknown_rank)
         except NotReplayable:
             raise
+        except Signal as signal:  # nobody has answered it where it should have been: the call is Python's
+            raise NotReplayable(getattr(signal, "code", "internal"), clause(signal)) from None
         except Exception as error:
             raised = in_user_code(error) if autograph else error
             if raised is error:

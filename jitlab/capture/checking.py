@@ -83,7 +83,8 @@ def add_raise(capture: Capture, error: Exception, taken: Node, side: bool) -> No
 
 def raises_behind_checks(capture: Capture, error: Exception) -> bool:
     """The program raises this whatever its arguments hold, unless it has raised before for what they hold: the run decides."""
-    if not belongs_to_program(capture, error) or not _has_checks(capture.graph):
+    raises = isinstance(error, AlwaysRaises) or belongs_to_program(capture, error)
+    if not raises or not _has_checks(capture.graph):
         return False
     add_raise(capture, error, constant(np.True_), True)
     return True

@@ -73,7 +73,7 @@ _FOR_THE_USER = frozenset({"hooks.py", "state.py", "pieces.py", "iterables.py", 
 def clause(error: Exception) -> str:
     """Why something could not be recorded, as a clause for people: no class of ours is named."""
     if isinstance(error, Signal):
-        text = str(error)
+        text = str(error) or "recording it ended before its end"
     elif isinstance(error, JitlabError) and not isinstance(error, ShapeError):
         text = error.what
     elif _is_our_fault(error):
