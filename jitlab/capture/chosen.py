@@ -22,11 +22,16 @@ from jitlab.ops.elementwise import Select
 from jitlab.ops.indexing import read_index, write_index
 from jitlab.ops.views import Reshape
 
+from .host import NotReplayable
 from .tensor import Cell, Path, Tensor, seen
 
 if TYPE_CHECKING:
     from .arrays import Arrays
     from .blocks import Block
+
+
+#: Into how many arrays at most a write is compiled of which data decide the one.
+MOST_WRITTEN = 8
 
 
 @dataclass(eq=False)
@@ -40,6 +45,7 @@ class Chosen:
     which: Node
     among: dict[int, Tensor]
     array: Tensor  # the one that stands for it; others are views
+    is_own: bool  # may it be memory of its own?
     known: Known = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -69,6 +75,9 @@ class Chosen:
 
     def write(self, cell: Cell, path: Path, value: Node) -> None:
         """Write into the array that it is, and into the cell's own value."""
+        if len(self.among) > MOST_WRITTEN:
+            text = f"it writes into one of {len(self.among)} arrays, and the data decide into which"
+            raise NotReplayable("aliasing", text)
         follows = not self.moved()
         cell.move_on(path, value)
         for number, other in self.among.items():
@@ -110,13 +119,15 @@ def resolved(capture: Arrays, value: Tensor) -> Origin:
         return _itself(capture, value)
     which, among = as_number(number), {number: value}
     if not value._path:
+        if not memory.is_own:
+            return Origin(memory.which, memory.among, own=False)
         which = apply(Select(), memory.is_it(0), which, memory.which)
-        return Origin(which, {**memory.among, **among})
+        return Origin(which, {**memory.among, **among}, own=False)
     for known, other in memory.among.items():
         there = Tensor(other._cell, (*other._path, *value._path))
         among[capture.number_of(there)] = there
         which = apply(Select(), memory.is_it(known), as_number(capture.number_of(there)), which)
-    return Origin(which, among)
+    return Origin(which, among, own=False)
 
 
 def is_same(capture: Arrays, x: Tensor, y: Tensor) -> Node | bool:
@@ -131,7 +142,7 @@ def is_same(capture: Arrays, x: Tensor, y: Tensor) -> Node | bool:
 
 def _itself(capture: Arrays, x: Tensor) -> Origin:
     number = capture.number_of(x)
-    return Origin(number, {number: x})
+    return Origin(number, {number: x}, own=False)
 
 
 def _is_choice(x: Tensor) -> bool:
@@ -230,6 +241,7 @@ class Origin:
 
     which: int | Node = 0
     among: dict[int, Tensor] = field(default_factory=dict)
+    own: bool = True  # may it be 0?
     part_of: Cell | None = None  # a part of this array, but only a run knows which
 
     @property
@@ -263,15 +275,17 @@ def origin(
         return Origin(part_of=cell.parts_of()) if cell.parts_of is not None and cell.parts_of() is not None else OWN
     which: Node | int = 0
     among: dict[int, Tensor] = {}
+    own = chosen.is_own
     for number, other in chosen.among.items():
         there = origin(capture, Tensor(other._cell, (*other._path, *value._path)) if value._path else other, made, carried)
         if there.part_of is not None:
             return there
+        own = own or there.own
         if there.among:
             is_it = apply(Equal(), chosen.which, constant(np.int64(number)))
             which = apply(Select(), is_it, as_number(there.which), as_number(which))
             among.update(there.among)
-    return Origin(which, among)
+    return Origin(which, among, own)
 
 
 def ends_here(capture: Arrays, value: Tensor) -> bool:

@@ -30,6 +30,7 @@ class Handed:
     first: Origin = OWN
     next: Any = None  # None: the loop does not change it
     among: dict[int, Tensor] = field(default_factory=dict)
+    own: bool = False  # may it be an array that an iteration made?
     part_of: Cell | None = None
     which: Node | None = None  # the parameter that says which array it is, where that is asked for
 
@@ -48,6 +49,7 @@ class LoopMemory:
             for k, (tensor, _) in enumerate(pairs):
                 if is_array(tensor):
                     handed = self.handed[tensor._cell] = Handed(tensor, None if initial is None else initial[k])
+                    handed.own = not is_array(handed.start)
                     if is_array(handed.start):
                         handed.first = resolved(self.capture, handed.start)
                         handed.among.update(handed.first.among)
@@ -66,8 +68,9 @@ class LoopMemory:
                 found = OWN if handed.next is None else self.origin(handed.next)
                 if found.part_of is not None and handed.part_of is None:
                     handed.part_of, grows = found.part_of, True
-                if not found.among.keys() <= handed.among.keys():
+                if not found.among.keys() <= handed.among.keys() or (handed.next is not None and found.own and not handed.own):
                     handed.among.update(found.among)
+                    handed.own = handed.own or found.own
                     grows = True
         for handed in self.handed.values():
             if handed.next is not None:
@@ -100,7 +103,7 @@ class LoopMemory:
             return Origin(part_of=next(iter(handed.among.values()))._cell)
         if handed.which is None:
             handed.which = self.body.graph.append(Node(Parameter(WHICH.type), (), WHICH.type, name="which"))
-        return Origin(handed.which, dict(handed.among))
+        return Origin(handed.which, dict(handed.among), handed.own)
 
     # ---- after the loop
     def last(self, leaf: Any) -> Tensor | None:
@@ -159,9 +162,11 @@ class LoopMemory:
         with again(self.capture, self.body) as graph:
             following = graph.own(as_number(found.which))
 
+        own = found.own or not self.tracer.runs() and not is_array(start)
+
         def take(item: Node) -> None:
             if among:
-                self.chosen.append(Chosen(item, among, result()))
+                self.chosen.append(Chosen(item, among, result(), own))
 
         parameters = {} if handed is None or handed.which is None else {self.body: handed.which}
         yield Entry(as_number(first.which), WHICH, following, parameters, take)

@@ -200,7 +200,7 @@ class Joint:
         place, among = self.add((numbers[0], numbers[1]), WHICH), {**origins[0].among, **origins[1].among}
 
         def take(items: list[Node]) -> None:
-            self.chosen.append(Chosen(items[place], among, result.value))
+            self.chosen.append(Chosen(items[place], among, result.value, any(one.own for one in origins)))
 
         return self.late.append(take)
 
@@ -638,7 +638,11 @@ def _itself(value: Any) -> Any:
 
 def is_same_array(x: Tensor, y: Tensor) -> Any:
     """`x is y`: traced where a traced value decided which arrays they are."""
-    same = is_same(x.capture, x, y)
+    capture = x.capture
+    for tracer in capture.tracers if x is not y else ():
+        if any(tensor is x or tensor is y for pairs in tracer.bound.values() for tensor, _ in pairs):
+            raise tracer.refusal("aliasing", "`is` asks which array a name of the loop is in this iteration")
+    same = is_same(capture, x, y)
     return fresh(x.capture, same, BOOL) if isinstance(same, Node) else same
 
 

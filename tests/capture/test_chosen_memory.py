@@ -217,6 +217,15 @@ def an_older_one_is_kept(x):
     return old, x
 
 
+def identity_asked_for_in_a_loop(x, y):
+    v, n, found = x, 0.0, 0.0
+    while n < 5:
+        n += 1
+        found = found + (1.0 if v is y else 2.0)
+        v = y if n > x.sum() / 4 else x
+    return found, v
+
+
 LOOPS = [
     (maybe_no_iteration, LOW), (another_in_some_iteration, LOW, HIGH), (swapped, LOW, HIGH), (swapped_until, LOW, HIGH),
     (returned_from_a_loop, LOW, HIGH), (last_row, ROWS), (last_row_by_index, ROWS), (inner_loop, ROWS),
@@ -228,6 +237,11 @@ LOOPS = [
 @pytest.mark.parametrize("case", LOOPS, ids=lambda case: case[0].__name__)
 def test_what_a_loop_leaves_is_the_array_that_python_has(case, decorate):
     assert_as_python(*case, decorate=decorate)
+
+
+@pytest.mark.parametrize("decorate", [jl.jit, jl.function])
+def test_identity_asked_for_of_what_a_loop_carries_is_python_s(decorate):
+    assert_as_python(identity_asked_for_in_a_loop, LOW, HIGH, decorate=decorate, whole=False)
 
 
 def row_of_a_break(m):
@@ -323,16 +337,25 @@ def swapped_by_data_in_unrolled_turns(x, y):
     for i in range(12):
         if x.sum() > i:
             x, y = y, x
-        else:
-            x = x + 1
         y[0] = i
     return x, y, x is y
 
 
+def made_anew_in_some_unrolled_turns(x, y):
+    for i in range(12):
+        if x.sum() > i:
+            x, y = y, x
+        else:
+            x = x + 1
+        y[0] = i
+    return x, y
+
+
 @pytest.mark.parametrize("decorate", [jl.jit, jl.function])
 def test_choices_of_choices_grow_with_the_program_only(decorate):
-    """What a choice may be is kept flat: twelve in a row are twelve, not two to the twelfth."""
+    """What a choice may be is kept flat: twelve in a row are two arrays, or twelve, and not two to the twelfth."""
     assert_as_python(swapped_by_data_in_unrolled_turns, LOW, HIGH, decorate=decorate)
+    assert_as_python(made_anew_in_some_unrolled_turns, LOW, HIGH, decorate=decorate, whole=False)
 
 
 def test_what_both_sides_make_anew_costs_nothing():
