@@ -38,7 +38,7 @@ def converted(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[
     dtype = args[1] if function in _AS_TYPE else kwargs.get("dtype")
     if not isinstance(x, Tensor) or x.is_scalar or (copy and function is not np.require) or isinstance(copy, Tensor):
         return None
-    if dtype is not None and np.dtype(dtype) != x.dtype:
+    if dtype is not None and np.dtype(dtype).num != x.dtype.num:
         return None
     wanted: set[str] = set()
     if function is np.require:

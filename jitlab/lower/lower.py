@@ -73,8 +73,12 @@ def lower(
             (node,) = unreadable.nodes
             while node in shared.captured:
                 node = shared.captured[node]
-            if node not in given:
-                assert node not in wanted, f"{node!r} is stored and still cannot be read"
+            if node in wanted:  # it is, in the place of an input that lies otherwise: the input is copied first
+                strided = [x for x in {*ends.values(), *donated} if given[x] != "C"]
+                assert strided, f"{node!r} is stored and still cannot be read"
+                given.update(dict.fromkeys(strided, "C"))
+                copies += strided
+            elif node not in given:
                 wanted.add(node)
             else:
                 assert given[node] != "C", f"{node!r} is contiguous and still cannot be read"

@@ -82,6 +82,8 @@ def as_dtype(dtype: Any) -> np.dtype:
         raise Unsupported("a traced dtype")
     result: np.dtype = np.dtype(dtype)
     _check_dtype(result)
+    if np.dtype(result.str).num != result.num:
+        raise Unsupported(f"{result.type.__name__}, a dtype of its own beside {result}", "dtype")
     return result
 
 

@@ -12,12 +12,12 @@ from jitlab.ir import Node, at_least
 
 from . import arithmetic as ar
 from . import reductions as re
-from .arguments import NoValue, as_axes, as_dtype, node, operand, refuse
+from .arguments import NoValue, as_axes, as_axis, as_dtype, node, operand, refuse
 from .base import Reduction, Unsupported
 from .build import apply, as_node, cast, constant, elementwise, fitting
 from .creation import fill
 from .registry import rule
-from .views import broadcast_to, expand_dims
+from .views import broadcast_to, expand_dims, transpose
 
 Rule = Callable[..., Any]
 BOOL, INT64, FLOAT64 = np.dtype(bool), np.dtype("i8"), np.dtype("f8")
@@ -307,8 +307,10 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: Any = False
     if tuple(map(int, x.shape)) != tuple(map(int, w.shape)):
         if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
-        if tuple(map(int, w.shape)) != tuple(int(x.shape[a]) for a in axes):
+        given = [as_axis(a, x.ndim) for a in (axis if isinstance(axis, tuple) else (axis,))]  # the axes of the weights
+        if tuple(map(int, w.shape)) != tuple(int(x.shape[a]) for a in given):
             raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        w = transpose(w, sorted(range(w.ndim), key=given.__getitem__))
         w = expand_dims(w, [a for a in range(x.ndim) if a not in axes])
         w = broadcast_to(w, x.shape)
     w = cast(w, dtype)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import jitlab as jl
 from jitlab.ir import ArrayType, Graph, interpret, verify
 from jitlab.ops import HostCall, Input, Item, Parameter
 
@@ -39,3 +40,18 @@ def test_several_results_are_read_as_items():
     values, counts = interpret(verify(graph), [np.array([3.0, 1.0, 3.0, 2.0])])
     np.testing.assert_array_equal(values, [1, 2, 3])
     np.testing.assert_array_equal(counts, [1, 1, 2])
+
+
+def test_a_long_long_is_a_dtype_of_its_own():
+    """As wide as an int64 and equal to it, but another number and letter, which programs can see."""
+    programs = (
+        lambda x: x.astype(np.longlong), lambda x: np.zeros(3, np.ulonglong), lambda x: np.array([1, 2], np.longlong),
+        lambda x: np.zeros_like(x, dtype="q") + x, lambda x: x.sum(dtype="Q"), lambda x: np.add(x, 1, dtype="q"),
+        lambda x: np.asarray(x, np.longlong), lambda x: np.arange(3, dtype="q"),
+    )  # fmt: skip
+    for program in programs:
+        for transform in (jl.jit, jl.function):
+            x = np.arange(3)
+            want, got = program(x), transform(program)(x)
+            assert got.dtype.char == want.dtype.char
+            np.testing.assert_array_equal(got, want)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from tests.ops.calling import F, right_slope
+from tests.ops.calling import F, agrees, right_slope
 from tests.ops.strict_calls import compiles, refuses, sample
 
 X = sample("f8", 4, 5)
@@ -161,3 +161,12 @@ def test_slopes_of_differences():
         right_slope(lambda a, b, mode=mode: F[np.convolve](a, b, mode), v, w, second=mode == "full")
         right_slope(lambda a, b, mode=mode: F[np.convolve](a, b, mode), v[:4], v)
         right_slope(lambda a, b, mode=mode: F[np.correlate](a, b, mode), v + 1j, w - 2j)
+
+
+@pytest.mark.parametrize("axis", [(0, 1), (1, 0), (2, 0), (-1, 1), (2, 1, 0), (1,), 1])
+def test_weights_have_their_axes_in_the_order_in_which_they_are_named(axis):
+    x = np.arange(24.0).reshape(2, 3, 4)
+    shape = tuple(x.shape[a] for a in (axis if isinstance(axis, tuple) else (axis,)))
+    w = np.arange(1.0, 1 + np.prod(shape)).reshape(shape) ** 2
+    for options in ({}, {"keepdims": True}, {"returned": True}):
+        agrees(np.average, x, axis, w, messages=False, **options)

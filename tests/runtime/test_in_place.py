@@ -273,3 +273,30 @@ def test_a_change_of_a_copy_leaves_the_result_of_a_host_operation_alone(function
         del kept
         for got, wanted in zip(compiled(np.array([3.5, 1, 1, 2, 5])), want, strict=True):
             np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("transform", [jl.function, jl.jit])
+@pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, lambda x: np.repeat(x, 2, 1)[:, ::2]])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda b, n: b.__setitem__(([[0, 1], [1, 0]], 0), n),
+        lambda b, n: b.__setitem__([0, 1], n),
+        lambda b, n: b.__setitem__((slice(None), 1), n),
+        lambda b, n: np.add.at(b, [0, 0], n),
+    ],
+    ids=["positions and a number", "rows", "a column", "added at"],
+)
+def test_an_argument_is_changed_and_then_read_row_by_row(change, layout, transform):
+    """Whatever its layout: what reads it next may want it contiguous (a product of matrices, a flat view)."""
+
+    def program(b, n):
+        change(b, n)
+        return np.vdot(b, b), b @ b
+
+    x = layout(np.arange(16.0).reshape(4, 4))
+    y = x.copy("K")
+    want, got = program(x, 4), transform(program)(y, 4)
+    np.testing.assert_array_equal(y, x)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b)
