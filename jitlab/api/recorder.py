@@ -72,6 +72,7 @@ def record(
     positions: list[int] = []
     copies: list[tuple[Any, Any]] = []
     kinds, stand_ins = type.tensors(), dict[int, Any]()
+    capture.sees_stores = autograph or any(kind.shape is None or None in kind.shape for kind in kinds)  # open: symbols
     with capture.recording():
         for n, (leaf, path, kind) in enumerate(zip(leaves, paths_of(binder.names, values), kinds, strict=True)):
             array = leaf

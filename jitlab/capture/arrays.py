@@ -92,6 +92,7 @@ class Arrays(Loops):
     loose_shapes: frozenset[str] = frozenset()  # names whose shapes `set_loop_options` lets change
     half_defined: dict[str, Any] | None = None  # names that one side of an `if` in a loop alone gives: their forms and types
     guarded = 0  # bodies of the program's `try` that are being recorded
+    sees_stores = True  # the program is converted: what it leaves outside goes through the capture
     only_rolled = False  # loops of the program itself that cannot be rolled are not captured
 
     def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
@@ -161,8 +162,8 @@ class Arrays(Loops):
         return input.tensor
 
     def _extent(self, n: int) -> int:
-        if n < 2:
-            return n  # empty and length-one axes are another program (broadcasting)
+        if n < 2 or not self.sees_stores:  # empty and length-one axes are another program (broadcasting)
+            return n
         self._symbols += 1
         self.bounds.sizes[f"n{self._symbols - 1}"] = int(n)
         return Extent.symbol(f"n{self._symbols - 1}", n)

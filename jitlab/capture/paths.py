@@ -23,6 +23,7 @@ class PathCapture(Capture):
     """A recording that follows the values of its first call."""
 
     strict_name = "fullgraph=True"
+    sees_stores = False
     may_draw = False
     traced_word = "a traced array"
 

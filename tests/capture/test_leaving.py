@@ -275,6 +275,19 @@ def test_what_a_function_stores_outside_holds_ints(store, wrap):
     clear()
 
 
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize(
+    "wrap", [lambda f: jl.jit(f, capture_mode="trace"), lambda f: jl.function(f, autograph=False)], ids=["trace", "unconverted"]
+)
+def test_what_a_function_stores_that_is_not_converted_holds_ints(store, wrap):
+    for container in (LIST, DICT, vars(LOG)):
+        container.clear()
+    LOG.__init__()
+    got = wrap(store)(np.ones((5, 3)))
+    assert_plain(got, LIST, DICT, LOG, globals()["SIZE"])
+    LIST.clear(), DICT.clear()
+
+
 def test_a_counter_of_an_enclosing_function_holds_an_int():
     total = 0
 
