@@ -6,6 +6,8 @@ Locks of one object are new in the child.
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - it and logging take locks of their own before a fork. What was registered last
+import logging  # noqa: F401 - is called first: ours are taken before theirs, as by a thread that comes to hold both
 import os
 import threading
 from typing import Any, Protocol

@@ -213,7 +213,10 @@ def _from_block(block: _Block) -> list[Calls]:
 
 def _forget_gone(most: int | None = None) -> None:
     for _ in range(len(_gone) if most is None else most):
-        _about.pop(_gone.popleft(), None)
+        try:
+            _about.pop(_gone.popleft(), None)
+        except IndexError:  # another thread was quicker
+            return
 
 
 def _sorted_out(lines: np.ndarray[Any, Any]) -> Iterator[Calls]:

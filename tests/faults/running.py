@@ -1,5 +1,6 @@
 """Runs cases of one sort in a process of their own, many a process; what hangs or kills it is a case that went wrong, too."""
 
+import faulthandler
 import json
 import random
 import select
@@ -100,6 +101,7 @@ def _work(sort, seed, first, count):
     for number in range(first, count):
         case = case_of(sort, seed, number)
         say(case=case)
+        faulthandler.dump_traceback_later(0.8 * module.PATIENCE)  # where it hangs
         say(done=module.tried(*case), of=case)
         if first == 0 and (number + 1) % tenth == 0 and sys.platform == "linux":
             say(memory=resident_bytes())

@@ -242,3 +242,19 @@ def test_a_process_that_ends_with_functions_alive_says_nothing(tmp_path):
     )
     found = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
     assert found.stderr == ""
+
+
+def test_a_fork_takes_our_locks_before_those_of_the_standard_library():
+    """A thread that compiles holds ours while it hands work to a pool, whose lock a fork takes, too."""
+    program = (
+        "import os\n"
+        "order, real = [], os.register_at_fork\n"
+        "def register(**hooks):\n"
+        "    if 'before' in hooks: order.append(hooks['before'].__module__ or '')\n"
+        "    real(**hooks)\n"
+        "os.register_at_fork = register\n"
+        "import jitlab, logging, concurrent.futures.thread\n"
+        "print(order[-1])\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "jitlab.locks"

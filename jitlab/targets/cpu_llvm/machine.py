@@ -209,13 +209,15 @@ class _Linker:
     def __init__(self) -> None:
         target = _llvm().Target.from_default_triple()
         machine = target.create_target_machine(cpu=cpu_name(), features=cpu_features(), opt=2, jit=True)
-        self.jit = _llvm().create_lljit_compiler(machine)
+        self.jit: Any = _llvm().create_lljit_compiler(machine)
         self.loaded = self.linked = 0
 
     def may_go(self) -> None:
         """Nothing is left of what was linked, and nothing more will be."""
         if not self.loaded and self.linked >= self.MOST:
-            self.jit.close()
+            jit, self.jit = self.jit, None  # by one thread alone
+            if jit is not None:
+                jit.close()
 
 
 _linkers: list[_Linker] = []  # the one in use
