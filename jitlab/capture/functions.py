@@ -403,6 +403,8 @@ def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
     target = args[0]
     if not isinstance(target, Tensor) or target.is_scalar:
         raise TypeError(f"argument 1 of {function.__name__} must be numpy.ndarray, not {type(target).__name__}")
+    if function is np.copyto and len(args) > 1 and args[1] is target:
+        return None  # NumPy looks no further, not even at whether it may write
     check_writable(capture, target)
     with capture.explaining(function, args):
         rule = UPDATES.get(function) or UPDATES_BY_METHOD.get(function)

@@ -274,3 +274,17 @@ def test_random_programs_of_views(steps, fortran):
 def test_an_empty_view_can_be_written_as_numpys_can():
     backwards, tail = jl.jit(lambda x: (x[::-1], x[1:]))(np.zeros(0))
     assert backwards.flags.writeable and tail.flags.writeable
+
+
+@pytest.mark.parametrize("decorated", [jl.jit, jl.function])
+def test_an_array_copied_into_itself_is_left_alone_even_where_it_is_read_only(decorated):
+    def copied(x):
+        np.copyto(x, x)
+        np.copyto(x, x, where=x < 0)
+        return x * 2
+
+    fixed = np.broadcast_to(np.float64(3), (4,))
+    for x in (fixed, np.arange(4.0)):
+        np.testing.assert_array_equal(decorated(copied)(x), copied(x))
+    with pytest.raises(ValueError, match="read-only"):
+        decorated(lambda x, y: np.copyto(x, y))(fixed, np.ones(4))
