@@ -18,6 +18,7 @@ from jitlab.capture.state import Creation
 from jitlab.capture.tracetypes import FunctionType, function_type, generalised, most_specific
 from jitlab.config import config
 from jitlab.costs import Costs
+from jitlab.ir import CALLED
 from jitlab.transactions import Whole
 
 from . import recorder
@@ -286,7 +287,7 @@ class Traces(Explained):
     def _inline(self, capture: Capture, values: tuple[Any, ...]) -> Any:
         args, kwargs = self._signature.call_form(values)
         before = capture.strict, capture.must_compile
-        attrs: dict[str, Any] = {}
+        attrs: dict[str, Any] = {CALLED: True} if capture.graph.scopes and not self.options.jit_compile else {}
         if self.options.jit_compile:
             capture.strict, attrs = True, {"_XlaMustCompile": True}
             if not capture.graph.scopes:  # §1.10: a scope of its own, unless one is around it

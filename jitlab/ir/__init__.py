@@ -4,7 +4,18 @@ from . import program
 from .bodies import Nest, every_node, inner_nodes
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
 from .called import expression, name_values, of_one_expression, told, told_kind, told_node
-from .decisions import CALLS, DECISIONS, Decision, called_at, called_by_nobody, deciding, made_as, made_now, pulling_back
+from .decisions import (
+    CALLED,
+    CALLS,
+    DECISIONS,
+    Decision,
+    called_at,
+    called_by_nobody,
+    deciding,
+    made_as,
+    made_now,
+    pulling_back,
+)
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
@@ -29,6 +40,7 @@ from .types import (
 from .verify import verify
 
 __all__ = [
+    "CALLED",
     "CALLS",
     "DECISIONS",
     "Decision",

@@ -15,7 +15,8 @@ from .types import Source
 
 #: Attributes of ours: no contract knows them, and no operation shows them.
 DECISIONS, CALLS, COTANGENT = "_JlDecisions", "_JlCalls", "_JlCotangent"
-OWN = frozenset({DECISIONS, CALLS, COTANGENT})
+CALLED = "_JlCalled"  # of a function that is called inside a scope: the scope's marks are the call's, not its operations'
+OWN = frozenset({DECISIONS, CALLS, COTANGENT, CALLED})
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .decisions import OWN
+from .decisions import CALLED, OWN
 
 if TYPE_CHECKING:
     from .graph import Graph, Node
@@ -82,7 +82,8 @@ def attributes(node: Node) -> dict[str, Any]:
     dtypes = [source.dtype for source in node.inputs if source.dtype.kind != "V"]
     attr: dict[str, Any] = {"T": dtypes[0] if dtypes else node.dtype, "dtype": node.dtype}
     attr.update(getattr(node.op, "node_attrs", dict)())
-    attr.update((key, value) for key, value in node.attrs.items() if key not in (DEVICE, CONTROL, *OWN))
+    known = {key: value for key, value in node.attrs.items() if key not in (DEVICE, CONTROL, *OWN)}
+    attr.update((key, value) for key, value in known.items() if CALLED not in node.attrs or not key.startswith("_Xla"))
     if isinstance(attr.get("_XlaScope"), str):
         attr["_XlaScope"] = attr["_XlaScope"].encode()
     return attr

@@ -1,5 +1,7 @@
 """What cannot be is answered in the program's own names and lines: the cycle, the type, the loop, what stands between."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -159,3 +161,19 @@ def test_a_type_that_nothing_compiles_forbids_a_fusion():
     with pytest.raises(jl.errors.ImpossiblePlanError, match="does not compile: ") as caught:
         typed.whatif(X, fuse=(name, reader), seconds=0.01)
     assert caught.value.code == "type" and "different dtypes" in str(caught.value)
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: [1] if bool(x.sum() > 0) else [], lambda x: sorted(x), lambda x: any(v > 0 for v in x), lambda x: max(x[0], x[1]),
+    lambda x: range(x.sum()), lambda x: {"a": 1}[x[0]], lambda x: f"{x[0]:.2f}", lambda x: np.random.normal(size=2) + x[0],
+])  # fmt: skip
+@pytest.mark.parametrize("mode", ["ast", "trace"])
+def test_jit_never_speaks_of_tensorflow(write, mode):
+    x = np.array([1.0, 2.0])
+    for options in ({"fullgraph": True}, {}):
+        with jl.record() as recording:
+            try:
+                jl.jit(write, capture_mode=mode, **options)(x)
+            except Exception as error:
+                assert not re.search(r"\btf\.|[Tt]ensor", str(error)), error
+        assert not re.search(r"\btf\.", str(recording.report()))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import jitlab as jl
 import jitlab.errors
 from jitlab.cluster import jit_scope
 from jitlab.ir import ArrayType, Graph, Node
@@ -149,3 +150,74 @@ def test_strict_is_the_graphs_business(graph):
     with jit_scope():
         pass
     assert graph.marked_only
+
+
+@jl.function
+def tripled(x):
+    return x * 3
+
+
+@jl.function
+def marked_inside(x):
+    with jl.jit_scope():
+        return np.exp(x)
+
+
+def marks(operations):
+    """Which attributes a scope has put on operations, by their type."""
+    found = {}
+    for op in operations:
+        found.setdefault(op.type, []).append([name for name in op.node_def.attr if name.startswith("_Xla")])
+    return found
+
+
+def test_section_1_7_a_called_functions_own_operations_carry_no_marks_of_the_scope_around_the_call():
+    @jl.function
+    def f(x):
+        with jl.jit_scope():
+            y = tripled(x) + 1
+        return tripled(y) - marked_inside(y)
+
+    x = np.ones(3)
+    operations = f.get_concrete_function(x).graph.get_operations()
+    found = marks(operations)
+    assert all(not names for names in found["Mul"]) and not any(found["Sub"])
+    three = ["_XlaCompile", "_XlaScope", "_XlaSeparateCompiledGradients"]
+    assert [sorted(names) for names in (*found["AddV2"], *found["Exp"])] == [three, three]
+    for op in operations:
+        if op.type == "Mul":
+            with pytest.raises(ValueError, match="[Nn]o attr named"):
+                op.get_attr("_XlaCompile")
+    np.testing.assert_allclose(f(x), 3 * 4 - np.exp(4 * x))
+
+
+def test_section_1_7_what_is_called_inside_a_scope_compiles_with_it():
+    @jl.function(jit_compile=False)
+    def f(x):
+        with jl.jit_scope():
+            y = tripled(x) + 1
+        return y * 2
+
+    with jl.record() as recording:
+        f(np.ones(3))
+    ops = {op.name: op.cluster is not None for op in recording.report().ops}
+    assert list(ops.values()) == [True, True, False]
+
+
+def test_section_1_7_the_bodies_of_branches_and_loops_carry_no_marks():
+    @jl.function
+    def f(x):
+        with jl.jit_scope():
+            if x.sum() > 0:
+                y = x * 2
+            else:
+                y = np.sin(x)
+            while y.sum() < 100:
+                y = y * 2 + tripled(y)
+        return y
+
+    graph = f.get_concrete_function(np.ones(3)).graph
+    control = [node for node in graph.nodes if hasattr(node.op, "graphs")]
+    assert len(control) == 2 and all(node.attrs["_XlaScope"] == "jit_scope_0" for node in control)
+    inner = [node for made in control for body in made.op.graphs for node in body.nodes]
+    assert inner and not any(key.startswith("_Xla") for node in inner for key in node.attrs)
