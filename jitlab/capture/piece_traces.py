@@ -95,7 +95,8 @@ class PieceTrace(Trace):
         for number, other in self.apart:
             target = inputs[number]
             if other == number:
-                check_target(target, self.inputs[number].path)
+                if not (target.flags.writeable and target.flags.forc):
+                    check_target(target, self.inputs[number].path)
             elif np.may_share_memory(target, inputs[other]):
                 raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
 

@@ -123,7 +123,8 @@ class Trace:
         """Written arrays can be written, and overlap no other input (their order of writes would show)."""
         for number, _ in self.writes:
             target = inputs[number]
-            check_target(target, self.inputs[number].path)
+            if not (target.flags.writeable and target.flags.forc):
+                check_target(target, self.inputs[number].path)
             for other, array in enumerate(inputs):
                 if other != number and isinstance(array, np.ndarray) and _overlap(target, array):
                     raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
@@ -148,7 +149,7 @@ def check_target(target: np.ndarray[Any, Any], path: str) -> None:
     into it whole."""
     if not target.flags.writeable:
         raise ValueError("assignment destination is read-only")
-    if not target.flags.forc and target.size > 1:
+    if target.size > 1:
         reach = target.itemsize
         for by, n in sorted((abs(by), n) for by, n in zip(target.strides, target.shape, strict=True) if n > 1):
             if by < reach:
