@@ -14,6 +14,7 @@ from weakref import WeakSet, ref
 import numpy as np
 
 from jitlab import costs, events, locks, noting
+from jitlab.errors import InternalError, Signal
 from jitlab.ir import (
     UNKNOWN,
     Cluster,
@@ -381,10 +382,18 @@ class Executable:
     def _lower(self, cluster: Cluster, layouts: tuple[str, ...], ends: frozenset[Node]) -> Lowered:
         """With outputs in arguments' places, unless a check could then leave an argument half changed."""
         wanted = self._endings.get(cluster.name, {})
-        lowered = lower(
-            cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")),
-            ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
-        )  # fmt: skip
+        try:
+            lowered = lower(
+                cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")),
+                ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
+            )  # fmt: skip
+        except (AssertionError, Signal) as mistake:  # seen before anything of this cluster runs: the call is Python's
+            sources = sorted(source for node in cluster.nodes for source in node.sources)
+            raise InternalError(
+                f"jitlab made a mistake: {cluster.name} has no loops", where=sources[0].place if sources else "",
+                why="its operations could not be put into loops; nothing was changed",
+                hint="please report it with the program",
+            ) from mistake  # fmt: skip
         self._sizes.check_buffers(lowered)
         if ends and (lowered.program.errors or self._may_fail_after(cluster)):
             return self._lowered(cluster, layouts, NONE)

@@ -1,4 +1,4 @@
-"""A recording beside tracers, profilers and coverage; generators, coroutines and recursion under `jl.jit`; cells in two tasks."""
+"""A recording beside tracers, profilers and coverage; generators, coroutines, recursion under `jl.jit`; cells in two tasks."""
 
 from __future__ import annotations
 
@@ -138,7 +138,10 @@ def test_a_tracer_that_raises_leaves_the_function_as_it_was():
     np.testing.assert_allclose(compiled(X, 2)[0], work(X, 2)[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("function, arguments", [(recursive, (X, 5)), (until_small, (X * 100,)), (sums, (X, 4)), (calling, (X,))])
+DEEP = [(recursive, (X, 5)), (until_small, (X * 100,)), (sums, (X, 4)), (calling, (X,))]
+
+
+@pytest.mark.parametrize("function, arguments", DEEP)
 def test_recursion_generators_and_jitted_callees_are_pythons(function, arguments):
     compiled = jl.jit(function)
     for _ in range(3):

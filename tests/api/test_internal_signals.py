@@ -150,3 +150,18 @@ def test_a_signal_in_a_cell_leaves_what_python_leaves(hook, kind, plant):
     with events.listen(lambda event: told.append(str(getattr(event, "text", "")))):
         assert left(lambda names: run_cell(CELL, names, "<cell>")) == want
     check_nothing_internal(told)
+
+
+@pytest.mark.parametrize("way", [jl.jit, jl.function])
+@pytest.mark.parametrize("mistake", [AssertionError("planted"), *map(made, SIGNALS)], ids=lambda e: type(e).__name__)
+def test_a_mistake_while_loops_are_made_leaves_the_call_to_python(mistake, way, monkeypatch):
+    def failing(*args, **kwargs):
+        raise mistake
+
+    monkeypatch.setattr("jitlab.runtime.executable.lower", failing)
+    told, x = [], np.arange(3.0)
+    with events.listen(lambda event: told.append(str(getattr(event, "text", "")))):
+        compiled = way(lambda x: np.sin(x) * 2)
+        for _ in range(2):
+            np.testing.assert_allclose(compiled(x), np.sin(x) * 2, rtol=1e-15)
+    check_nothing_internal(told)
