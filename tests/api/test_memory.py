@@ -155,7 +155,7 @@ def test_definitions_that_are_executed_again_leave_nothing(monkeypatch):
 
     define_and_call(0)
     gc.collect()
-    tables = [convert._codes, positions._converted, positions._spans, positions._added]
+    tables = [convert._codes._values, positions._converted, positions._spans, positions._added]
     before = [len(table) for table in tables]
     for n in range(20):
         define_and_call(n)

@@ -30,11 +30,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 MOST_TRIALS = 150
 #: What is known to differ: what the least program has in it, and why that is wrong.
 KNOWN = {
-    "np.squeeze(": "np.squeeze gives a view of an array that has nothing to squeeze, NumPy the array itself",
-    "np.ascontiguousarray(": "np.ascontiguousarray gives a copy of a contiguous array, NumPy the array itself",
-    "ravel(": "x.ravel() of a contiguous array gives the array itself, NumPy a view of it",
     "[n % ": "two views of one row that a number of the arguments finds are one object where the call goes in pieces",
-    "copy=None": "np.array(x, copy=None) gives a copy, NumPy x itself",
 }
 STATE = ("TABLE", "COUNT", "LOG")
 
