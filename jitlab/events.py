@@ -14,7 +14,6 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -22,7 +21,7 @@ from typing import Any, ClassVar
 
 from jitlab import locks, noting
 from jitlab.noting import About, Calls, Row
-from jitlab.transactions import keep, variable
+from jitlab.transactions import contextmanager, keep, variable
 
 Span = tuple[str, int, int, int, int]  # file or cell, line, column, end line, end column
 

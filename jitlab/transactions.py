@@ -10,13 +10,17 @@ that it changes, and put back where it ends by an exception of any kind.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakSet
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _kept: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = []
@@ -34,17 +38,53 @@ def variable(name: str, default: T) -> ContextVar[T]:
     return made
 
 
+class _Manager(contextlib._GeneratorContextManager):  # type: ignore[type-arg]
+    """One of `contextlib.contextmanager`, which is known to be open. The end of one that an interrupt left open would come when
+    the collector finds it, in the midst of other work: `Whole` ends it in its way, and keeps it from ending again."""
+
+    def __enter__(self) -> Any:
+        _open.managers.append(self)
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        try:
+            return super().__exit__(*error)
+        finally:
+            _open.managers[:] = [other for other in _open.managers if other is not self]
+
+
+class _Open(threading.local):
+    """What this thread is inside of, innermost last."""
+
+    def __init__(self) -> None:
+        self.managers: list[_Manager] = []
+
+
+_open = _Open()
+
+
+def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib.AbstractContextManager[T]]:
+    """As `contextlib.contextmanager`, for what a thread is in the midst of."""
+
+    @functools.wraps(function)
+    def made(*args: P.args, **kwargs: P.kwargs) -> Any:
+        return _Manager(function, args, kwargs)  # type: ignore[arg-type]
+
+    return made
+
+
 class Whole:
     """Inside, what is done happens whole, or the thread's state and the owners' tables are what they were before. Whoever else
     changes such tables holds the same lock."""
 
-    __slots__ = ("__weakref__", "_owners", "_states", "_tables", "_thread")
+    __slots__ = ("__weakref__", "_depth", "_owners", "_states", "_tables", "_thread")
 
     def __init__(self, *owners: Any) -> None:
         self._owners = owners
 
     def __enter__(self) -> None:
         self._states = [read() for read, _ in _kept]
+        self._depth = len(_open.managers)
         self._tables = [{name: _copied(getattr(owner, name)) for name in owner.TABLES} for owner in self._owners]
         self._thread = threading.get_ident()
         _under_way.add(self)
@@ -54,6 +94,9 @@ class Whole:
         if kind is None:
             return
         self._put_back()
+        for manager in _open.managers[self._depth :]:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(manager))  # it never ends, also not with the process
+        del _open.managers[self._depth :]
         for (_, put_back), state in zip(_kept, self._states, strict=True):
             put_back(state)
 

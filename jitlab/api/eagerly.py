@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from jitlab import events
 from jitlab.ir import outside
+from jitlab.transactions import contextmanager
 
 _eagerly = False
 

@@ -7,7 +7,6 @@ and what subclasses do otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -20,7 +19,7 @@ from jitlab.ops.base import Unsupported
 from jitlab.ops.build import apply, fitting
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.sources import Parameter
-from jitlab.transactions import variable
+from jitlab.transactions import contextmanager, variable
 
 from .blocks import Block, Effects, enter
 from .explanations import explained

@@ -8,13 +8,13 @@ cells are put back, and which of them have moved is known: that is what a loop c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from jitlab.ir import Graph, Node, NotRolled, current_bounds
 from jitlab.ops.sources import Constant, Length, Parameter
+from jitlab.transactions import contextmanager
 
 from .facts import a_kind
 from .host import NotReplayable

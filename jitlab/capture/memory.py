@@ -14,13 +14,13 @@ import types
 import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jitlab.ir import Source
+from jitlab.transactions import contextmanager
 
 from .positions import here, is_user_file
 from .tensor import Tensor

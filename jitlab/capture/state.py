@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from jitlab.errors import CaptureError
 from jitlab.ir import Moving, Node, building_nothing, called_at, called_by_nobody, positions, proving
 from jitlab.ir.bounds import State
 from jitlab.ops.build import constant
+from jitlab.transactions import contextmanager
 
 from .arrays import Arrays, Binding, Input, current
 from .draws import begin

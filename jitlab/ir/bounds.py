@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from jitlab.transactions import variable
+from jitlab.transactions import contextmanager, variable
 
 from .extents import Extent, Monomial, Moving, NotRolled, Poly, poly
 

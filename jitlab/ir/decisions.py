@@ -4,12 +4,11 @@ a node through every pass."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from jitlab.transactions import variable
+from jitlab.transactions import contextmanager, variable
 
 from .types import Source
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from jitlab.transactions import keep, variable
+from jitlab.transactions import contextmanager, keep, variable
 
 from .decisions import DECISIONS, Decision, absorbed, made_now
 from .extents import Moving, bind_extents, poly, symbols_in

@@ -1,7 +1,8 @@
 """An interrupt, or an exception, at the n-th event of this thread: each call, return, call of a C function and return from one.
 
 A profile function of machine code counts, so that a first call of a hundred thousand events takes as long as without it. At the
-n-th it asks for the interrupt as a signal does (the handler runs where Python looks for signals next), or raises an exception.
+n-th it asks for the interrupt as a signal does (the handler runs where Python looks for signals next), or raises an exception
+in the place of the next call, as where there is no memory or no stack for it.
 """
 
 import ctypes
@@ -19,11 +20,20 @@ define i32 @profile(ptr %self, ptr %frame, i32 %what, ptr %argument) {
   %now = add i64 %before, 1
   store i64 %now, ptr @seen
   %wanted = load i64, ptr @wanted
-  %is_it = icmp eq i64 %now, %wanted
-  br i1 %is_it, label %hit, label %on
+  %is_it = icmp uge i64 %now, %wanted
+  %is_armed = icmp ne i64 %wanted, 0
+  %is_hit = and i1 %is_it, %is_armed
+  br i1 %is_hit, label %hit, label %on
 hit:
   %kind = load ptr, ptr @raised
   %is_signal = icmp eq ptr %kind, null
+  %is_python = icmp eq i32 %what, 0
+  %is_c = icmp eq i32 %what, 4
+  %is_call = or i1 %is_python, %is_c
+  %is_now = or i1 %is_signal, %is_call
+  br i1 %is_now, label %fire, label %on
+fire:
+  store i64 0, ptr @wanted
   br i1 %is_signal, label %signal, label %error
 signal:
   call void @PyErr_SetInterrupt()

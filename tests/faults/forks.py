@@ -53,6 +53,7 @@ def tried(kind, seed):
             time.sleep(0.01)
     time.sleep(random.Random(seed).random() * 0.05)
     reading, writing = os.pipe()
+    faulthandler.cancel_dump_traceback_later()  # its thread holds a lock that the child would wait for
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         child = os.fork()

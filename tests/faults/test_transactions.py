@@ -16,9 +16,10 @@ import pytest
 
 import jitlab as jl
 from jitlab import events, locks
-from jitlab.capture import current_capture
+from jitlab.capture import CallCapture, current_capture
 from jitlab.runtime import executable
 from jitlab.runtime.buffers import _Lease
+from jitlab.transactions import Whole
 
 BOTH = pytest.mark.parametrize("how", [jl.function, jl.jit, jl.jit(capture_mode="trace")], ids=["function", "jit", "path"])
 
@@ -258,3 +259,19 @@ def test_a_fork_takes_our_locks_before_those_of_the_standard_library():
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "jitlab.locks"
+
+
+@pytest.mark.parametrize("what", ["muted", "recording"])
+def test_what_an_interrupt_left_open_is_not_ended_once_more_by_the_collector(what):
+    before = events.busy.word.value
+    manager = events.muted() if what == "muted" else CallCapture("f", strict=False).recording()
+    with pytest.raises(KeyboardInterrupt), Whole():
+        manager.__enter__()
+        raise KeyboardInterrupt  # as at the first step of its `__exit__`
+    assert events.busy.word.value == before
+    with CallCapture("g", strict=False).recording() as capture:  # other work by then
+        del manager
+        gc.collect()
+        assert current_capture() is capture
+        assert events.busy.word.value == before + 1
+    assert events.busy.word.value == before
