@@ -2,7 +2,7 @@
 
 COUNTS = "it counts the references to an object, and a trace holds some of those that its function names"
 MEMORY = "it asks whether the memory of a result is its own, or whose it is; compiled code gives results memory of their own"
-INSIDE = "it damages the C structure of an array object by a function for tests only"
+INSIDE = "it reaches into the C structure of an array object by a function for tests only"
 ROUNDING = "it allows less than one unit in the last place of float32, and sums of jitlab are added up in another order"
 
 ACCEPTED: dict[str, tuple[str, ...]] = {
@@ -20,7 +20,14 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
         "numpy/_core/tests/test_multiarray.py::TestFromBuffer::test_array_base[[]12345678]",
         "numpy/_core/tests/test_einsum.py::TestEinsum::test_einsum_views",
     ),
-    INSIDE: ("numpy/_core/tests/test_multiarray.py::TestNewBufferProtocol::test_error_if_stored_buffer_info_is_corrupted[[]*",),
+    "it asks whether a dtype is the same object, not whether it is equal": (
+        "numpy/_core/tests/test_array_coercion.py::TestAsArray::test_dtype_identity",
+    ),
+    INSIDE: (
+        "numpy/_core/tests/test_multiarray.py::TestNewBufferProtocol::test_error_if_stored_buffer_info_is_corrupted[[]*",
+        "numpy/_core/tests/test_multiarray.py::TestWritebackIfCopy::test_view_assign",
+        "numpy/_core/tests/test_multiarray.py::TestWritebackIfCopy::test_view_discard_refcount",
+    ),
     ROUNDING: ("numpy/linalg/tests/test_linalg.py::TestNormSingle::test_keepdims",),
 }
 
