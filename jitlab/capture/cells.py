@@ -26,6 +26,7 @@ from jitlab import events
 from jitlab.errors import CaptureError, InternalError, InvalidArgumentError, JitlabError, ShapeError
 from jitlab.ir import Source, interpret, is_operation
 from jitlab.ops import control
+from jitlab.transactions import Whole
 
 from . import explanations
 from .changes import fix_of_name
@@ -98,6 +99,8 @@ class _Run:
         """An error shows the cell's own frames; the names that stood for steps are gone."""
         if error is not None:
             error.__traceback__ = cell_traceback(traceback)
+        if kind is not None and (not issubclass(kind, Exception) or issubclass(kind, (MemoryError, RecursionError))):
+            _forget(self.program)  # it may have come in the midst of any step
         for name in [name for name in self.namespace if isinstance(name, str) and name.startswith(OURS)]:
             del self.namespace[name]
 
@@ -238,8 +241,9 @@ class _Run:
         if statement.is_whole:
             return False
         steps = statement.split()
+        works = steps is not None and any(s.step is not None and self.may_work(s.step.value, assigned) for s in steps)
         statement.is_whole = True
-        if steps is None or not any(s.step is not None and self.may_work(s.step.value, assigned) for s in steps):
+        if steps is None or not works:
             return False
         segment.replace(at, steps)
         return True
@@ -397,7 +401,7 @@ class _Run:
         names = Names(capture)
         length, reason = 0, ("", "")
         trace: PieceTrace | None = None
-        with capture.recording(), ExitStack() as stack:
+        with Whole(), capture.recording(), ExitStack() as stack:
             for scope in self.scopes:
                 for code in scope.contexts():
                     stack.enter_context(eval(code, {HOOK: HOOKS, "__builtins__": builtins}, names))
@@ -574,6 +578,13 @@ async def run_nodes(
         with run:
             await run.top(program.block)
     return result
+
+
+def _forget(program: CellProgram) -> None:
+    """The next run of the cell reads it anew."""
+    for key, known in list(_programs.items()):
+        if known is program:
+            _programs.pop(key, None)
 
 
 def _program(key: Any, namespace: Namespace, make: Callable[[], CellProgram]) -> CellProgram:

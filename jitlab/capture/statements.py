@@ -239,11 +239,13 @@ class Segment:
 
     def replace(self, at: int, steps: list[Statement]) -> None:
         """Steps take the place of a statement; traces that lay across it are gone."""
-        self.statements[at : at + 1] = steps
         more = len(steps) - 1
         across = {n for n, traces in self.traces.items() if n <= at and any(n + trace.length > at for trace in traces)}
-        self.traces = {n if n <= at else n + more: traces for n, traces in self.traces.items() if n not in across}
-        self.retired = {n if n <= at else n + more for n in self.retired}
+        traces = {n if n <= at else n + more: traces for n, traces in self.traces.items() if n not in across}
+        retired = {n if n <= at else n + more for n in self.retired}
+        self.statements[at : at + 1] = steps  # no interrupt comes between these three
+        self.traces = traces
+        self.retired = retired
 
 
 @dataclass

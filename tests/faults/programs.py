@@ -134,6 +134,26 @@ model = Model()
 def f(x):
     return model.step(x)
 """
+CELLS = """
+from jitlab.api import Options, compile_trace
+from jitlab.capture.cells import run_cell
+
+cells = [
+    "y = np.sin(x) * K\\nseen = [float(y[0])]",
+    "for i in range(3):\\n    y = y + i * np.cos(x)\\nh = y.shape[0] - 1",
+    "if y.sum() > 0:\\n    z = y[:h] * 2\\nelse:\\n    z = -y[:h]\\nseen.append(len(z))\\nr = z.sum() + x, z.copy()",
+]
+space = {"np": np}
+
+def f(x):
+    space["x"] = x
+    for number, source in enumerate(cells):
+        if "@HOW":
+            run_cell(source, space, f"<cell {number}>", executor=lambda trace: compile_trace(trace, Options()))
+        else:
+            exec(compile(source, f"<cell {number}>", "exec"), space)
+    return space["r"]
+"""
 FUNCTION, JIT = "jl.function", "jl.jit"
 
 KINDS = [
@@ -156,6 +176,7 @@ KINDS = [
     Kind("jit matrix", JIT, MATRIX, _matrices, 0),
     Kind("jit method", JIT, METHOD, _vectors, 0),
     Kind("jit path", 'jl.jit(capture_mode="trace")', SMALL, _vectors, 0),
+    Kind("cells", "compiled", CELLS, _vectors, 0),
     Kind("jit bytecode", 'jl.jit(capture_mode="bytecode")', BRANCH, _vectors, 0),
 ]
 BY_NAME = {kind.name: kind for kind in KINDS}

@@ -16,7 +16,8 @@ import pytest
 
 import jitlab as jl
 from jitlab import events, locks
-from jitlab.capture import CallCapture, current_capture
+from jitlab.capture import CallCapture, current_capture, statements
+from jitlab.capture.cells import run_cell
 from jitlab.runtime import executable
 from jitlab.runtime.buffers import _Lease
 from jitlab.transactions import Whole
@@ -275,3 +276,31 @@ def test_what_an_interrupt_left_open_is_not_ended_once_more_by_the_collector(wha
         assert current_capture() is capture
         assert events.busy.word.value == before + 1
     assert events.busy.word.value == before
+
+
+@pytest.mark.parametrize("where", ["Segment.replace", "Statement.split", "Statement.converted"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+def test_a_cell_that_was_interrupted_while_it_is_taken_apart_runs_whole_again(where, error, monkeypatch):
+    source = "y = np.sin(x) * 2\nseen = [float(y[0])]\nr = [float(np.exp(y)[0]), len(seen)]\nz = y + r[0]"
+    kind, name = where.split(".")
+    real, calls = getattr(getattr(statements, kind), name), []
+
+    def once(*args):
+        calls.append(args)
+        found = real(*args)
+        if len(calls) == 2:
+            raise error
+        return found
+
+    x = np.arange(1.0, 4.0)
+    namespace = {"np": np, "x": x}
+    monkeypatch.setattr(getattr(statements, kind), name, once)
+    with contextlib.suppress(error):
+        run_cell(source, namespace, "<a cell that is interrupted>")
+    monkeypatch.undo()
+    plain = {"np": np, "x": x}
+    exec(source, plain)
+    for _ in range(3):
+        run_cell(source, namespace, "<a cell that is interrupted>")
+        np.testing.assert_allclose(namespace["z"], plain["z"])
+        assert namespace["r"] == plain["r"] and len(namespace["seen"]) == 1
