@@ -1,4 +1,4 @@
-"""What steers the conversion of control flow: functions that stay as they are, options of loops, TensorArray (semantics §4).
+"""What steers the conversion of control flow: functions that stay as they are, options of loops, TensorArray.
 
 Conversion itself is the first stage of capture (docs/capture.md); it is on wherever it can be.
 """

@@ -13,7 +13,7 @@ OFF, ON = "OFF", "ON"
 
 @dataclass
 class Config:
-    """`global_jit_level`: "ON" or "OFF" (design D9). `min_cluster_size`, `max_cluster_size`: of auto-clustering in functions
+    """`global_jit_level`: "ON" or "OFF". `min_cluster_size`, `max_cluster_size`: of auto-clustering in functions
     and cells. `max_traces`: traces kept a function. `history_runs`: runs kept a cell, to compare with.
     `copy_limit_bytes`: what a comparison may copy. `cache`: keep objects on disk. `saved_bytes`: the most that the report
     below a cell adds to the notebook. `stable_outputs`: that report stays as it is when the cell runs again, is captured alike

@@ -173,7 +173,7 @@ def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") ->
 
 
 def tape_gradients(target: Any, sources: list[Any], weights: Any = None) -> list[Any]:
-    """The same, as GradientTape asks: the scopes of what is differentiated count for nothing (semantics §1.9)."""
+    """The same, as GradientTape asks: the scopes of what is differentiated count for nothing."""
     ys = list(target) if isinstance(target, (list, tuple)) else [target]
     capture: Any = current_capture() or next(x.capture for x in ys if isinstance(x, Tensor))
     weights = None if weights is None else list(weights) if isinstance(weights, (list, tuple)) else [weights]
@@ -226,7 +226,7 @@ def _map(capture: Capture, value: Any, xs: list[Tensor]) -> Any:
     value = capture.value(value)
     if isinstance(value, (float, np.floating)):
         value = capture.value(np.asarray(value))
-        value.is_scalar = True  # a Python number becomes a NumPy scalar, as elsewhere (design D1)
+        value.is_scalar = True  # a Python number becomes a NumPy scalar, as elsewhere
     if isinstance(value, Tensor):
         alone = _fresh(capture, value.node(), value.is_scalar)
         xs.append(alone)

@@ -1,7 +1,7 @@
 """What happened, as frozen facts in the past tense; times are nanoseconds of `time.perf_counter_ns`.
 
 A listener registers with `listen`; without one nothing is built or kept (`if events.active(): ...`). Listening never changes
-what is compiled (design D12). Events carry plain data only, so that they can be sent to the panel as they are.
+what is compiled. Events carry plain data only, so that they can be sent to the panel as they are.
 """
 
 from __future__ import annotations

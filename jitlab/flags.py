@@ -1,4 +1,4 @@
-"""The flags of `TF_XLA_FLAGS` and `XLA_FLAGS` (semantics §2.8): read anew where they matter, checked, never fatal.
+"""The flags of `TF_XLA_FLAGS` and `XLA_FLAGS`: read anew where they matter, checked, never fatal.
 
 Both variables accept every flag. A flag is `--name=value`; a yes-or-no flag may stand alone. They are read once for each
 session, each cell and each capture of a function, so a change of the environment counts from the next one on.

@@ -1,4 +1,4 @@
-"""Variable: the one holder of state (design D1). It reads and writes the same array inside traced functions and outside."""
+"""Variable: the one holder of state. It reads and writes the same array inside traced functions and outside."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Nearest:
 class OutputCheck:
     """One output of a cluster beside NumPy's. `max_abs`, `max_rel` and `max_ulp` are the largest of all elements, each by
     itself; ULP count the numbers of the type that lie between. `nearest` has error and bound of one element, `bound_ulp` the
-    same bound; both are None where design D14 states no bound, and `note` says why. `cancels`: where `max_ulp` is, the bound
+    same bound; both are None where no bound is stated, and `note` says why. `cancels`: where `max_ulp` is, the bound
     is far more ULP than elsewhere, because it goes with the terms, which nearly cancel, and not with what is left of them.
     `numpy_ulp`: how far NumPy itself is from the reference."""
 

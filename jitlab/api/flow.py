@@ -1,4 +1,4 @@
-"""`cond` and `while_loop`: control flow as calls, for graphs and for functions; one node each (semantics §1.7)."""
+"""`cond` and `while_loop`: control flow as calls, for graphs and for functions; one node each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`jit`: NumPy programs with Python's own meaning, captured whole where that can be, else in pieces (semantics.md §5)."""
+"""`jit`: NumPy programs with Python's own meaning, captured whole where that can be, else in pieces."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Jit(Explained):
     _lock: Any
     TABLES = ("_paths", "_traces", "_refused", "_failed", "_history", "_count", "_clock", "_last")
 
-    joins_types = False  # a name has one dtype on all ways, or that is a TypeError (semantics §5.4); else Python takes the way
+    joins_types = False  # a name has one dtype on all ways, or that is a TypeError; else Python takes the way
 
     def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
         self.python_function = python_function

@@ -1,4 +1,4 @@
-"""The arguments of `jit`: what they may be, in the order in which they are checked (semantics.md §5.2)."""
+"""The arguments of `jit`: what they may be, in the order in which they are checked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CAPTURE_MODES = ("ast", "bytecode", "trace")
 JIT_LEVELS = ("O0", "O1")
 BACKENDS = ("", "ms_backend", "GE")
 
-#: Options that are accepted and checked, and select nothing here (design D21).
+#: Options that are accepted and checked, and select nothing here.
 NO_EFFECT = {
     "disable_format_transform": "arrays have no hidden formats that could be transformed",
     "ge_options": "there is no GE backend",

@@ -120,7 +120,8 @@ def record(
         except NotReplayable:
             raise
         except Signal as signal:  # nobody has answered it where it should have been: the call is Python's
-            raise NotReplayable(getattr(signal, "code", "internal"), clause(signal)) from None
+            code = getattr(signal, "code", "internal")
+            raise NotReplayable(code, clause(signal)) from None
         except Exception as error:
             raised = in_user_code(error) if autograph else error
             if raised is error:

@@ -26,7 +26,7 @@ class Refusal:
         return {"code": self.code, "text": self.text, "path": [dict(step) for step in self.path]}
 
 
-#: Kinds of reasons for the two catalogues of design D8.
+#: Kinds of reasons for the two catalogues: why an operation is not compiled, and why two are not fused.
 CODES = {
     NotFused.LIBRARY_CALL: "library", NotFused.WHOLE_REDUCTION: "space", NotFused.REDUCED_OUTER_AXIS: "space",
     NotFused.DIFFERENT_SPACE: "space", NotFused.RESHAPED: "space", NotFused.READ_AGAIN: "memory", NotFused.GATHERED: "memory",

@@ -1,4 +1,4 @@
-"""A run of compiled code done again, on copies of what it was given (design D16): op by op on NumPy, and compiled."""
+"""A run of compiled code done again, on copies of what it was given: op by op on NumPy, and compiled."""
 
 from __future__ import annotations
 

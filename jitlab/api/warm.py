@@ -1,4 +1,4 @@
-"""Calls that C answers: a signature that is called often gets a C function in front of its machine code (design D17)."""
+"""Calls that C answers: a signature that is called often gets a C function in front of its machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`f.whatif(...)`: a decision of the compiler changed, measured, and answered with one sentence of advice (users.md §5)."""
+"""`f.whatif(...)`: a decision of the compiler changed, measured, and answered with one sentence of advice."""
 
 from __future__ import annotations
 

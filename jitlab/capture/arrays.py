@@ -82,9 +82,9 @@ class Arrays(Loops):
     """
 
     strict_name = "jit_compile=True"  # what a person calls it
-    traced_word = "a symbolic `tf.Tensor`"  # the contract's words for a value that has none yet (semantics §3.13)
-    may_draw = True  # though strict: jit_compile=True takes random numbers, and NumPy draws them (semantics §2.2, 5)
-    wants_bools = True  # a number is no condition where a traced value decides (semantics §4.3)
+    traced_word = "a symbolic `tf.Tensor`"  # the contract's words for a value that has none yet
+    may_draw = True  # though strict: jit_compile=True takes random numbers, and NumPy draws them
+    wants_bools = True  # a number is no condition where a traced value decides
     rolls = True  # loops become Loops where they can
     why_unrolled = ""  # the reason of the last loop that was not rolled
     tracers: tuple[Any, ...] = ()  # the loops that are being traced, innermost last
@@ -116,7 +116,7 @@ class Arrays(Loops):
         self.order_decides = False  # and so were values: `x.ravel("K")`
         Loops.__init__(self)
         self.is_open = True
-        self.refused: NotReplayable | None = None  # a foreign array met the program's (design D7)
+        self.refused: NotReplayable | None = None  # a foreign array met the program's
         self._symbols = 0
 
     def check_open(self) -> None:

@@ -1,4 +1,4 @@
-"""Blocks: the sub-graphs in which the bodies of loops and the sides of branches are traced (loops.md §2).
+"""Blocks: the sub-graphs in which the bodies of loops and the sides of branches are traced.
 
 While a block is traced it is the capture's graph. Values of the graphs around it become parameters where they are first used;
 a cell of an array from outside is *entered*: it has a parameter for its value, and goes on from there. When the block ends the

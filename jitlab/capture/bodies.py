@@ -1,4 +1,4 @@
-"""A call in pieces: the body of a function that cannot be captured whole, statement by statement (design D5, D11, D15).
+"""A call in pieces: the body of a function that cannot be captured whole, statement by statement.
 
 Consecutive statements that can be captured are one piece; the others run as Python between pieces, loops and branches that
 cannot be captured run their headers as Python and their bodies in pieces. The local names of a call are cells, so that a

@@ -1,4 +1,4 @@
-"""A call captured whole: the body of a function as one trace, with guards on all it reads (design D3).
+"""A call captured whole: the body of a function as one trace, with guards on all it reads.
 
 The arguments of a call are `a[0]`, `a[1]`, ... to the generated guards. Arrays and NumPy scalars are inputs, Python floats
 are Numbers (kernel parameters), other Python values are guarded by value, objects by identity. What the body reads from
@@ -94,7 +94,7 @@ class CallCapture(CellCapture):
             trace.build = trace.outputs[0][1]
 
     def loop_refused(self, count: int, code: str, text: str) -> None:
-        """A long one is Python's, around its body, which is captured once (design D5): the call goes in pieces."""
+        """A long one is Python's, around its body, which is captured once: the call goes in pieces."""
         if count > FEW and not self.strict and not self.blocks:
             raise EndPiece(code, f"a loop of {count} iterations cannot be rolled: {text}")
 

@@ -1,7 +1,7 @@
 """Cells: a notebook cell as statements; consecutive ones that can be captured are one piece, the others run as Python.
 
 `for`, `while` and `if` run their headers as Python and their bodies as pieces, each traced once for each kind of inputs and
-then reused (design D5: a host loop). After a cell the namespace is what plain Python would have left: outputs are assigned,
+then reused (a host loop). After a cell the namespace is what plain Python would have left: outputs are assigned,
 arrays written in place, views of the user's arrays are views of them.
 """
 

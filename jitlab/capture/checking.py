@@ -39,7 +39,7 @@ def add_check(capture: Capture, holds: Node, message: Callable[[], Any] | None) 
 
 
 def never_runs(name: str, where: str) -> InvalidArgumentError:
-    """What a loop without an iteration answers, of a name that it alone gives (semantics §4.4)."""
+    """What a loop without an iteration answers, of a name that it alone gives."""
     return InvalidArgumentError(
         f"loop must iterate at least once to initialize {name}", where=where,
         why=f"{name} has no value before the loop, and is used after it", hint=f"give {name} a value before the loop",

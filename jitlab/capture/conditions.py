@@ -1,4 +1,4 @@
-"""Conditions: what a traced value says to `if`, `while`, `and`, `not`, and how added functions are called (semantics §4.3)."""
+"""Conditions: what a traced value says to `if`, `while`, `and`, `not`, and how added functions are called."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 REASON = "a stateful random operation: NumPy draws the numbers at each run"
 
-#: What the contract calls such an operation (semantics §1.5).
+#: What the contract calls such an operation.
 LABELS = {
     "uniform": "RandomUniform", "random": "RandomUniform", "random_sample": "RandomUniform", "normal": "RandomStandardNormal",
     "standard_normal": "RandomStandardNormal", "integers": "RandomUniformInt", "randint": "RandomUniformInt",

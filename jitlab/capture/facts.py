@@ -118,7 +118,7 @@ def keeps_order(function: Any) -> bool:
 
 
 def is_foreign(x: Any) -> bool:
-    """An array that is not plain, or a container of another library that NumPy would read as one (design D7)."""
+    """An array that is not plain, or a container of another library that NumPy would read as one."""
     kind = type(x)
     if kind in _NEVER_FOREIGN or isinstance(x, (np.generic, type)):
         return False

@@ -1,4 +1,4 @@
-"""Control flow of converted code: `if`, `while` and `for` become nested functions that hooks of `__jl__` call (semantics §4.1).
+"""Control flow of converted code: `if`, `while` and `for` become nested functions that hooks of `__jl__` call.
 
 before: while i < n:                  after: def __jl_test_1(): return i < n
             i += step                        def __jl_body_2():

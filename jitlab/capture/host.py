@@ -186,7 +186,7 @@ def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentErro
     within = getattr(capture, "must_compile", "")  # the function whose jit_compile=True it is
     contract = f"Detected unsupported operations when trying to compile graph {within or capture.name}[_XlaMustCompile=true]"
     return InvalidArgumentError(
-        # the contract's sentence (semantics §3.16) is that of a function; a cell is asked for in plain words
+        # the contract's sentence is that of a function; a cell is asked for in plain words
         f"{name}{line} can't be compiled, and this cell is --strict."
         if mode == "--strict" and not within
         else f"{contract}: {name}{line}",

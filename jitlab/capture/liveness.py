@@ -1,4 +1,4 @@
-"""Which names a function reads later: a loop carries, and a branch gives, only what somebody still wants (semantics §4.3)."""
+"""Which names a function reads later: a loop carries, and a branch gives, only what somebody still wants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops as nodes: the body is traced once, and again where a type turns out wider; what it changes is carried (loops.md §4).
+"""Loops as nodes: the body is traced once, and again where a type turns out wider; what it changes is carried.
 
 Which names and arrays are carried is found, not declared: names that the body binds anew and an iteration or the program
 behind the loop still wants, and cells that have moved when the body ends. Everything else that it reads is passed in.
@@ -308,7 +308,7 @@ class LoopTracer:
             raise NotRolled(refusal.code, text) from None
 
     def from_weak(self, name: str, started: LeafType, wide: LeafType, other: LeafType) -> LeafType:
-        """A Python number that becomes a NumPy scalar with the first iteration: it starts as one (loops.md §4)."""
+        """A Python number that becomes a NumPy scalar with the first iteration: it starts as one."""
         if not started.weak:
             raise self.loop_mismatch(name, started, other, "dtype")
         return wide

@@ -31,9 +31,9 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from .state import Capture
 
-#: Loops of so many iterations at most are unrolled without a try to roll them (design D5), unless there are loops in them.
+#: Loops of so many iterations at most are unrolled without a try to roll them, unless there are loops in them.
 FEW, FEW_LOOPS = 16, 2
-#: The most that jit_compile=True unrolls, and from where on a warning is given (design D5, semantics §4.4).
+#: The most that jit_compile=True unrolls, and from where on a warning is given.
 MOST_COMPILED, LARGE = 1000, 50_000
 #: The most operations that jl.jit and cells record of a loop that is unrolled: a longer one has run before it is compiled.
 MOST_RECORDED = 10_000

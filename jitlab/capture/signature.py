@@ -1,4 +1,4 @@
-"""Signatures: what of a call's arguments a trace depends on (design D7, S10, S11)."""
+"""Signatures: what of a call's arguments a trace depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`if` on a traced value: both sides are traced, and what they leave behind is what one Branch gives (semantics §4.3).
+"""`if` on a traced value: both sides are traced, and what they leave behind is what one Branch gives.
 
 What leaves a side: the names it assigns that are still wanted, the arrays it writes into, and how it was left (a jump).
 """

@@ -246,7 +246,7 @@ class Capture(Arrays):
         return nullcontext()
 
     def gradient_scope(self, name: str) -> AbstractContextManager[str]:
-        """What the scopes of a `gradients` call are called after (semantics §1.9)."""
+        """What the scopes of a `gradients` call are called after."""
         return nullcontext(name)
 
     def differentiable(self, x: Any) -> Any:

@@ -100,7 +100,7 @@ class LoopIndex(Symbolic):
         self.extent = extent
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """The second net (design D2): real arrays and NumPy scalars meet an index where calls are not converted."""
+        """The second net: real arrays and NumPy scalars meet an index where calls are not converted."""
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         return self.capture.call_function(function, inputs, kwargs)
 

@@ -1,6 +1,6 @@
 """Tensor: what an array is while it is captured. A handle on a cell and the way from the cell's base to what is seen.
 
-Aliasing ends here (loops.md §1): a Python array is a *cell*, whose current value is a node, and a *path* of views. Reading
+Aliasing ends here: a Python array is a *cell*, whose current value is a node, and a *path* of views. Reading
 makes the views; writing makes updates and moves the cell on, so a view sees its base's writes and the other way round.
 """
 
@@ -270,7 +270,7 @@ class Tensor:
 
     @property
     def op(self) -> OperationView:
-        """The operation that gives it, as the contract sees it (semantics §1.1)."""
+        """The operation that gives it, as the contract sees it."""
         return OperationView(self.graph, producer(self.node())[0])
 
     @property

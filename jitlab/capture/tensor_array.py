@@ -1,4 +1,4 @@
-"""TensorArray: arrays of one shape, written one by one, also inside loops that are traced (semantics §4.2, §4.4).
+"""TensorArray: arrays of one shape, written one by one, also inside loops that are traced.
 
 Each `write` gives a new TensorArray, to be bound to the name again. In a traced loop its elements are rows of one array, which
 the loop carries; its size has to be known when the loop begins: as it was given, or from the bounds of the index written.

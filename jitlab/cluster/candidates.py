@@ -1,4 +1,4 @@
-"""Which operations may be in a cluster; the order of the questions is the contract's (semantics §2.2)."""
+"""Which operations may be in a cluster; the order of the questions is the contract's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CODES = {
     "check": Stays.CHECK,
 }
 
-#: What the contract compiles only where it has to (semantics §2.2, 5): its own compilers are slow at them.
+#: What the contract compiles only where it has to: its own compilers are slow at them.
 SLOW = {
     "Svd", "Qr", "MatrixInverse", "SelfAdjointEigV2",
     "ResizeBilinear", "ResizeBilinearGrad", "ResizeNearestNeighbor", "ResizeNearestNeighborGrad",

@@ -1,8 +1,8 @@
-"""Auto-clustering: which operations the compiler owns, and why each other one stays out (semantics §2, design D8-D9).
+"""Auto-clustering: which operations the compiler owns, and why each other one stays out.
 
 For functions and cells a constant (or an axis length as a number) is no operation: each cluster that uses one lists it in its
 `nodes`, so it may be in several clusters; it joins nothing, keeps nothing apart, and counts for the largest size only. For a
-Session a constant is an operation like any other (semantics §2.3, §2.4), and still written into whatever reads it.
+Session a constant is an operation like any other, and still written into whatever reads it.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class _Names:
 
 
 def must_compile(operations: Sequence[Node], function: str) -> None:
-    """Raise the contract's error for the operations that have no compiled form (semantics §2.11, §3.16). Random numbers and
+    """Raise the contract's error for the operations that have no compiled form. Random numbers and
     checks are asked for all the same: NumPy draws and checks between what is compiled."""
     bad = [(node, reason) for node in operations if (reason := unsupported(node)) is not None and not draws_or_checks(node)]
     if not bad:

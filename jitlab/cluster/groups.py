@@ -1,4 +1,4 @@
-"""Groups of operations that `tf_xla_ops_to_cluster` and `fusible` name (semantics §2.9): those that share loops with others."""
+"""Groups of operations that `tf_xla_ops_to_cluster` and `fusible` name: those that share loops with others."""
 
 from __future__ import annotations
 

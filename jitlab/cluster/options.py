@@ -16,7 +16,7 @@ ENDLESS = 2**63 - 1
 
 @dataclass(frozen=True)
 class ClusteringOptions:
-    """`for_functions` is the policy of functions and cells (design D9, D19), `for_session` the contract's (semantics §2).
+    """`for_functions` is the policy of functions and cells, `for_session` the contract's.
 
     The policies differ in the last four fields. Library calls (`slow` ones among them) are kernels of our clusters; bodies may
     be nested as deep as they like; a number is no operation but is written into whatever reads it; and what has an effect
@@ -31,7 +31,7 @@ class ClusteringOptions:
     listed: frozenset[str] | None = None  # operations that may be compiled; None: all
     fusible: bool = False  # the list is the one of operations that share loops
     excluded: frozenset[str] = frozenset()
-    check_variables: bool = True  # a variable is not read in the cluster that has assigned it (semantics §2.5)
+    check_variables: bool = True  # a variable is not read in the cluster that has assigned it
     slow: bool = True
     deepest: int | None = None  # bodies inside one another
     constants_count: bool = False  # a constant is an operation: it joins, and may be a cluster

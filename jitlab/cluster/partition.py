@@ -1,4 +1,4 @@
-"""Contraction: which candidates become one cluster, and why an edge was left (semantics §2.3).
+"""Contraction: which candidates become one cluster, and why an edge was left.
 
 Each candidate starts alone. Edges, of data and of control, are contracted consumers first, in three phases, until no more can
 be. Two operations are only ever joined along an edge.
@@ -235,7 +235,7 @@ class Partition:
         return groups
 
     def kept(self, group: list[Node]) -> bool:
-        """Is it large enough to be a cluster, or wanted whatever its size (semantics §2.4)?"""
+        """Is it large enough to be a cluster, or wanted whatever its size?"""
         return effective_size(group) >= self.options.min_size or any(
             self.study.marked(node) or self.study.placed(node) or is_control(node) for node in group
         )

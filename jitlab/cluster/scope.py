@@ -1,4 +1,4 @@
-"""jit_scope: marks on the operations made inside a block (semantics §1). What becomes of a mark is the clusterer's business."""
+"""jit_scope: marks on the operations made inside a block. What becomes of a mark is the clusterer's business."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and writes of variables in one cluster (semantics §2.5): reads happen when it starts, writes when it ends.
+"""Reads and writes of variables in one cluster: reads happen when it starts, writes when it ends.
 
 Of two such operations, A with a path to B, one cluster may hold both only if A is a read or B is a write: then B sees what it
 would have seen. Variables are not told apart. What calls a body counts as a read and a write.

@@ -1,1 +1,1 @@
-"""Names of other frameworks for what jitlab does: an example runs with nothing changed but its import (design D21)."""
+"""Names of other frameworks for what jitlab does: an example runs with nothing changed but its import."""

@@ -1,4 +1,4 @@
-"""Devices: where operations are placed, and the copies at the border of an XLA device (seed 002, semantics §7)."""
+"""Devices: where operations are placed, and the copies at the border of an XLA device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Graph: operations that are put together first and run later, by a Session (semantics §1, seeds 001 and 002)."""
+"""Graph: operations that are put together first and run later, by a Session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Session is told: the levels and options of the contract, as plain objects (semantics §2.1)."""
+"""What a Session is told: the levels and options of the contract, as plain objects."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class RunMetadata:
 
 
 def clustering_options(config: ConfigProto) -> ClusteringOptions:
-    """How a Session with this config clusters; the flags are read now (semantics §2.1, §2.8)."""
+    """How a Session with this config clusters; the flags are read now."""
     return ClusteringOptions.for_session(read_flags(), config.graph_options.optimizer_options.global_jit_level)
 
 

@@ -1,4 +1,4 @@
-"""Session: runs operations of a Graph for what they are fed with; each kind of run is compiled once (semantics §2.1)."""
+"""Session: runs operations of a Graph for what they are fed with; each kind of run is compiled once."""
 
 from __future__ import annotations
 

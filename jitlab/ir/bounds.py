@@ -1,4 +1,4 @@
-"""What is known about integers without a fixed value: the bounds of loops' symbols, and what they prove (loops.md §3).
+"""What is known about integers without a fixed value: the bounds of loops' symbols, and what they prove.
 
 A trace is exact, so symbols of shapes have values. The symbols of loops lie between bounds that are polynomials over the
 symbols of the loops around them; an integer found at run time lies between whatever bounds are known. Nothing here guesses:

@@ -1,4 +1,4 @@
-"""Extents: integers that remember the shape symbols they were computed from (design D6).
+"""Extents: integers that remember the shape symbols they were computed from.
 
 A trace is exact, so every extent has a value; beside it, it keeps a polynomial over *symbols*, one for each axis of each
 argument. Python's control flow uses the value, a Program uses the polynomial, and two traces of different sizes that give

@@ -34,7 +34,7 @@ class Node:
     """One value: an operation applied to other nodes of the same graph.
 
     `attrs` holds the attributes that scopes put on operations (`_XlaCompile`, `_XlaScope`, ...); `sources` the spans of the
-    user's program that this node stands for. Passes union sources, never drop them (design D13). `weak` is the Python type
+    user's program that this node stands for. Passes union sources, never drop them. `weak` is the Python type
     (int, float, complex, bool) of a 0-d value that is a Python number in the program, not a NumPy scalar: such a value gives
     way in NumPy's promotion (NEP 50). Capture alone asks for it: in the graphs it makes every cast is written down.
     `called` is what the program calls the value, `within` the helper in which it is made, "" where nobody knows (called.py).
@@ -102,8 +102,8 @@ class Graph:
     nodes: list[Node] = field(default_factory=list)
     outputs: list[Node] = field(default_factory=list)
     scopes: list[Scope] = field(default_factory=list)  # the stack; empty outside every jit_scope
-    scope_count: int = 0  # entries at depth 0 so far: the number of the next scope (semantics §1.2)
-    marked_only: bool = False  # a jit_scope(strict=True) was entered: what no scope marks stays out of clusters (design D9)
+    scope_count: int = 0  # entries at depth 0 so far: the number of the next scope
+    marked_only: bool = False  # a jit_scope(strict=True) was entered: what no scope marks stays out of clusters
     gradient_names: dict[str, int] = field(default_factory=dict)
     overrides: list[Mapping[str, Any]] = field(default_factory=list)  # attributes that win over the scope's (gradients)
     deciding: list[Decision] = field(default_factory=list)  # the scopes that decide of edges, as the recording entered them
@@ -230,7 +230,7 @@ class Graph:
 
     @contextmanager
     def with_attrs(self, attrs: Mapping[str, Any]) -> Iterator[None]:
-        """Operations made inside get `attrs`, which win over those of the scope (semantics §1.9)."""
+        """Operations made inside get `attrs`, which win over those of the scope."""
         self.overrides.append(attrs)
         try:
             yield

@@ -1,4 +1,4 @@
-"""The contract's view of a graph's operations: name, type, inputs, attributes (semantics §1.1, §1.5)."""
+"""The contract's view of a graph's operations: name, type, inputs, attributes."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class AttrValue:
 
 @dataclass(frozen=True)
 class NodeDef:
-    """What a callable `compile_ops` is offered: the operation before its scope's own attributes (semantics §1.5)."""
+    """What a callable `compile_ops` is offered: the operation before its scope's own attributes."""
 
     op: str
     name: str

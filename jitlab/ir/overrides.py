@@ -1,4 +1,4 @@
-"""What a what-if changes in a plan, as plain data by the names of operations. Results stay NumPy's (design D14)."""
+"""What a what-if changes in a plan, as plain data by the names of operations. Results stay NumPy's."""
 
 from __future__ import annotations
 

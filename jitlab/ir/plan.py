@@ -142,5 +142,5 @@ class Plan:
         return plan_json(self)
 
     def activity(self) -> dict[str, Any]:
-        """The summary of one graph (semantics §2.10): how many nodes are in clusters, of which kinds. Constants are nodes."""
+        """The summary of one graph: how many nodes are in clusters, of which kinds. Constants are nodes."""
         return activity(self)

@@ -237,7 +237,7 @@ def _reader_text(reader: Node, clustering: Clustering) -> str:
 
 # ---- what is counted
 def activity(plan: Plan) -> dict[str, Any]:
-    """The summary of one graph (semantics §2.10): how many nodes are in clusters, of which kinds. Constants are nodes."""
+    """The summary of one graph: how many nodes are in clusters, of which kinds. Constants are nodes."""
     clustering = plan.clustering
     clusters = clustering.clusters
     mine = {node for c in clusters for node in c.members}

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Stays(Enum):
-    """Why an operation is in no cluster, in the order the questions are asked (semantics §2.2, §2.4).
+    """Why an operation is in no cluster, in the order the questions are asked.
 
     `meaning` is the question's name here, `upstream` what the contract logs for it (§2.10).
     """
@@ -50,7 +50,7 @@ class Joined(Enum):
 
 
 class Apart(Enum):
-    """Why an edge was not contracted, in the order the questions are asked (semantics §2.3)."""
+    """Why an edge was not contracted, in the order the questions are asked."""
 
     NOT_COMPILED = "one end is not compiled"
     DEVICES = "the two nodes have incompatible devices"
@@ -82,7 +82,7 @@ class Change(Enum):
 
 
 class NotFused(Enum):
-    """Why two operations of one cluster are in different kernels (design §6)."""
+    """Why two operations of one cluster are in different kernels."""
 
     LIBRARY_CALL = "library_call"
     READ_AGAIN = "read_again"
@@ -101,7 +101,7 @@ class NotFused(Enum):
 
 
 class Copied(Enum):
-    """Why an array was copied that NumPy's program changes in place (loops.md §5)."""
+    """Why an array was copied that NumPy's program changes in place."""
 
     INPUT_KEPT = "input_kept"
     OLD_VERSION_READ = "old_version_read"

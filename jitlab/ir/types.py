@@ -13,7 +13,7 @@ from .extents import plain, poly
 
 SHORT_NAMES = {"float": "f", "int": "i", "uint": "u", "complex": "c", "bool": "bool"}
 
-#: Dtypes that are traced (design D7): exact ndarrays of these, in native byte order.
+#: Dtypes that are traced: exact ndarrays of these, in native byte order.
 TRACED_DTYPES = frozenset(
     np.dtype(name)
     for name in (

@@ -1,4 +1,4 @@
-"""A block of nodes to lower: a cluster's, or those of a body; and which of its arrays may change in place (loops.md §5)."""
+"""A block of nodes to lower: a cluster's, or those of a body; and which of its arrays may change in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a statement read what it overwrites? (loops.md §5, rule 3): NumPy evaluates the right side first, a nest does not."""
+"""Does a statement read what it overwrites?: NumPy evaluates the right side first, a nest does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which operations share a loop nest (design §6): stages, the groups they form.
+"""Which operations share a loop nest: stages, the groups they form.
 
 A *stage* is what writes memory or reduces: a stored value, a reduction, a library call, a loop. Everything else is read
 lazily. Rules, in order of worth: elementwise work joins its consumer; stages over one space share a nest; a reduction over

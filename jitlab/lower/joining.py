@@ -1,4 +1,4 @@
-"""Nests of a body joined and turned: statements over one space share a loop, a recurrence runs along memory (loops.md §5-6)."""
+"""Nests of a body joined and turned: statements over one space share a loop, a recurrence runs along memory."""
 
 from __future__ import annotations
 

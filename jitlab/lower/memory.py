@@ -1,4 +1,4 @@
-"""Which new versions of arrays take over the memory of the old ones, and what is copied so that the rest may (loops.md §5).
+"""Which new versions of arrays take over the memory of the old ones, and what is copied so that the rest may.
 
 Rule 1: the old version is not wanted later, else the new one gets memory of its own. Rule 2: what is computed from the old
 version and wanted later is stored before it changes. Rule 3, that a right side is not spoiled by its own stores, is asked of

@@ -1,4 +1,4 @@
-"""Reading a value at an index: views, casts and elementwise work are folded into whoever reads them (loops.md §5)."""
+"""Reading a value at an index: views, casts and elementwise work are folded into whoever reads them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ from .sizes import Sizes
 #: Elements of a whole reduction that one partial result stands for. It depends on nothing, so neither do the bits.
 BLOCK = 1 << 16
 
-#: Inner loops shorter than this are not worth vectors: the outer loop gets them (cpu.md §7).
+#: Inner loops shorter than this are not worth vectors: the outer loop gets them.
 SHORT = 8
 
 

@@ -16,7 +16,7 @@ from .dependence import Relation
 from .ranges import Ranges
 from .sizes import Sizes
 
-#: Outputs from this size on are written past the cache (half of a 32 MB L3, cpu.md §2).
+#: Outputs from this size on are written past the cache (half of a 32 MB L3).
 STREAM_BYTES = 16 << 20
 
 #: Layouts of an input: "C" contiguous, "F" column-major, "R" its last axis is contiguous, "S" any strides.

@@ -9,7 +9,7 @@ from jitlab.ops.base import Elementwise
 from jitlab.ops.linear import Product
 from jitlab.ops.views import Update
 
-#: Lengths and offsets below this are part of a Program's text (cpu.md §7); larger numbers are run-time symbols like any other.
+#: Lengths and offsets below this are part of a Program's text; larger numbers are run-time symbols like any other.
 BAKED = 16
 
 

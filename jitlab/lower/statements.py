@@ -201,7 +201,7 @@ class BlockWriter:
         return self._store_safely(node, out, target, loops, reader.read(value, space_of(value.shape, self.sizes)[1]))
 
     def _store_safely(self, node: Node, out: Buffer, target: Position, loops: Loops, value: Expr) -> list[Statement]:
-        """out[target] = value for all iterations, the right side as it was before the first store (loops.md §5, rule 3)."""
+        """out[target] = value for all iterations, the right side as it was before the first store."""
         loops = _unit_stride_last(out.offset(target), loops)
         value, before = self._protected(node, out, target, loops, value)
         store = Store(out, out.offset(target), value, node.origins, position=target)

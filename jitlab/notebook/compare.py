@@ -1,4 +1,4 @@
-"""`%%jit --compare`, `--check`, `-n`: the work of a cell once more, on copies taken before it ran (design D16)."""
+"""`%%jit --compare`, `--check`, `-n`: the work of a cell once more, on copies taken before it ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`%%jit -n N -r R`: the compiled work of a cell again and again, as `%timeit` repeats a statement (design D16)."""
+"""`%%jit -n N -r R`: the compiled work of a cell again and again, as `%timeit` repeats a statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations: one class holds all that jitlab knows of each (design D10), and the table from NumPy's functions to them."""
+"""Operations: one class holds all that jitlab knows of each, and the table from NumPy's functions to them."""
 
 import pkgutil
 from collections.abc import Iterator

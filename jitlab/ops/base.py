@@ -1,4 +1,4 @@
-"""Operation: one class holds all that jitlab knows of it (design D10). Families say how its loops look."""
+"""Operation: one class holds all that jitlab knows of it. Families say how its loops look."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Operation:
     weight: ClassVar[float] = 0.0  # time of an element in additions, where that is more than flops_per_element
     differentiable: ClassVar[bool] = False
     has_others: ClassVar[bool] = False  # is there an operation that is not jitlab's own?
-    exact: ClassVar[bool] = True  # compiled code gives NumPy's bits; False: within the bounds of design D14
+    exact: ClassVar[bool] = True  # compiled code gives NumPy's bits; False: within the bounds of docs/numerics.md
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

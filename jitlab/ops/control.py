@@ -1,4 +1,4 @@
-"""Control flow as nodes: loops and branches whose bodies are graphs of their own (loops.md §2, semantics §1.7)."""
+"""Control flow as nodes: loops and branches whose bodies are graphs of their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Host operations: what has no class of its own runs as plain NumPy on real arrays, with the reason kept (design D11)."""
+"""Host operations: what has no class of its own runs as plain NumPy on real arrays, with the reason kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operations that a library computes whole: NumPy's own code, called as one kernel inside a cluster (design D19)."""
+"""Operations that a library computes whole: NumPy's own code, called as one kernel inside a cluster."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Library(Operation):
     """One call of a library in a cluster. Its operands lie row after row in memory, its results are stored there.
 
     `numpy` is the meaning and the machine: it gets arrays of the types of the trace and gives one array or a tuple of them,
-    exactly as `results` says. What it raises (`LinAlgError`) reaches the user at the line of the call (design D15).
+    exactly as `results` says. What it raises (`LinAlgError`) reaches the user at the line of the call.
     """
 
     exact: ClassVar[bool] = False

@@ -1,4 +1,4 @@
-"""Linear systems, inverses and determinants: `np.linalg`'s own LAPACK calls, one kernel each (design D19).
+"""Linear systems, inverses and determinants: `np.linalg`'s own LAPACK calls, one kernel each.
 
 The other operations of `np.linalg` are in `linalg_*.py`; products of arrays, which are made of MatMul and Sum, in
 `products.py`. Matrices are the last two axes, the others are a stack. Dtypes are NumPy's: float32, float64 and their complex

@@ -83,7 +83,7 @@ class Fed(Elementwise):
 
 @dataclass(frozen=True)
 class ReadVariable(Identity):
-    """The value that a variable has when it is read (semantics §2.5: reads happen at the start of a cluster)."""
+    """The value that a variable has when it is read (reads happen at the start of a cluster)."""
 
     tf_name: ClassVar[str | None] = "ReadVariableOp"
 

@@ -1,4 +1,4 @@
-"""The table that capture asks: what a callee, a method, an attribute or an operator means in a graph (design D2).
+"""The table that capture asks: what a callee, a method, an attribute or an operator means in a graph.
 
 A call is looked up by the callee's identity. `VIEWS`, `VIEW_METHODS` and `VIEW_ATTRIBUTES` come first: what they give shares
 memory with its base. Everything else gives values, which share memory with nothing: `x.copy()` may be x's own node. Rules

@@ -1,4 +1,4 @@
-"""Views, relabellings and updates: how arrays share memory in NumPy, made functional (loops.md §1-2)."""
+"""Views, relabellings and updates: how arrays share memory in NumPy, made functional."""
 
 from __future__ import annotations
 

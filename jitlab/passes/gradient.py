@@ -1,6 +1,6 @@
 """The gradient, as operations appended to the graph that computes the values (reverse mode).
 
-Which scope a new operation gets is the contract's (semantics §1.9): the gradient of a marked operation goes where the
+Which scope a new operation gets is the contract's: the gradient of a marked operation goes where the
 operation went, or into a scope of its own; what belongs to no operation (the first cotangent, the sums of several) gets what
 the calling scope sets.
 """
@@ -285,7 +285,7 @@ def _result(x: Node, total: Node | None, unconnected: str | None) -> Node | None
 
 
 def _unique_scope(graph: Graph, name: str) -> str:
-    """What separate gradient scopes are called after: gradients, gradients_1, ... (semantics §1.9)."""
+    """What separate gradient scopes are called after: gradients, gradients_1, ...."""
     stem = (name or "gradients").rstrip("/").replace("/", "_")
     count = graph.gradient_names.get(stem, 0)
     graph.gradient_names[stem] = count + 1

@@ -1,4 +1,4 @@
-"""The simplifying passes. Each keeps every bit of the results and every source position of what it leaves out (design D13).
+"""The simplifying passes. Each keeps every bit of the results and every source position of what it leaves out.
 
 A pass is a pattern, which is asked of every node first, and a replacement. What it absorbs hands on its sources.
 """

@@ -261,7 +261,7 @@ def bound(kernel: Mapping[str, Any], peaks: Peaks | None) -> tuple[str | None, f
 
 
 def _activity(plan: _Plan, recording: Recording) -> Json:
-    """The summary of a plan (semantics §2.10) with each cluster's compilations; times are microseconds."""
+    """The summary of a plan with each cluster's compilations; times are microseconds."""
     compiles: dict[str, list[int]] = {}
     for step in recording.compiled.get((plan.function, plan.trace), ()):
         compiles.setdefault(step.cluster, []).append(step.duration_ns)
@@ -361,7 +361,7 @@ def _small_extents(recording: Recording) -> list[tuple[Any, str]]:
 
 
 def _has_small_extent(before: str, after: str) -> bool:
-    """One of the sizes that differ is below the least that is read at run time (design D6)."""
+    """One of the sizes that differ is below the least that is read at run time."""
     old, new = ([int(n) for n in re.findall(r"\d+", text.partition("[")[2])] for text in (before, after))
     return any(a != b and min(a, b) < SMALL for a, b in zip(old, new, strict=False))
 

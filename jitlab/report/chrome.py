@@ -1,4 +1,4 @@
-"""The timeline, and its Chrome trace (semantics §6.1) for any trace viewer."""
+"""The timeline, and its Chrome trace for any trace viewer."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class _Values:
 
 def _processes(lanes: Iterable[Mapping[str, Any]]) -> list[Json]:
     """Lanes of a group are one process of the trace. A
-    compiled cluster is one launch: kernels are left out (semantics §6.1).
+    compiled cluster is one launch: kernels are left out.
     """
     merged: dict[str, Json] = {}
     for lane in lanes:

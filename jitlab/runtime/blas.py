@@ -1,4 +1,4 @@
-"""The BLAS that NumPy brings, by C pointer (design D19)."""
+"""The BLAS that NumPy brings, by C pointer."""
 
 from __future__ import annotations
 

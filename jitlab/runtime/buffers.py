@@ -1,4 +1,4 @@
-"""Memory for results: blocks of 64 kB and more are recycled when the last view of a result goes (design D18)."""
+"""Memory for results: blocks of 64 kB and more are recycled when the last view of a result goes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph before and after clustering, as `--tf_xla_clustering_debug` asks for it (semantics §2.8)."""
+"""The graph before and after clustering, as `--tf_xla_clustering_debug` asks for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments changed in place: which cluster may store the last version of an argument straight into it (loops.md §5).
+"""Arguments changed in place: which cluster may store the last version of an argument straight into it.
 
 Elsewhere the new version is a result like any other, and whoever runs the trace copies it into the argument.
 """

@@ -1,4 +1,4 @@
-"""Graph dumps that `TF_XLA_FLAGS` or `XLA_FLAGS` ask for, with the contract's file names and console line (semantics §6.2)."""
+"""Graph dumps that `TF_XLA_FLAGS` or `XLA_FLAGS` ask for, with the contract's file names and console line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What compiled code calls for operations that a library computes whole (design D19): NumPy, on arrays in its own memory.
+"""What compiled code calls for operations that a library computes whole: NumPy, on arrays in its own memory.
 
 Machine code knows an operation by a number, which stands in the context of the call, and hands over addresses, extents and
 strides. What the operation raises is kept until the call is back in Python.

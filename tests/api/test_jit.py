@@ -1,4 +1,4 @@
-"""`jit`: NumPy programs with Python's own meaning, recorded and compiled (semantics.md §5; design D1, D3, D4, D15)."""
+"""`jit`: NumPy programs with Python's own meaning, recorded and compiled."""
 
 import gc
 import warnings

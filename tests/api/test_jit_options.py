@@ -1,4 +1,4 @@
-"""The arguments of `jit` are checked when it decorates, in the contract's order and with its words (semantics.md §5.1-5.3)."""
+"""The arguments of `jit` are checked when it decorates, in the contract's order and with its words."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""The Array API standard 2024.12 through functions that must compile: each call gives what NumPy gives (design D14)."""
+"""The Array API standard 2024.12 through functions that must compile: each call gives what NumPy gives."""
 
 import numpy as np
 import pytest

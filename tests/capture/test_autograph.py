@@ -1,4 +1,4 @@
-"""What steers conversion: functions left as they are, options of loops, TensorArray, missing source (semantics §4.1-4.4)."""
+"""What steers conversion: functions left as they are, options of loops, TensorArray, missing source."""
 
 import warnings
 

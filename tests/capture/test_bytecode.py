@@ -1,4 +1,4 @@
-"""Functions without readable source are read from their bytecode: straight lines and `if` (semantics.md §5.4)."""
+"""Functions without readable source are read from their bytecode: straight lines and `if`."""
 
 import numpy as np
 import pytest

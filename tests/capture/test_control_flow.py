@@ -1,4 +1,4 @@
-"""if, while, for, break, continue and return on traced values are Branch and Loop nodes (semantics §4.1-4.4)."""
+"""if, while, for, break, continue and return on traced values are Branch and Loop nodes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Masked arrays, matrices and the like keep their own meaning: they are never turned into plain arrays (design D7)."""
+"""Masked arrays, matrices and the like keep their own meaning: they are never turned into plain arrays."""
 
 from __future__ import annotations
 

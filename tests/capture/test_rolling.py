@@ -1,4 +1,4 @@
-"""Loops over Python ranges become one Loop of the graph where that can be (design D5, loops.md §3-4)."""
+"""Loops over Python ranges become one Loop of the graph where that can be."""
 
 import numpy as np
 import pytest
@@ -132,7 +132,7 @@ def test_a_loop_is_rolled_and_gives_what_python_gives(op_by_op, program):
 
 
 def test_carried_python_numbers_stay_weak(op_by_op):
-    """loops.md §4: `0.0` with float32 arrays becomes float32, where NumPy's promotion says so."""
+    """`0.0` with float32 arrays becomes float32, where NumPy's promotion says so."""
 
     def f(x):
         s, k = 0.0, 1.5
@@ -206,7 +206,7 @@ def test_few_iterations_are_unrolled(op_by_op):
 
 
 def test_a_scope_in_the_body_unrolls_it(op_by_op):
-    """§1.7, loops.md §4: the contract's nodes are seen one by one."""
+    """the contract's nodes are seen one by one."""
 
     @jl.function
     def f(x):

@@ -1,4 +1,4 @@
-"""Auto-clustering: what the contract says was observed upstream, and a reason for each decision (semantics §2)."""
+"""Auto-clustering: what the contract says was observed upstream, and a reason for each decision."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Clusters by the contract: each test names its paragraph of semantics §2; the exact clusters are those upstream makes."""
+"""Clusters by the contract: each test names its paragraph of the contract; the exact clusters are those upstream makes."""
 
 import dataclasses
 from pathlib import Path

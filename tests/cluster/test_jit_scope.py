@@ -1,4 +1,4 @@
-"""jit_scope: the contract's marks, numbers, forms and errors (semantics §1)."""
+"""jit_scope: the contract's marks, numbers, forms and errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Random NumPy programs over the whole table, and what it means that jitlab ran one as NumPy does (design D14).
+"""Random NumPy programs over the whole table, and what it means that jitlab ran one as NumPy does.
 
 A program is source text: statements that NumPy itself has run while it was made, so that each is valid. Its result is compared
 bit by bit where every operation on the way is exact. Where one is not, the program runs a few more times on NumPy with every

@@ -1,4 +1,4 @@
-"""jit_scope in graphs and in traced functions, paragraph by paragraph of semantics §1."""
+"""jit_scope in graphs and in traced functions, paragraph by paragraph of the contract."""
 
 import numpy as np
 import pytest

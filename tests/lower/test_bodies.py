@@ -1,4 +1,4 @@
-"""Random loops over overlapping slices: the Program gives what NumPy gives, and would not without the tests of loops.md §5."""
+"""Random loops over overlapping slices: the Program gives what NumPy gives, and would not without the dependence tests."""
 
 import numpy as np
 import pytest

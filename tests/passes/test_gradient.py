@@ -1,4 +1,4 @@
-"""The gradient: finite differences on compositions, what is connected, and the contract's scopes (semantics §1.9)."""
+"""The gradient: finite differences on compositions, what is connected, and the contract's scopes."""
 
 import functools
 import itertools

@@ -1,4 +1,4 @@
-"""exec_order: real topological orders, the same results (semantics.md §5.7)."""
+"""exec_order: real topological orders, the same results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""`--tf_xla_clustering_debug` (semantics §2.8): the graph before and after clustering, and annotated."""
+"""`--tf_xla_clustering_debug`: the graph before and after clustering, and annotated."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""What a library computes is a kernel inside a cluster (design D19): operands, results, errors and interrupts."""
+"""What a library computes is a kernel inside a cluster: operands, results, errors and interrupts."""
 
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""The seed's second page on `jit_scope`: its table and promises, with only the import changed (semantics.md §7)."""
+"""The seed's second page on `jit_scope`: its table and promises, with only the import changed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Every example of the seed 'Using JIT Compilation', only the import changed, and its exact result (semantics.md §6, §7)."""
+"""Every example of the seed 'Using JIT Compilation', only the import changed, and its exact result."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Every example of the seed on `tf.function`, with only the import changed, and its exact result (semantics.md §7)."""
+"""Every example of the seed on `tf.function`, with only the import changed, and its exact result."""
 
 import numpy as np
 import pytest

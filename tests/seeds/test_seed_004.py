@@ -1,4 +1,4 @@
-"""Every example of the seed on `mindspore.jit`, with only the import changed (semantics.md §7)."""
+"""Every example of the seed on `mindspore.jit`, with only the import changed."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Loop bodies in native code give NumPy's bits (design D14)."""
+"""Loop bodies in native code give NumPy's bits."""
 
 import json
 import subprocess

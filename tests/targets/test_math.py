@@ -1,4 +1,4 @@
-"""Functions of floats within 3 ULP of the true value, and the special cases of C99 (design D14)."""
+"""Functions of floats within 3 ULP of the true value, and the special cases of C99."""
 
 import sys
 import warnings

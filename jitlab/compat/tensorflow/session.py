@@ -41,7 +41,7 @@ class InteractiveSession(Session):
 
 
 class Timeline:
-    """The timeline of a run as a Chrome trace (semantics §6.1)."""
+    """The timeline of a run as a Chrome trace."""
 
     def __init__(self, step_stats: Any, graph: Any = None) -> None:
         if not isinstance(step_stats, Report):

@@ -52,7 +52,7 @@ class GradientTape:
         return nullcontext()
 
     def gradient(self, target: Any, sources: Any, output_gradients: Any = None, unconnected_gradients: Any = "none") -> Any:
-        """The derivative of the sum of `target`, in the form of `sources`. In no scope of its own (semantics §1.9)."""
+        """The derivative of the sum of `target`, in the form of `sources`. In no scope of its own."""
         if self._used and not self._persistent:
             raise RuntimeError("A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians)")
         self._used = True

@@ -1,7 +1,7 @@
 """Program -> LLVM text: loops, vectors with masked tails, reductions in a fixed order, calls of a BLAS.
 
 One module a Program. Each phase of each kernel is a function over a range of its outer loop (phase.py); `run` calls them in
-order, a chunk at a time, and returns PAUSED after about 50 ms so that Python can look after its signals (design D15); the
+order, a chunk at a time, and returns PAUSED after about 50 ms so that Python can look after its signals; the
 user's loops have Python look after them where they are (`look`). Everything a call needs stands in its context (context.py).
 """
 

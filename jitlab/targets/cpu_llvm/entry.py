@@ -1,4 +1,4 @@
-"""The C function behind a warm call: checks exact arguments, makes the results, runs the machine code (design D17).
+"""The C function behind a warm call: checks exact arguments, makes the results, runs the machine code.
 
 It knows the layout of NumPy's array object (public through its macros and stable in 2.x); `layout_is_known` verifies that on
 a real array first. Whatever differs from the one signature it was made for goes on to `self`, the Python way.

@@ -1,4 +1,4 @@
-"""The LLVM code of the C function behind a warm call (design D17): `entry_text` writes what `jitlab.targets.cpu_llvm.entry`
+"""The LLVM code of the C function behind a warm call: `entry_text` writes what `jitlab.targets.cpu_llvm.entry`
 compiles. Whatever it meets that differs from its one signature goes on to `slow`, the Python way.
 """
 

@@ -1,4 +1,4 @@
-"""Functions of floats in branch-free vector code, within 3 ULP of the true value everywhere (design D14).
+"""Functions of floats in branch-free vector code, within 3 ULP of the true value everywhere.
 
 Coefficients are in coefficients.py. `fma` is used freely here; the hi/lo splittings need that no fast-math flag
 ever reaches this code. Where a rare argument needs more (sines of huge numbers), a cold block takes over for its lanes.
