@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import inspect
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -50,7 +51,8 @@ class _Manager(contextlib._GeneratorContextManager):  # type: ignore[type-arg]
         try:
             return super().__exit__(*error)
         finally:
-            _open.managers[:] = [other for other in _open.managers if other is not self]
+            if inspect.getgeneratorstate(self.gen) == inspect.GEN_CLOSED:  # else it has not ended: `Whole` looks after it
+                _open.managers[:] = [other for other in _open.managers if other is not self]
 
 
 class _Open(threading.local):

@@ -174,7 +174,7 @@ class Executable:
         if not self.plan.is_whole:
             self.prepare(arguments, True)
         if self._may_fail is None:
-            checks = any(lowered.program.errors for lowered in self._lowerings.values())
+            checks = any(lowered.program.errors for lowered in list(self._lowerings.values()))
             self._may_fail = checks or any(not isinstance(step, Cluster) for step in self.clustering.steps)
         return self._may_fail
 
@@ -331,7 +331,7 @@ class Executable:
                     if hasattr(error, "_jitlab_said"):
                         raise
                     raise type(error)(f"{error}{where}") from None
-        if any(variant.lowered.program.calls for variant in self._variants.values()):
+        if any(variant.lowered.program.calls for variant in list(self._variants.values())):
             raise KeyboardInterrupt  # it came before the first step of what a kernel calls, where Python can only drop it
         raise AssertionError(f"a check failed that NumPy passes{where}")
 
@@ -339,7 +339,7 @@ class Executable:
         key = (cluster.name, layouts, ends)
         variant = self._variants.get(key)
         if variant is None:
-            others = [known for name, known, same in self._variants if name == cluster.name and same == ends]
+            others = [known for name, known, same in list(self._variants) if name == cluster.name and same == ends]
             started, before = time.perf_counter_ns(), self.costs.spent_ns
             with Whole(), self.costs.spending():
                 lowered = self._lowered(cluster, layouts, ends)

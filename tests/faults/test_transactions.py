@@ -304,3 +304,38 @@ def test_a_cell_that_was_interrupted_while_it_is_taken_apart_runs_whole_again(wh
         run_cell(source, namespace, "<a cell that is interrupted>")
         np.testing.assert_allclose(namespace["z"], plain["z"])
         assert namespace["r"] == plain["r"] and len(namespace["seen"]) == 1
+
+
+def test_what_could_not_be_left_is_not_left_once_more_by_the_collector():
+    """No memory for the step that leaves it: the generator behind `contextmanager` is still where it was."""
+
+    def profile(frame, event, argument):
+        if event == "c_call" and argument is next:
+            raise MemoryError
+
+    before = events.busy.word.value
+    with pytest.raises(MemoryError), Whole(), events.muted():
+        sys.setprofile(profile)
+    sys.setprofile(None)
+    gc.collect()
+    assert events.busy.word.value == before
+
+
+def test_threads_may_ask_for_forms_of_a_cluster_while_others_make_them():
+    f = jl.function(lambda x: np.sin(x) + x[::-1])
+    f(np.ones((3, 3)))
+    (made,) = (e for e in executable._live if e.function == f.name)
+    (key,) = made._variants
+
+    class Asked(str):
+        """A name that others' forms are made beside."""
+
+        def __eq__(self, other):
+            made._variants[f"other {len(made._variants)}", (), frozenset()] = None
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    made.clustering.clusters[0].name = Asked(key[0])
+    for layout in (np.asfortranarray, np.ascontiguousarray):
+        f(layout(np.ones((3, 3))))
