@@ -339,7 +339,8 @@ class Executable:
         key = (cluster.name, layouts, ends)
         variant = self._variants.get(key)
         if variant is None:
-            others = [known for name, known, same in list(self._variants) if name == cluster.name and same == ends]
+            known = [known for name, known, same in list(self._variants) if name == cluster.name and same == ends]
+            others = [each for each in known if each != layouts]  # another thread may have made this one meanwhile
             started, before = time.perf_counter_ns(), self.costs.spent_ns
             with Whole(), self.costs.spending():
                 lowered = self._lowered(cluster, layouts, ends)

@@ -331,7 +331,8 @@ def test_threads_may_ask_for_forms_of_a_cluster_while_others_make_them():
         """A name that others' forms are made beside."""
 
         def __eq__(self, other):
-            made._variants[f"other {len(made._variants)}", (), frozenset()] = None
+            made._variants[f"other {len(made._variants)}", (), frozenset()] = None  # another form
+            made._variants[key[0], ("F",), frozenset()] = made._variants[key]  # and the one that is asked for
             return str.__eq__(self, other)
 
         __hash__ = str.__hash__

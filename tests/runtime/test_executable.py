@@ -178,6 +178,7 @@ def test_an_interrupt_during_compilation_leaves_a_usable_function(monkeypatch):
         raise KeyboardInterrupt
 
     f = jl.function(lambda x: np.tanh(x) * 3 - 1)
+    monkeypatch.setattr(jl.config, "cache", False)  # a run before may have kept its code
     monkeypatch.setattr(codegen, "module_for", interrupted)
     with pytest.raises(KeyboardInterrupt):
         f(np.ones(7))
