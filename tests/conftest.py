@@ -31,7 +31,8 @@ def pytest_addoption(parser):
     parser.addoption(
         "--part", choices=PARTS, default=os.environ.get("JITLAB_PART"),
         help="quick: the first case of each test that is neither slow nor long; 0 to 9: all tests, and of long ones that tenth "
-        "of the cases; all: everything. Without it, and without JITLAB_PART, today's tenth: ten days in a row take all",
+        "of the cases; all: everything, also what is for the night. Without it, and without JITLAB_PART, today's tenth: ten "
+        "days in a row take all but that",
     )  # fmt: skip
 
 
@@ -50,9 +51,13 @@ def pytest_report_header(config):
 def is_in(part, item, number):
     """Whether a case is of a part; `number` counts the cases of its test function."""
     long = item.get_closest_marker("long")
+    if part == "all":
+        return True
+    if item.get_closest_marker("night"):
+        return False
     if part == "quick":
         return not (number or long or item.get_closest_marker("slow"))
-    return part == "all" or not long or (number + zlib.crc32(function_of(item).encode())) % TENTHS == int(part)
+    return not long or (number + zlib.crc32(function_of(item).encode())) % TENTHS == int(part)
 
 
 def function_of(item):

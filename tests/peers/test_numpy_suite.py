@@ -1,11 +1,11 @@
-"""A tenth of NumPy's own tests, each under `jl.jit`; `python -m tests.peers.numpy_suite` runs all of them by module."""
+"""NumPy's own tests, each under `jl.jit`, for the night; `python -m tests.peers.numpy_suite` runs all of them by module."""
 
 import pytest
 
 from tests.peers.numpy_suite import GROUPS, NUMPY, Ended, differences, reason_for, run
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.parametrize("part", range(10))
 @pytest.mark.parametrize("group", GROUPS)
 def test_numpys_own_tests_end_as_without_jitlab(group, part):
