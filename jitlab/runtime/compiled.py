@@ -107,6 +107,8 @@ def _make(program: Program, origin: Origin) -> tuple[Compiled, str, str]:
     if final_tier(program) == "quick":
         return result, "compiled", "quick"
 
+    cell = events.current_cell()
+
     def improve() -> None:
         started = time.perf_counter_ns()
         try:
@@ -116,7 +118,8 @@ def _make(program: Program, origin: Origin) -> tuple[Compiled, str, str]:
             return
         if good_key:
             store.write(good_key, made)
-        _tell(origin, digest, "good", "compiled", started)
+        with events.in_cell(cell):  # not whichever runs when this is done
+            _tell(origin, digest, "good", "compiled", started)
 
     try:
         result.better = background().submit(improve)

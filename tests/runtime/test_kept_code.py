@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab import events
 from jitlab.ir.program import Program
 from jitlab.ops.arithmetic import Unary
 from jitlab.ops.base import Operation
+from jitlab.runtime.compiled import background
 from jitlab.targets.cpu_llvm import codegen
 
 PACKAGE = Path(jl.__file__).parent
@@ -111,3 +113,14 @@ def test_the_report_shows_llvm_code_of_a_program_that_came_from_disk():
         f(np.ones(5))
     report = recording.report()
     assert "define i64 @run(" in report.ir(report.clusters[0].name, "llvm")
+
+
+def test_better_code_belongs_to_the_cell_that_asked_for_it(monkeypatch):
+    monkeypatch.setattr(jl.config, "cache", False)
+    made = []
+    with events.listen(lambda event: made.append(event) if isinstance(event, events.ProgramCompiled) else None):
+        with events.in_cell("asked"):
+            jl.jit(lambda x: np.cosh(x) * 2.25 + 0.125)(np.ones(5))
+        with events.in_cell("other"):
+            background().submit(lambda: None).result()
+    assert [(event.tier, event.cell) for event in made] == [("quick", "asked"), ("good", "asked")]
