@@ -478,11 +478,10 @@ class PathJit(Jit):
                 )  # fmt: skip
         except errors.InvalidArgumentError:
             raise
-        except (EndPiece, NotReplayable, errors.JitlabError) as error:
+        except (errors.Signal, errors.JitlabError) as error:
             if self.options.fullgraph:
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
-            known = Refusal(error.code, str(error)) if isinstance(error, NotReplayable) else reason_of(error)
-            raise self._refuse(key, known) from None
+            raise self._refuse(key, reason_of(error)) from None
         with Whole(self, self.ledger):
             with costs.spending():
                 trace.run = self._compiled(trace)

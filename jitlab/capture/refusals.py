@@ -52,6 +52,8 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
     prefix = f"Unsupported function {name}: " if mode == "bytecode" else ""
     if isinstance(refusal, RecursionError):
         refusal = EndPiece("recursion", "it calls itself until Python's limit", _recursive_call(refusal))
+    elif isinstance(refusal, errors.Signal) and not isinstance(refusal, EndPiece):
+        refusal = EndPiece(getattr(refusal, "code", "internal"), clause(refusal), _line(refusal))
     if isinstance(refusal, EndPiece):
         source = refusal.source or definition
         kind = errors.StoreInGraphError if refusal.text.startswith("it stores into") else errors.UnsupportedError
@@ -78,6 +80,17 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
     if isinstance(refusal, errors.JitlabError) and prefix:
         return errors.UnsupportedError(f"{prefix}{refusal.what}", where=refusal.where, why=refusal.why, hint=refusal.hint)
     return refusal
+
+
+def _line(error: Exception) -> Source | None:
+    """The user's line that ended a recording."""
+    traceback, found = error.__traceback__, None
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if is_converted(code):
+            found = Source(code.co_filename, traceback.tb_lineno, -1, traceback.tb_lineno, -1)
+        traceback = traceback.tb_next
+    return found
 
 
 def _recursive_call(error: RecursionError) -> Source | None:

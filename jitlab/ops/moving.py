@@ -147,22 +147,30 @@ def _checked(index: Node, n: int, axis: int) -> int:
 def slice_extents(s: slice, n: int) -> tuple[int, int, int]:
     """Start, length and step of a slice over an axis of n elements, clamped as Python does."""
     bounds = _bounds()
-    step = 1 if s.step is None else s.step
-    if isinstance(step, (Symbolic, Moving, Node)):
-        raise Unsupported("a slice whose step is a traced value", "data_dependent")
-    step = int(step)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    low, high = (0, n) if step > 0 else (-1, n - 1)
-    start = _clamped(s.start, low if step > 0 else high, n, low, high)
-    stop = _clamped(s.stop, high if step > 0 else low, n, low, high)
-    span = stop - start if step > 0 else start - stop
+    step = 1 if s.step is None else extent_of(s.step)
+    up = _is_up(step)
+    low, high = (0, n) if up else (-1, n - 1)
+    start = _clamped(s.start, low if up else high, n, low, high)
+    stop = _clamped(s.stop, high if up else low, n, low, high)
+    span = stop - start if up else start - stop
     if bounds.proves_nonnegative(poly(span).scale(-1)):
         return 0, 0, step
     if not bounds.proves_nonnegative(span):
         span = define(_once(Maximum(), _number(span), _number(0)), 0, n)
-        bounds.assume(poly(n) - poly(start) - poly(span) if step > 0 else poly(start) + ONE - poly(span))
-    return start, as_length(rounded_up(span, abs(step))), step
+        bounds.assume(poly(n) - poly(start) - poly(span) if up else poly(start) + ONE - poly(span))
+    return start, as_length(rounded_up(span, step if up else -step)), step
+
+
+def _is_up(step: int) -> bool:
+    """Does a slice of this step go upwards? One that moves has to be known to be above or below 0."""
+    if not isinstance(step, Moving):
+        if step == 0:
+            raise ValueError("slice step cannot be zero")
+        return step > 0
+    above, below = (_bounds().proves_nonnegative(poly(step).scale(sign) - ONE) for sign in (1, -1))
+    if not above and not below:
+        raise Unsupported("a slice whose step may be 0, or above it in one run and below it in another", "data_dependent")
+    return above
 
 
 def _clamped(bound: Any, default: int, n: int, low: int, high: int) -> int:

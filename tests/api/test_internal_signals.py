@@ -134,6 +134,55 @@ def test_a_function_gives_the_value_or_an_error_of_its_own(hook, kind, plant):
     check_nothing_internal([f"{type(found).__name__}: {found}"] if isinstance(found, Exception) else [])
 
 
+WHOLE = {
+    "fullgraph": lambda f: jl.jit(f, fullgraph=True), "bytecode": lambda f: jl.jit(f, fullgraph=True, capture_mode="bytecode"),
+    "jit_compile": lambda f: jl.function(f, jit_compile=True),
+}  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", SIGNALS, ids=lambda kind: f"{kind.__module__.split('.')[-1]}.{kind.__name__}")
+@pytest.mark.parametrize("hook", ["call", "item", "for_", "while_", "if_"])
+@pytest.mark.parametrize("option", WHOLE)
+def test_a_function_that_must_be_captured_whole_says_what_ended_it(option, hook, kind, plant):
+    x = np.arange(3.0)
+    plant(hook, kind, 1)
+    compiled = WHOLE[option](lambda x: program(x, 2)[0])
+    found = outcome(lambda: compiled(x.copy()))
+    assert isinstance(found, JitlabError) or found == repr(program(x.copy(), 2)[0]), found
+    check_nothing_internal([str(found).removeprefix("Unsupported function ")] if isinstance(found, Exception) else [])
+
+
+def else_of_an_unrolled_loop(x):
+    n = x.sum()
+    for i in range(5):
+        if x[i] > 0.5:
+            break
+    else:
+        n = n + 1
+    return n
+
+
+def step_of_unknown_sign(x):
+    k = 1
+    while x[k] < 0.99 and k < 9:
+        x[k::k] *= 1.1
+        k = k + 1
+    return k
+
+
+@pytest.mark.parametrize(
+    ("program", "clause"),
+    [(else_of_an_unrolled_loop, "decides whether the `else` of an unrolled loop runs"), (step_of_unknown_sign, "step may be 0")],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+@pytest.mark.parametrize("mode", ["ast", "bytecode"])
+def test_what_no_program_holds_is_an_error_of_fullgraph_with_its_line(mode, program, clause):
+    with pytest.raises(jl.errors.UnsupportedError, match=clause) as refused:
+        jl.jit(program, fullgraph=True, capture_mode=mode)(np.full(20, 0.1))
+    assert "test_internal_signals.py, line " in refused.value.where
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", SIGNALS, ids=lambda kind: f"{kind.__module__.split('.')[-1]}.{kind.__name__}")
 @pytest.mark.parametrize("hook", ["lookup", "call", "item", "function", "for_", "while_", "if_", "loop", "place"])

@@ -126,6 +126,49 @@ def sparse(y, starts, columns, values, x):
             y[i] += values[k] * x[columns[k]]
 
 
+def sieve_by_slices(flags):
+    for i in range(2, int(len(flags) ** 0.5) + 1):
+        if flags[i]:
+            flags[i * i :: i] = False
+    return flags
+
+
+def every_kth(x, y):
+    for k in range(1, 20):
+        y[k] = x[::k].sum() + x[k:-k:k].sum()
+
+
+def every_kth_downwards(x, y):
+    for k in range(1, 20):
+        part = x[::-k]
+        y[k] = (part * np.arange(len(part))).sum() - x[-3:k:-k].sum()
+    for k in range(-20, 0):
+        y[::k] += k
+
+
+def parts_that_overlap(x):
+    for k in range(2, 20):
+        n = len(x[::k])
+        x[::k] = x[:n] + x[k - 1 :: -1][0]
+        x[k::k] += x[:-k:k]
+
+
+def steps_of_two_loops(a, y):
+    for k in range(1, 18):
+        for j in range(1, 18):
+            y[k] += a[k::j, :: k + j].sum() * a[:: k * j][0, j]
+
+
+def a_step_of_zero(x):
+    for k in range(20):
+        x[::k] += 1
+
+
+def steps_on_both_sides_of_zero(x):
+    for k in range(-10, 10):
+        x[:: 2 * k + 1] += k
+
+
 line, zeros = np.arange(40.0), np.zeros(40)
 PROGRAMS = [
     (shifted_out, line), (wrapped, line, zeros), (gathered, line, zeros, positions(-40, 40, 30)),
@@ -134,7 +177,10 @@ PROGRAMS = [
     (bubble_sort, draw(30)), (sieve, np.ones(100, bool)), (bisect, np.sort(draw(50)), 0.4), (convolve, line, draw(5), zeros),
     (rows, draw(20, 5), positions(0, 20, 30)), (numbers, line), (eliminate, draw(20, 20) + 20 * np.eye(20)),
     (running_maximum, line), (flat, draw(20, 30), np.zeros(600)),
-    (sparse, np.zeros(20), np.sort(positions(0, 60, 21)), positions(0, 20, 60), draw(60), draw(20)),
+    (sieve_by_slices, np.ones(2000, bool)), (sieve_by_slices, np.ones(3, bool)), (every_kth, line, zeros),
+    (every_kth, line[:0], zeros), (every_kth_downwards, line, zeros), (every_kth_downwards, line[:3], zeros),
+    (parts_that_overlap, draw(50)), (steps_of_two_loops, draw(30, 40), zeros), (a_step_of_zero, line),
+    (steps_on_both_sides_of_zero, line), (sparse, np.zeros(20), np.sort(positions(0, 60, 21)), positions(0, 20, 60), draw(60), draw(20)),
     (sparse, np.zeros(20), np.sort(positions(0, 90, 21)), positions(0, 20, 60), draw(60), draw(20)),
 ]  # fmt: skip
 
@@ -144,7 +190,7 @@ def outcome(function, arrays):
     copies = [np.array(x) if isinstance(x, np.ndarray) else x for x in arrays]
     try:
         return function(*copies), copies
-    except IndexError as error:
+    except (IndexError, ValueError) as error:
         return str(error).splitlines()[0], copies
 
 
