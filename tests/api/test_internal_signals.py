@@ -173,7 +173,7 @@ def step_of_unknown_sign(x):
 
 @pytest.mark.parametrize(
     ("program", "clause"),
-    [(else_of_an_unrolled_loop, "decides whether the `else` of an unrolled loop runs"), (step_of_unknown_sign, "step may be 0")],
+    [(else_of_an_unrolled_loop, "decides whether the `else` of an unrolled"), (step_of_unknown_sign, "step may be 0")],
     ids=lambda x: getattr(x, "__name__", ""),
 )
 @pytest.mark.parametrize("mode", ["ast", "bytecode"])

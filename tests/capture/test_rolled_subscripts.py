@@ -180,7 +180,8 @@ PROGRAMS = [
     (sieve_by_slices, np.ones(2000, bool)), (sieve_by_slices, np.ones(3, bool)), (every_kth, line, zeros),
     (every_kth, line[:0], zeros), (every_kth_downwards, line, zeros), (every_kth_downwards, line[:3], zeros),
     (parts_that_overlap, draw(50)), (steps_of_two_loops, draw(30, 40), zeros), (a_step_of_zero, line),
-    (steps_on_both_sides_of_zero, line), (sparse, np.zeros(20), np.sort(positions(0, 60, 21)), positions(0, 20, 60), draw(60), draw(20)),
+    (steps_on_both_sides_of_zero, line),
+    (sparse, np.zeros(20), np.sort(positions(0, 60, 21)), positions(0, 20, 60), draw(60), draw(20)),
     (sparse, np.zeros(20), np.sort(positions(0, 90, 21)), positions(0, 20, 60), draw(60), draw(20)),
 ]  # fmt: skip
 
