@@ -21,6 +21,8 @@ from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakSet
 
+from jitlab.address_space import have_thread_blocks
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -85,6 +87,7 @@ class Whole:
         self._owners = owners
 
     def __enter__(self) -> None:
+        have_thread_blocks()
         self._states = [read() for read, _ in _kept]
         self._depth = len(_open.managers)
         self._tables = [{name: _copied(getattr(owner, name)) for name in owner.TABLES} for owner in self._owners]

@@ -30,7 +30,7 @@ LINES = (
     ("costs",),
     ("errors", "events", "statistics"),
     ("noting", "legible", "transactions", "trees"),
-    ("lazy", "locks"),
+    ("address_space", "lazy", "locks"),
 )
 DEPTH = {part: depth for depth, line in enumerate(LINES) for part in line}
 FILES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if "labextension" not in path.parts)

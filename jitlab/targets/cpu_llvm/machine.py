@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import mmap
 import os
 import platform
 import stat
@@ -20,6 +19,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from jitlab import locks
+from jitlab.address_space import ask_for
 
 Tier = Literal["quick", "good"]
 
@@ -49,14 +49,6 @@ def _llvmlite_lock() -> Any:
     return getattr(getattr(ffi, "lib", None), "_lock", None)
 
 
-def _ask_for(bytes: int, what: str) -> None:
-    """MemoryError where the process cannot have so many bytes more: LLVM, which asks for them next, would end the process."""
-    try:
-        mmap.mmap(-1, bytes).close()
-    except (OSError, ValueError, OverflowError):
-        raise MemoryError(f"{what} takes {bytes:,} bytes, which this process cannot have") from None
-
-
 class _Both:
     """Ours and llvmlite's."""
 
@@ -78,7 +70,7 @@ locks.shared("llvm", _Both())
 
 @cache
 def _llvm() -> Any:
-    _ask_for(LIBRARY_BYTES, "the compiler itself")
+    ask_for(LIBRARY_BYTES, "the compiler itself")
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -141,7 +133,7 @@ def _target_machine(codegen: int) -> Any:
 
 def _module(text: str, tier: Tier) -> tuple[Any, Any]:
     """The module after the tier's passes, and the machine that emits it."""
-    _ask_for(COMPILER_BYTES + BYTES_PER_CHARACTER * len(text), "compiling a kernel")
+    ask_for(COMPILER_BYTES + BYTES_PER_CHARACTER * len(text), "compiling a kernel")
     machine = _target_machine(0 if tier == "quick" else 2)
     module = _llvm().parse_assembly(text)
     module.triple = _llvm().get_process_triple()
@@ -236,7 +228,7 @@ def load(object_bytes: bytes, symbols: Sequence[str], imports: Mapping[str, int]
     """Links object code into the process. `imports` are addresses of names the code calls, beside the process's own."""
 
     def link() -> Loaded:
-        _ask_for(COMPILER_BYTES + 4 * len(object_bytes), "a kernel's machine code")
+        ask_for(COMPILER_BYTES + 4 * len(object_bytes), "a kernel's machine code")
         builder = _llvm().JITLibraryBuilder().add_object_img(object_bytes).add_current_process()
         for name, address in (imports or {}).items():
             builder = builder.import_symbol(name, address)
