@@ -396,12 +396,15 @@ class Capture(Arrays):
         gone = set(graph.nodes[mark.nodes :])
         del graph.nodes[mark.nodes :]
         for input in self.inputs[mark.inputs :]:
-            graph.parameters.remove(input.node)
+            self.root.parameters.remove(input.node)
             gone.add(input.node)
             if self.captured.get(id(input.value)) is input:
                 del self.captured[id(input.value)]
         del self.inputs[mark.inputs :]
         self.assigned_at = [entry for entry in self.assigned_at if entry[1] <= mark.nodes]
+        for block in self.blocks:
+            for node in gone & block.graph.captures.keys():
+                del block.graph.captures[node]
         for node in [node for node in self.values if node in gone]:
             del self.values[node]
         self.bounds.restore(mark.bounds)

@@ -196,6 +196,44 @@ def test_what_cannot_be_rolled_is_unrolled_and_says_why(op_by_op, program, code)
     assert kept.lines[0][1] > program.__code__.co_firstlineno
 
 
+FIRST, SECOND, NAMES = np.arange(20.0), np.arange(20.0) + 1, {n: n % 3 for n in range(20)}
+
+
+def reads_in_the_inner_loop(x):
+    total = 0.0
+    for i in range(18):
+        for j in range(18):
+            total += FIRST[j] * x[i] * NAMES[j]
+    return total
+
+
+def reads_in_both_loops(x):
+    for i in range(18):
+        y = x * SECOND[i]
+        for j in range(18):
+            y[i] += (y * FIRST)[NAMES[j]]
+        x[i] = y.sum()
+    return x
+
+
+def reads_in_the_third_loop(x):
+    for i in range(17):
+        for j in range(17):
+            x[j] += SECOND[i]
+            for k in range(3):
+                x[k] += FIRST[NAMES[j]]
+    return x
+
+
+@pytest.mark.parametrize("program", [reads_in_the_inner_loop, reads_in_both_loops, reads_in_the_third_loop])
+def test_a_loop_is_rolled_around_one_that_is_not_and_reads_an_array_first(op_by_op, program):
+    heard = []
+    with events.listen(heard.append):
+        names = as_numpy(program, x20())
+    assert {event.code for event in heard if isinstance(event, events.LoopKept)} == {"index_value"}
+    assert names.count("While") == 1
+
+
 def test_few_iterations_are_unrolled(op_by_op):
     def f(x):
         for i in range(16):
