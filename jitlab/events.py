@@ -76,6 +76,7 @@ class Cause(StrEnum):
     OPTIONS = "options"
     REDEFINED_FUNCTION = "redefined_function"
     CACHE_EVICTED = "cache_evicted"
+    UNKNOWN = "unknown"  # a lookup failed, and what failed it was gone when it was asked for
 
 
 class VariantCause(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import Change, Leaf, says_where
@@ -14,7 +14,7 @@ from jitlab.ir.dot import clean
 from .definitions import Site
 from .fixes import Fix
 from .ledger import Ledger
-from .misses import RULES, Miss
+from .misses import RULES, Failed, Miss, change_text
 from .pickling import Picklable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Found:
 
     leaves: tuple[Leaf, ...] = ()
     costs: Costs | None = None
-    misfit: Change | None = None
+    failed: Failed = field(default_factory=dict)
     refusal: str = ""  # why the call would run as Python
 
 
@@ -76,9 +76,7 @@ class Explanation:
         if not self.hit and self.trace is not None:
             where = f", {self.where}" if self.where is not None else ""
             for number, change in enumerate(self.changes):
-                name = f"`{change.path}`" if change.path else "it"
-                before, after = short_numbers(change.before, change.after)
-                text = f"{name} was {before} and would be {after} ({RULES[change.cause]})"
+                text = change_text(change, "would be")
                 lines.append(f"  {change.cause}: {text}{where if number == 0 else ''}")
         if self.fix is not None:
             lines += [f"  try: {self.fix}", *(f"       {line}" for line in (self.fix.code or self.fix.words).splitlines())]
@@ -176,7 +174,7 @@ class Explained(Picklable):
             leaves = _beside(found.leaves, hit)
             return Explanation(self.name, True, hit.number if hit is not None else None, leaves, (), None, None)
         ledger = self.ledger
-        miss = ledger.explained(Miss(ledger, ledger.next_number, found.leaves, found.misfit))
+        miss = ledger.explained(Miss(ledger, ledger.next_number, found.leaves, found.failed))
         nearest, source = miss.nearest, miss.source
         other = nearest is not None and nearest.owner != miss.owner
         fix = None if other else ledger.fix_for(miss, is_planned=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitlab.capture import Change
 from jitlab.capture.bodies import BodyTrace, Telling
-from jitlab.capture.piece_traces import differences
+from jitlab.capture.piece_traces import Failed, differences
 from jitlab.costs import counted, duration
 from jitlab.events import Cause
 
@@ -49,7 +48,7 @@ class PiecesTold(Telling):
         self.ledger, self.frequency = ledger, frequency
         self._pieces: dict[int, Piece] = {}  # by the number of a trace
 
-    def traced(self, trace: BodyTrace, before: Sequence[BodyTrace], started: int) -> None:
+    def traced(self, trace: BodyTrace, before: Failed, started: int) -> None:
         super().traced(trace, before, started)
         piece = self._piece(trace)
         piece.traces += 1
@@ -69,7 +68,7 @@ class PiecesTold(Telling):
         if trace.costs.calls == WARM_CALLS:
             warm_up(trace)
 
-    def advice(self, change: Change, before: Sequence[BodyTrace]) -> str:
+    def advice(self, change: Change, before: Failed) -> str:
         """What would avoid that a piece is captured again."""
         if change.cause == Cause.SHAPE and len(before) >= MANY_SHAPES:
             return f"Give `{change.path}` one length each time, and leave what is not needed of it unused."
@@ -84,7 +83,7 @@ class PiecesTold(Telling):
             known = self._pieces[trace.number] = self.ledger.pieces.setdefault(site, Piece(site))
         return known
 
-    def _warning(self, piece: Piece, change: Change, before: Sequence[BodyTrace], again: int, runs: int) -> str:
+    def _warning(self, piece: Piece, change: Change, before: Failed, again: int, runs: int) -> str:
         text = f"{again} of the last {runs} pieces of {self.name} that ran were captured again."
         what = f"{_capital(change_text(change))}, {piece.site}."
         advice = self.advice(change, before)

@@ -16,11 +16,13 @@ import numpy as np
 
 from jitlab import errors, events, locks
 from jitlab.capture import (
+    CAUSES,
     MOST_TRACES,
     Body,
     CallCapture,
     CallTrace,
     Capture,
+    Change,
     EndPiece,
     Foreign,
     Leaf,
@@ -32,7 +34,7 @@ from jitlab.capture import (
     body_of,
     call_user,
     current_capture,
-    found_anew,
+    failed_of,
     key_of,
     leaves_of,
     random_state,
@@ -59,8 +61,9 @@ from .explaining import Explained, Found, Ways
 from .frequency import frequency_of
 from .in_pieces import PiecesTold
 from .jit_options import JitOptions, check_backend, checked
-from .ledger import Ledger
+from .ledger import NEAREST, Ledger, misfits
 from .methods import look_like
+from .misses import BESIDE, Failed
 from .stages import Options, compile_trace
 from .warm import WARM_CALLS, warm_up
 
@@ -151,13 +154,14 @@ class Jit(Explained):
             return Found(refusal=self._refused[key][1])
         if not why:
             return Found()
+        failed = self._failed_guards(key, values)
         capture = CallCapture(self.name, strict=False)  # what a call depends on is seen when it is recorded
         try:
             refuse_syntax(self._code_function())
             trace = record_call(capture, self.python_function, self._signature.names, values, self._signature.call_form, 0)
         except Exception as error:
             return Found(refusal=reason_of(error)[1])
-        return Found(_with_origins(trace))
+        return Found(_with_origins(trace), failed=failed)
 
     def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
         values = self._bind(args, kwargs)
@@ -217,6 +221,11 @@ class Jit(Explained):
         self._last = trace
         trace.last_call = self._clock = self._clock + 1
         return self._perform(trace, values, inputs, numbers)
+
+    def _failed_guards(self, key: Any, values: tuple[Any, ...]) -> Failed:
+        """Of each trace of such calls, else of the newest, the guard that keeps this one from it."""
+        found = failed_of(self._traces.get(key) or self._history[-NEAREST:], values)
+        return {trace.number: _with_origin(trace, change) for trace, change in found}
 
     def _find(self, key: Any, values: tuple[Any, ...]) -> _Gathered | None:
         """The trace of such a call, and what it reads."""
@@ -316,6 +325,7 @@ class Jit(Explained):
     # ---- recording
     def _record(self, key: Any, values: tuple[Any, ...]) -> CallTrace:
         started = time.perf_counter_ns()
+        failed = self._failed_guards(key, values)
         capture = CallCapture(self.name, strict=self.options.fullgraph)
         costs = Costs()
         try:
@@ -335,14 +345,13 @@ class Jit(Explained):
         with Whole(self, self.ledger):
             with costs.spending():
                 trace.run = self._compiled(trace)
-            return self._kept(key, trace, costs, started)
+            return self._kept(key, trace, costs, failed, started)
 
-    def _kept(self, key: Any, trace: CallTrace, costs: Costs, started: int) -> CallTrace:
+    def _kept(self, key: Any, trace: CallTrace, costs: Costs, failed: Failed, started: int) -> CallTrace:
         self._count += 1
         trace.last_call = self._clock = self._clock + 1
         known = self._traces.setdefault(key, [])
-        found = found_anew(known[0], trace) if known else []
-        self.ledger.traced(trace, _with_origins(trace), costs, found[0] if found else None, started)
+        self.ledger.traced(trace, _with_origins(trace), costs, failed, started)
         known.insert(0, trace)
         self._history.append(trace)
         while len(self._history) > config.max_traces:
@@ -449,7 +458,7 @@ class PathJit(Jit):
             return Found(described, refusal=self._refused[key][1])
         known = self._paths.get(key, [])
         fitting = next((trace for trace in known if trace.fits(leaves)), None)
-        return Found(described, fitting.costs if fitting else None, known[-1].misfit(leaves) if known and not fitting else None)
+        return Found(described, fitting.costs) if fitting else Found(described, failed=misfits(known, leaves))
 
     def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
         values = self._bind(args, kwargs)
@@ -491,9 +500,8 @@ class PathJit(Jit):
         self, key: Any, values: tuple[Any, ...], leaves: list[Any], trace: Trace, costs: Costs, started: int
     ) -> Trace:
         self._count += 1
-        known_paths = self._paths.get(key)
-        misfit = known_paths[-1].misfit(leaves) if known_paths else None
-        self.ledger.traced(trace, leaves_of(self._signature.names, values), costs, misfit, started)
+        failed = misfits(self._paths.get(key, ()), leaves)
+        self.ledger.traced(trace, leaves_of(self._signature.names, values), costs, failed, started)
         self._paths.setdefault(key, []).append(trace)
         kept = [(known, where) for where, traces in self._paths.items() for known in traces]
         if len(kept) > config.max_traces:
@@ -521,9 +529,16 @@ class _Refused(errors.Signal):
 
 def _with_origins(trace: CallTrace) -> tuple[Leaf, ...]:
     """What the trace depends on; of what a name outside the arguments gave, the kind of that name."""
-    return tuple(
-        replace(leaf, origin=trace.origins.get(leaf.path.split("[")[0].split(".")[0], "")) for leaf in trace.read_leaves
-    )
+    return tuple(replace(leaf, origin=_origin(trace, leaf.path)) for leaf in trace.read_leaves)
+
+
+def _with_origin(trace: CallTrace, change: Change) -> Change:
+    origin = _origin(trace, change.path)
+    return replace(change, cause=origin) if origin in CAUSES and change.cause not in BESIDE else change
+
+
+def _origin(trace: CallTrace, path: str) -> str:
+    return trace.origins.get(path.split("[")[0].split(".")[0], "")
 
 
 def jit(

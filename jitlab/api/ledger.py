@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events, locks
-from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans
+from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans, with_guard
 from jitlab.capture.positions import here
 from jitlab.config import config
 from jitlab.costs import Costs, counted, duration, tell_charge
@@ -29,7 +29,7 @@ from jitlab.ir.dot import clean
 from .definitions import Definition, Site
 from .fixes import Fix, fixes
 from .in_pieces import Piece
-from .misses import Miss, change_text
+from .misses import Failed, Miss, change_text
 from .patterns import numbers_of, patterns
 
 #: Of the traces that are as near, so many (the newest) are compared in full.
@@ -67,9 +67,9 @@ class Ledger:
         _live.add(self)
 
     # ---- what happened
-    def traced(self, trace: Trace, leaves: tuple[Leaf, ...], costs: Costs, misfit: Change | None, started_ns: int) -> Miss:
-        """A call was traced; `misfit` when a trace of the same leaves existed. Tells who listens, with the causes."""
-        miss = Miss(self, trace.number, leaves, misfit, costs)
+    def traced(self, trace: Trace, leaves: tuple[Leaf, ...], costs: Costs, failed: Failed, started_ns: int) -> Miss:
+        """A call was traced; `failed`: what kept it from the traces that the lookup came upon. Tells who listens."""
+        miss = Miss(self, trace.number, leaves, failed, costs)
         miss.uses, miss.operations = trace.uses, sum(is_operation(node) for node in trace.graph.nodes)
         miss.pattern, miss.program, miss.powers = patterns(trace.graph, numbers_of((*leaves, *miss.closure)))
         own = getattr(getattr(self.definition.function, "__code__", None), "co_freevars", ())
@@ -152,18 +152,15 @@ class Ledger:
     def _compare(self, miss: Miss, there: Sequence[Miss]) -> tuple[list[Change], Miss | None]:
         """What differs from the nearest of the traces there were."""
         same = [known for known in self._by_key.get((miss.paths, miss.keys), ()) if known.number < miss.number]
-        if miss.misfit is not None:
-            return [miss.misfit], same[-1] if same else None
-        if any(known.evicted_by is not None for known in same):
+        if not miss.failed and any(known.evicted_by is not None for known in same):
             limit = f"jl.config.max_traces is {config.max_traces}"
             return [Change(Cause.CACHE_EVICTED, "", f"trace {same[-1].number}", f"had made room: {limit}")], same[-1]
-        if same:
-            return [Change(Cause.ALIASING, "", "other arguments share memory", "these arguments share memory")], same[-1]
         near: list[Miss] = sorted(there, key=lambda known: (_apart(known, miss), -known.number))[:NEAREST]
-        compared = [(changes(known.leaves, miss.leaves), known) for known in near]
+        compared = [(with_guard(changes(known.leaves, miss.leaves), miss.failed.get(known.number)), known) for known in near]
         if not compared:
             return [Change(Cause.CACHE_EVICTED, "", "an older trace", "had made room")], None
-        return min(compared, key=lambda pair: distance(pair[0]))
+        found, nearest = min(compared, key=lambda pair: distance(pair[0]))
+        return found or [Change(Cause.UNKNOWN, after="a trace of such arguments was not found")], nearest
 
     def _find_first(self, miss: Miss) -> None:
         """The first trace of this Function: is it the first of its definition, too?"""
@@ -295,6 +292,12 @@ class Ledger:
         """What calls waited for all of them."""
         pieces = sum(piece.seconds for piece in list(self.pieces.values()))
         return self.dropped_seconds + sum(miss.seconds for miss in self.misses) + pieces
+
+
+def misfits(traces: Sequence[Trace], leaves: Sequence[Any]) -> Failed:
+    """What keeps these leaves from traces of the same key; none where one fits."""
+    found = {trace.number: trace.misfit(leaves) for trace in traces}
+    return {number: change for number, change in found.items() if change is not None}
 
 
 def _apart(known: Miss, miss: Miss) -> int:

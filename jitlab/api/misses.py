@@ -31,20 +31,27 @@ RULES: dict[str, str] = {
     Cause.REDEFINED_FUNCTION: "a function that is defined again starts without traces",
     Cause.CACHE_EVICTED: "a trace that made room is made again",
     VariantCause.LAYOUT: "how the array lies in memory decides what shares memory",
+    Cause.UNKNOWN: "nothing else is known",
 }
+
+#: The number of a trace that a lookup came upon -> the guard that kept the call from it.
+Failed = dict[int, Change]
+
+#: What a leaf of the same path says nothing of.
+BESIDE = {Cause.ALIASING, VariantCause.LAYOUT, Cause.UNKNOWN}
 
 
 class Miss:
     """A call that no trace fitted, and the trace made for it."""
 
     def __init__(
-        self, ledger: Ledger, number: int, leaves: tuple[Leaf, ...], misfit: Change | None = None, costs: Costs | None = None
+        self, ledger: Ledger, number: int, leaves: tuple[Leaf, ...], failed: Failed | None = None, costs: Costs | None = None
     ) -> None:
         self.function, self.owner, self.definition = str(ledger.name), ledger.number, ledger.definition
         self.is_method = ledger.is_method
         self.number = number  # of the trace
         self.leaves = leaves
-        self.misfit = misfit  # what kept traces of the very same leaves from fitting
+        self.failed = failed or {}
         self.options, self.made = ledger.options, ledger.made
         self.closure: tuple[Leaf, ...] = ledger.closure()
         self.site: Site = calling_site()
@@ -59,6 +66,13 @@ class Miss:
         self.keys = tuple(leaf.identity for leaf in leaves)
         self.parts: dict[Any, Any] | None = None  # of its key, for replays
         self.found: tuple[list[Change], Miss | None] | None = None
+
+    @property
+    def misfit(self) -> Change | None:
+        """What no leaf tells, and kept the newest trace that was looked at from fitting."""
+        change = next(reversed(self.failed.values()), None)
+        told = change is not None and change.cause not in BESIDE and any(leaf.path == change.path for leaf in self.leaves)
+        return None if told else change
 
     @property
     def causes(self) -> tuple[str, ...]:
@@ -134,11 +148,13 @@ class Miss:
         return nearest.uses.get(change.path) or self.definition.argument(change.path) or self.definition.source
 
 
-def change_text(change: Change) -> str:
+def change_text(change: Change, becomes: str = "is now") -> str:
     """ "`k` was 3 and is now 4 (a Python value is part of a trace)"."""
+    if change.cause == Cause.UNKNOWN:
+        return change.after
     name = f"`{change.path}`" if change.path else "it"
     rule = RULES[change.cause]
     if change.cause == Cause.PYTHON_VALUE and change.after.startswith("another "):
         rule = "each object is a trace"
     before, after = short_numbers(change.before, change.after)
-    return f"{name} was {before} and is now {after} ({rule})"
+    return f"{name} was {before} and {becomes} {after} ({rule})"

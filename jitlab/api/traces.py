@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab import locks
-from jitlab.capture import Capture, Trace, key_of, leaves_of
+from jitlab.capture import Capture, Change, Trace, key_of, leaves_of
 from jitlab.capture.memory import Frozen, Memory, Quiet
 from jitlab.capture.state import Creation
 from jitlab.capture.tracetypes import FunctionType, function_type, generalised, most_specific
@@ -25,7 +25,9 @@ from . import recorder
 from .binding import Binder
 from .concrete import ConcreteFunction, Recording
 from .explaining import Explained
+from .ledger import misfits
 from .methods import WeakMethod
+from .misses import Failed
 from .stages import Options, compile_trace
 
 _SINGLETON = (
@@ -102,6 +104,13 @@ class Traces(Explained):
                     pass
                 return trace
         return None
+
+    def _misfits(self, concrete: ConcreteFunction | None, known: Sequence[Trace], leaves: Sequence[Any]) -> Failed:
+        """What keeps a call of a trace's type from the recordings there are."""
+        if not known and concrete is not None:  # what was recorded to be looked at serves no call where values decide
+            made_up = concrete._recordings.get(None, ())
+            return {r.trace.number: Change("first_call", after="called first with arrays") for r in made_up}
+        return misfits(known, leaves)
 
     # ---- recorded
     def _type_for(self, values: Sequence[Any]) -> FunctionType:
@@ -187,7 +196,7 @@ class Traces(Explained):
         is_new = concrete is None
         concrete = concrete or ConcreteFunction(self, type or self._type_for(values))
         known = concrete._recordings.get(key, ())
-        misfit = known[-1].trace.misfit(leaves) if known else None
+        failed = self._misfits(concrete, [recording.trace for recording in known], leaves)
         described = leaves_of(self._signature.names, told or values)
         is_size = not is_new and (is_sample or not concrete.function_type.is_exact)  # of a trace that stands for many
         costs = Costs(concrete._first.trace.costs if is_size and concrete._first is not None else None)
@@ -207,8 +216,8 @@ class Traces(Explained):
         recording = Recording(concrete, key, trace, recorded.outputs, recorded.is_telling, recorded.variables)
         if concrete._first is None:
             concrete._first = recording
-        if is_new or misfit is not None or (concrete.function_type.is_exact and not is_sample):
-            self.ledger.traced(trace, described, costs, misfit, started)
+        if is_new or failed or (concrete.function_type.is_exact and not is_sample):
+            self.ledger.traced(trace, described, costs, failed, started)
         else:  # a size of a trace that stands for many: no retrace
             trace.costs = costs
             if trace.executable is not None:

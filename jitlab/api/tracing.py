@@ -287,7 +287,7 @@ class Function(Traces):
             if concrete is not None and not known and not concrete.function_type.is_exact:
                 assert concrete._first is not None
                 return Found(described, concrete._first.trace.costs)  # one more size of a trace that stands for many
-        return Found(described, misfit=known[-1].misfit(leaves) if known else None)
+        return Found(described, failed=self._misfits(concrete, known, leaves))
 
     def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
         values = self._signature.bind(args, kwargs)

@@ -3,13 +3,13 @@
 from .bodies import Body, Telling, body_of, run_body
 from .bytecode import read_bytecode
 from .calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
-from .changes import Change, Leaf, changes, distance, leaves_of
+from .changes import CAUSES, Change, Leaf, changes, distance, leaves_of, with_guard
 from .convert import find_definition
 from .draws import random_state, set_random_state
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
 from .paths import PathCapture, record_path
-from .piece_traces import EndPiece, found_anew
+from .piece_traces import EndPiece, failed_of
 from .pieces import MOST_TRACES
 from .positions import cell_names, describe, says_where, spans, user_traceback
 from .refusals import Refusal, reason_of, reason_of_run, refusal_error
@@ -19,6 +19,7 @@ from .tensor import Tensor
 from .trace import Trace, finish
 
 __all__ = [
+    "CAUSES",
     "MOST_TRACES",
     "HOOKS",
     "Body",
@@ -44,9 +45,9 @@ __all__ = [
     "current_capture",
     "describe",
     "distance",
+    "failed_of",
     "find_definition",
     "finish",
-    "found_anew",
     "key_of",
     "leaves_of",
     "random_state",
@@ -64,4 +65,5 @@ __all__ = [
     "spans",
     "substitute",
     "user_traceback",
+    "with_guard",
 ]

@@ -42,7 +42,7 @@ from .draws import random_state, set_random_state
 from .flow import HOOK
 from .gathering import Place
 from .hooks import HOOKS
-from .piece_traces import PieceTrace, StaticNeeded, differences, finish_piece
+from .piece_traces import Failed, PieceTrace, StaticNeeded, differences, failed_of, finish_piece
 from .pieces import MISSING, MOST_TRACES, Executor
 from .positions import spans
 from .refusals import Refusal, reason_of, reason_of_run
@@ -127,7 +127,7 @@ class Run:
             gathered = trace.gather(self.frame.cells)
             if gathered is not None:
                 return trace.length, self.perform(trace, *gathered, segment, at)
-        made, reason = self.capture(segment, at)
+        made, reason = self.capture(segment, at, failed_of(segment.traces.get(at, ()), self.frame.cells))
         if made is None:
             statement.failures += 1
             if statement.failures >= 2 and reason.code != "error":
@@ -225,14 +225,14 @@ class Run:
             yield
 
     # ---- capture
-    def capture(self, segment: Segment, at: int) -> tuple[BodyTrace | None, Refusal]:
+    def capture(self, segment: Segment, at: int, failed: Failed) -> tuple[BodyTrace | None, Refusal]:
         """Capture statements from `at` on as far as it goes; the trace of none is None, with the reason."""
         try:
-            return self._capture(segment, at, static=False)
+            return self._capture(segment, at, failed, static=False)
         except StaticNeeded:
-            return self._capture(segment, at, static=True)
+            return self._capture(segment, at, failed, static=True)
 
-    def _capture(self, segment: Segment, at: int, *, static: bool) -> tuple[BodyTrace | None, Refusal]:
+    def _capture(self, segment: Segment, at: int, failed: Failed, *, static: bool) -> tuple[BodyTrace | None, Refusal]:
         started = time.perf_counter_ns()
         capture = BodyCapture(self.body, self.frame, strict=False, static=static)
         length, jump, reason = 0, "", Refusal("", "")
@@ -285,7 +285,7 @@ class Run:
             trace.run = _interpreted(trace)
             return trace, reason
         trace.run = self.executor(trace)
-        self.telling.traced(trace, segment.traces.get(at, []), started)
+        self.telling.traced(trace, failed, started)
         return trace, reason
 
     def _captured(self, capture: BodyCapture, code: types.CodeType, reads: Sequence[str]) -> Any:
@@ -337,7 +337,7 @@ class Telling:
                 )
             )  # fmt: skip
 
-    def traced(self, trace: BodyTrace, before: Sequence[BodyTrace], started: int) -> None:
+    def traced(self, trace: BodyTrace, before: Failed, started: int) -> None:
         """A piece was captured."""
         if not events.active():
             return
@@ -353,7 +353,7 @@ class Telling:
             )
         )  # fmt: skip
 
-    def advice(self, change: Change, before: Sequence[BodyTrace]) -> str:
+    def advice(self, change: Change, before: Failed) -> str:
         """What would avoid that a piece is captured again."""
         return fix_of_name(change)
 

@@ -34,7 +34,17 @@ from .draws import random_state, set_random_state
 from .flow import HOOK
 from .hooks import HOOKS
 from .host import NotReplayable
-from .piece_traces import CellStructure, EndPiece, Namespace, PieceTrace, StaticNeeded, differences, finish_piece
+from .piece_traces import (
+    CellStructure,
+    EndPiece,
+    Failed,
+    Namespace,
+    PieceTrace,
+    StaticNeeded,
+    differences,
+    failed_of,
+    finish_piece,
+)
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor, Names
 from .positions import cell_traceback, describe, display_name, is_user_file, spans
 from .room import room_for
@@ -212,7 +222,7 @@ class _Run:
             gathered = trace.gather()
             if gathered is not None:
                 return self.perform(trace, *gathered, segment, at)
-        made, reason = self.capture(segment, at)
+        made, reason = self.capture(segment, at, failed_of(segment.traces.get(at, ())))
         if made is None and statement.is_loop:
             self.block(self.program.host_loop(statement))
             return 1
@@ -388,14 +398,16 @@ class _Run:
                 )
             )  # fmt: skip
 
-    def capture(self, segment: Segment, at: int) -> tuple[PieceTrace | None, tuple[str, str]]:
+    def capture(self, segment: Segment, at: int, failed: Failed) -> tuple[PieceTrace | None, tuple[str, str]]:
         """Capture statements from `at` on as far as it goes; the trace of none is None, with the reason."""
         try:
-            return self._capture(segment, at, static=False)
+            return self._capture(segment, at, failed, static=False)
         except StaticNeeded:
-            return self._capture(segment, at, static=True)
+            return self._capture(segment, at, failed, static=True)
 
-    def _capture(self, segment: Segment, at: int, *, static: bool) -> tuple[PieceTrace | None, tuple[str, str]]:
+    def _capture(
+        self, segment: Segment, at: int, failed: Failed, *, static: bool
+    ) -> tuple[PieceTrace | None, tuple[str, str]]:
         started = time.perf_counter_ns()
         capture = CellCapture(self.title, self.namespace, strict=self.strict, static=static)
         names = Names(capture)
@@ -460,11 +472,11 @@ class _Run:
             trace.run = interpreted(trace)
             return trace, reason
         trace.run = self.executor(trace)
-        self._send_traced(trace, segment.traces.get(at, []), started)
+        self._send_traced(trace, failed, started)
         self.result.traces.append(trace)
         return trace, reason
 
-    def _send_traced(self, trace: PieceTrace, before: list[PieceTrace], started: int) -> None:
+    def _send_traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
         if not events.active():
             return
         found, nearest = differences(trace, before)

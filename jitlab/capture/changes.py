@@ -13,6 +13,7 @@ import numpy as np
 from jitlab.events import Cause, VariantCause
 from jitlab.specs import TensorSpec
 
+from .layouts import Layout
 from .signature import key_of
 
 #: Every cause that a new capture can have; layout makes a variant, and is never called a retrace.
@@ -21,11 +22,12 @@ CAUSES = (*Cause, VariantCause.LAYOUT)
 
 @dataclass(frozen=True)
 class Leaf:
-    """One thing that a signature depends on, by its path: an array, a Python value, an object, a container's form, or which
-    arrays are one ("aliasing"). Two leaves are the same for the cache when their `key` is."""
+    """One thing that a signature depends on, by its path: an array, a Python value, an object, a container's form, a container
+    that is another argument, too ("shared"), or which arrays are one ("aliasing"). Two leaves are the same for the cache when
+    their `key` is."""
 
     path: str
-    kind: str  # "array", "value", "object", "container", "aliasing"
+    kind: str  # "array", "value", "object", "container", "shared", "aliasing"
     text: str
     dtype: np.dtype[Any] | None = None
     shape: tuple[int, ...] = ()
@@ -79,7 +81,7 @@ def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[s
         result.append(Leaf(path, "array", text, value.dtype, dims or (), key=key))  # type: ignore[arg-type]
     elif isinstance(value, (np.ndarray, np.generic)):
         shape = tuple(value.shape)
-        text = _typed(value.dtype, shape) if shape or isinstance(value, np.ndarray) else str(value.dtype)
+        text = array_text(value)
         result.append(Leaf(path, "array", text, value.dtype, shape, key=(value.dtype, shape)))
         if type(value) is np.ndarray:
             arrays.setdefault(id(value), []).append(path)
@@ -99,6 +101,12 @@ def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[s
         result.append(Leaf(path, "value", repr(value), value=value, key=key_of([value], [])))
     else:
         result.append(Leaf(path, "object", f"{type(value).__name__} object", value=number_of(value), key=key_of([value], [])))
+
+
+def array_text(value: Any) -> str:
+    """An array, or a NumPy scalar: dtype and shape; of a subclass its name, too."""
+    text = _typed(value.dtype, value.shape) if isinstance(value, np.ndarray) else str(value.dtype)
+    return text if isinstance(value, np.generic) or type(value) is np.ndarray else f"{type(value).__name__} of {text}"
 
 
 def number_of(value: Any) -> int:
@@ -131,7 +139,7 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
     for place, leaf in new.items():
         known = old.get(place)
         if known is not None and not is_same(known, leaf):
-            change = _change(known, leaf, after)
+            change = change_of(known, leaf, after)
             result.append(replace(change, cause=leaf.origin) if leaf.origin in CAUSES else change)
     covered = [change.path for change in result if change.cause in ("structure", "argument_type")]
     for place in [p for p in new if p not in old] + [p for p in old if p not in new]:
@@ -165,7 +173,21 @@ def is_same(old: Leaf, new: Leaf) -> bool:
 
 
 #: The weightiest cause first; of two traces that differ in as much, the lighter cause is nearer.
-_WEIGHTS = ("structure", "argument_type", "rank", "dtype", "global", "closure", "python_value", "shape", "aliasing")
+_WEIGHTS = (
+    "structure", "argument_type", "rank", "dtype", "global", "closure", "python_value", "shape", "aliasing", "layout",
+    "first_call", "unknown",
+)  # fmt: skip
+
+
+def with_guard(found: list[Change], failed: Change | None) -> list[Change]:
+    """What differs, where the lookup itself says which of its guards `failed`: that one, then the rest. What one of the two
+    traces reads and the other does not is what came of it."""
+    if failed is None:
+        return found
+    rest = [change for change in found if "absent" not in (change.before, change.after)]
+    if all(change.path != failed.path for change in rest):
+        return [failed, *rest]
+    return [replace(c, before=failed.before, after=failed.after) if c.path == failed.path else c for c in rest]
 
 
 def distance(found: Sequence[Change]) -> tuple[int, int]:
@@ -173,9 +195,18 @@ def distance(found: Sequence[Change]) -> tuple[int, int]:
     return len(found), -_WEIGHTS.index(found[0].cause) if found else 0
 
 
-def _change(old: Leaf, new: Leaf, others: Sequence[Leaf]) -> Change:
+def layout_change(layout: Layout, path: str, array: np.ndarray[Any, Any]) -> Change:
+    """An array lies in memory as a trace did not find it."""
+    before, after = (f"strides {', '.join(map(str, known))}" for known in (layout.strides, array.strides))
+    return Change("layout", path, before, after, f"{path} = np.ascontiguousarray({path})")
+
+
+def change_of(old: Leaf, new: Leaf, others: Sequence[Leaf] = ()) -> Change:
+    """What happened to one leaf."""
     path = new.path
     if old.kind != new.kind:
+        if "shared" in (old.kind, new.kind):
+            return Change("aliasing", path, old.text, new.text)
         if "container" in (old.kind, new.kind):
             return Change("structure", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
         fix = _as_array(path, new.value, others) if new.kind == "value" else f"Pass {path} as the same kind of thing each time."
@@ -185,6 +216,8 @@ def _change(old: Leaf, new: Leaf, others: Sequence[Leaf]) -> Change:
             return Change("dtype", path, old.text, new.text, f"{path} = {path}.astype(np.{old.dtype})")
         if len(old.shape) != len(new.shape):
             return Change("rank", path, old.text, new.text, f"Give {path} the same number of axes each time.")
+        if old.shape == new.shape:  # a scalar, or a subclass
+            return Change("argument_type", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
         return Change("shape", path, old.text, new.text, "Captured again; nothing compiled. Nothing to fix.")
     if new.kind == "container":
         return Change("structure", path, old.text, new.text, "Pass the same keys and lengths each time.")
@@ -193,7 +226,7 @@ def _change(old: Leaf, new: Leaf, others: Sequence[Leaf]) -> Change:
     if new.kind == "object":
         fix = f"Make {path} once, outside, and use the same object each time."
         return Change("python_value", path, old.text, f"another {new.text}", fix)
-    if old.value is None or new.value is None or type(old.value) is not type(new.value):
+    if old.value is None or new.value is None or type(old.value) is not type(new.value) or isinstance(new.value, type):
         return Change("argument_type", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
     return Change("python_value", path, old.text, new.text, _as_array(path, new.value, others))
 

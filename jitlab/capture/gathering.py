@@ -1,13 +1,16 @@
 """Collecting a piece's inputs: one Python function is written for each trace, because it runs at every iteration of a loop.
 
-It reads the names, checks what the trace depends on, and gives (inputs, numbers); None when the trace does not fit.
+It reads the names, checks what the trace depends on, and gives (inputs, numbers); None when the trace does not fit. Of the
+same lines another function is written, once a call finds no trace: it says which of the checks failed, and on what.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -16,8 +19,12 @@ import numpy as np
 from jitlab import trees
 from jitlab.ir import Extent
 
-from .changes import Leaf
+from .arrays import Input
+from .changes import Change, Leaf, change_of, layout_change, leaves_of
 from .layouts import Layout
+
+#: Of so few objects that are to be several each pair is compared: that needs no call.
+FEW = 4
 
 
 class Place:
@@ -77,6 +84,18 @@ class Attributes:
             return f"{table}[{names[0]!r}] is not {constants.name(self.values[names[0]])}"
         return f"{constants.name(itemgetter(*names))}({table}) != {constants.name(tuple(self.values.values()))}"
 
+    def change(self) -> Change:
+        """The first that is another by now."""
+        gone = object()
+        for name, known in self.values.items():
+            value = self.table.get(name, gone)
+            if value is not known:
+                path = f"{self.text}.{name}"
+                fix = f"{path} has been assigned: leave it, and pass what changes as an argument."
+                after = "absent" if value is gone else shown_value(value)
+                return Change("global", path, shown_value(known), f"another {after}" if "object" in after else after, fix)
+        return Change("unknown", after="what it reads changed while it was looked up")
+
 
 @dataclass(frozen=True)
 class Moving:
@@ -119,33 +138,91 @@ class Constants:
         return eval(f"lambda a: {code}", self.values)  # type: ignore[no-any-return]
 
 
-def gather_function(
+@dataclass(frozen=True)
+class Guard:
+    """A comparison of a lookup: the code that is true where the trace does not fit, and what a miss says of it.
+
+    `told(*operands)` makes the Change, of what `operands` is at the time; `path` and `before` serve where reading it raises."""
+
+    unfit: str
+    operands: str
+    told: Callable[..., Change]
+    path: str
+    before: str
+
+
+class Lookup:
+    """What a lookup does, line by line: a line of code, or a Guard. Two functions are made of it: one that gathers for a call
+    or gives None, and, once somebody asks, one that gives the Change that keeps a call from the trace."""
+
+    def __init__(self, constants: Constants) -> None:
+        self.constants = constants
+        self.steps: list[str | Guard] = []
+        self._why: Any = None
+
+    def function(self) -> Any:
+        """What gathers for a call: gives its inputs and numbers, or None."""
+        lines = [step if isinstance(step, str) else f"if {step.unfit}: return None" for step in self.steps]
+        body = "\n".join(f"        {line}" for line in lines)
+        return self._made(f"def gather(a=()):\n    try:\n{body}\n    except Exception:\n        return None\n", "gather")
+
+    def why(self, a: Any = ()) -> Change:
+        """What keeps a call with these arguments, or the names as they are now, from the trace: the guard that fails."""
+        if self._why is None:
+            lines: list[str] = []
+            for n, step in enumerate(self.steps):
+                lines.append(f"at[0] = {n}")
+                lines.append(step if isinstance(step, str) else f"if {step.unfit}: return told[{n}].told({step.operands})")
+            lines[-1] = "return None"
+            body = "\n".join(f"    {line}" for line in lines)
+            self._why = self._made(f"def why(a, at, told):\n{body}\n", "why")
+        at = [0]
+        try:
+            found: Change | None = self._why(a, at, self.steps)
+        except Exception as error:
+            later = next((step for step in self.steps[at[0] :] if isinstance(step, Guard)), None)
+            if later is None or not isinstance(error, (LookupError, AttributeError, ValueError, NameError)):
+                return Change("unknown", after=f"what it reads gave a {type(error).__name__} while it was looked up")
+            return Change("structure", later.path, later.before, "absent")
+        return found or Change("unknown", after="what it reads changed while it was looked up")
+
+    def _made(self, source: str, name: str) -> Any:
+        namespace = dict(self.constants.values)
+        exec(trees.code_of(source, "<jitlab gather>", "exec"), namespace)
+        return namespace[name]
+
+
+def lookup_of(
     reads: Sequence[Read],
-    inputs: int,
+    inputs: Sequence[Input],
     constants: Constants,
     *,
     fixed: Mapping[int, Any],
-    number_guards: Sequence[tuple[str, Any]],
-    value_guards: Sequence[tuple[int, int | tuple[int, ...]]],
+    number_guards: Sequence[tuple[str, Any, str]],
+    value_guards: Sequence[tuple[int, Any]],
     moving: Sequence[Moving],
     computed: Mapping[int, str],
     layouts: Sequence[Layout],
     attributes: Sequence[Attributes],
     defaults: Mapping[Any, tuple[Any, Any]],
-) -> Callable[..., tuple[list[Any], tuple[Any, ...]] | None]:
-    """The function that gathers for one trace; it takes the call's arguments where there is a call."""
-    lines: list[str] = []
+) -> Lookup:
+    """The lookup of one trace; it takes the call's arguments where there is a call."""
+    lookup = Lookup(constants)
+    steps = lookup.steps
     tables: dict[int, str] = {}
-    arrays: list[str] = []
+    arrays: dict[str, str] = {}  # code -> path
+    containers: dict[str, str] = {}
     for n, value in fixed.items():
-        lines.append(f"i{n} = {constants.name(value)}")
+        steps.append(f"i{n} = {constants.name(value)}")
     for found_in in attributes:
-        lines.append(f"if {found_in.unfit(constants)}: return None")
+        steps.append(Guard(found_in.unfit(constants), "", found_in.change, found_in.text, "there"))
     for function, values in defaults.items():
-        getter = constants.name(attrgetter("__defaults__", "__kwdefaults__"))
-        lines.append(f"if {getter}({constants.name(function)}) != {constants.name(values)}: return None")
+        found = f"{constants.name(attrgetter('__defaults__', '__kwdefaults__'))}({constants.name(function)})"
+        told = partial(_defaults_change, function.__name__, values)
+        steps.append(Guard(f"{found} != {constants.name(values)}", found, told, f"defaults of {function.__name__}", ""))
     slots = 0
     for read in reads:
+        path, before = read.leaf.path, read.leaf.text
         if isinstance(read.fetch, Place):
             found = read.fetch.code
         elif read.table is None:
@@ -155,39 +232,100 @@ def gather_function(
                 tables[id(read.table)] = constants.name(read.table)
             found = f"{tables[id(read.table)]}[{read.name!r}]"
         if read.kind == "array" and f"i{read.input}" in arrays:
-            lines.append(f"if {found} is not i{read.input}: return None")
+            told = partial(Change, "aliasing", path, f"the array that `{arrays[f'i{read.input}']}` is, too", "another array")
+            steps.append(Guard(f"{found} is not i{read.input}", "", told, path, before))
             continue
         name = f"i{read.input}" if read.input >= 0 else f"v{read.slot}" if read.slot >= 0 else "found"
+        if read.kind == "sized" and read.want[0] is not tuple:
+            name = f"c{len(containers)}"
+            containers[name] = path
         slots += read.slot >= 0
-        lines.append(f"{name} = {found}")
-        lines.append(f"if {_unfit(read, name, constants)}: return None")
+        steps.append(f"{name} = {found}")
+        steps.append(Guard(_unfit(read, name, constants), name, partial(_read_change, read), path, before))
         if read.kind == "array" and read.want[0] is np.ndarray:
-            arrays.append(name)
-    if len(arrays) > 1:
-        lines.append(f"if len({{{', '.join(f'id({name})' for name in arrays)}}}) != {len(arrays)}: return None")
-    for text, expected in number_guards:
-        lines.append(f"found = {text}")
-        kind = constants.name(type(expected))
-        lines.append(f"if type(found) is not {kind} or found != {constants.text(expected)}: return None")
+            arrays[name] = path
+    for several, kind in ((arrays, "array"), (containers, "object")):
+        if len(several) > 1:
+            unfit = " or ".join(f"{a} is {b}" for a, b in combinations(several, 2))
+            if len(several) > FEW:
+                unfit = f"len({{{', '.join(f'id({name})' for name in several)}}}) != {len(several)}"
+            told = partial(_one_change, tuple(several.values()), kind)
+            steps.append(Guard(unfit, ", ".join(several), told, "", ""))
+    for text, expected, label in number_guards:
+        steps.append(f"found = {text}")
+        unfit = f"type(found) is not {constants.name(type(expected))} or found != {constants.text(expected)}"
+        steps.append(Guard(unfit, "found", partial(_number_change, label, expected), label, repr(expected)))
     for n, value in value_guards:
-        found = f"tuple(map(int, i{n}))" if isinstance(value, tuple) else f"int(i{n})"
-        lines.append(f"if {found} != {value}: return None")
+        steps.append(f"found = {f'tuple(map(int, i{n}))' if isinstance(value, tuple) else f'int(i{n})'}")
+        path = inputs[n].path
+        steps.append(Guard(f"found != {value}", "found", partial(_number_change, path, value), path, str(value)))
     for part in moving:
-        lines.append(f"i{part.input} = i{part.base}[{part.index}]")
-        lines.append(f"if i{part.input}.shape != {part.shape!r}: return None")
+        steps.append(f"i{part.input} = i{part.base}[{part.index}]")
+        path = f"a part of {inputs[part.base].path}"
+        told = partial(_shape_change, path, part.shape)
+        steps.append(Guard(f"i{part.input}.shape != {part.shape!r}", f"i{part.input}.shape", told, path, ""))
         if part.copied:
-            lines.append(f"i{part.input} = {constants.name(np.array)}(i{part.input})[()]")
+            steps.append(f"i{part.input} = {constants.name(np.array)}(i{part.input})[()]")
     for n, text in computed.items():
-        lines.append(f"i{n} = {text}")
+        steps.append(f"i{n} = {text}")
     for layout in layouts:
         other = "" if layout.exact else f" and not {constants.name(layout)}.fits(i{layout.input})"
-        lines.append(f"if i{layout.input}.strides != {layout.strides!r}{other}: return None")
-    lines.append(f"return [{', '.join(f'i{n}' for n in range(inputs))}], ({''.join(f'v{n}, ' for n in range(slots))})")
-    body = "\n".join(f"        {line}" for line in lines)
-    source = f"def gather(a=()):\n    try:\n{body}\n    except Exception:\n        return None\n"
-    namespace = dict(constants.values)
-    exec(trees.code_of(source, "<jitlab gather>", "exec"), namespace)
-    return namespace["gather"]  # type: ignore[no-any-return]
+        told = partial(layout_change, layout, inputs[layout.input].path)
+        steps.append(Guard(f"i{layout.input}.strides != {layout.strides!r}{other}", f"i{layout.input}", told, "", ""))
+    gathered = ", ".join(f"i{n}" for n in range(len(inputs)))
+    steps.append(f"return [{gathered}], ({''.join(f'v{n}, ' for n in range(slots))})")
+    return lookup
+
+
+def _read_change(read: Read, found: Any) -> Change:
+    """What was read is not what it has to be: both in the same words."""
+    old, path = read.leaf, read.leaf.path
+    if read.kind == "alias":
+        return Change("aliasing", path, old.text, "an object of its own")
+    if read.kind == "number":
+        fix = f"Pass {path} as the same kind of thing each time."
+        return Change("argument_type", path, old.text, type(found).__name__, fix)
+    new = leaves_of([path], [found])[0]
+    if read.kind == "sized" and isinstance(found, dict) and type(found) is read.want[0]:
+        keys = (", ".join(map(repr, names)) for names in (read.want[2], found))
+        before, after = (f"{read.want[0].__name__} with keys {names}" for names in keys)
+        return Change("structure", path, before, after, "Pass the same keys in the same order each time.")
+    change = change_of(old, new)
+    if read.kind == "same" and len(read.want) > 1 and found is read.want[0]:
+        return replace(change, after="the same with other code")
+    return change
+
+
+def _one_change(paths: Sequence[str], kind: str, *objects: Any) -> Change:
+    """Arrays, or containers, that were several are one."""
+    known: dict[int, str] = {}
+    for path, x in zip(paths, objects, strict=True):
+        other = known.setdefault(id(x), path)
+        if other != path:
+            what = kind if kind == "array" else type(x).__name__
+            own = f"{'an' if what[0] in 'aeiou' else 'a'} {what} of its own"
+            return Change("aliasing", path, own, f"the {what} that `{other}` is, too")
+    return Change("unknown", after="what it reads changed while it was looked up")
+
+
+def _number_change(label: str, before: Any, found: Any) -> Change:
+    return Change("python_value", label, repr(before), repr(found))
+
+
+def _shape_change(path: str, before: tuple[int, ...], found: tuple[int, ...]) -> Change:
+    return Change("shape", path, *(f"[{', '.join(map(str, shape))}]" for shape in (before, found)))
+
+
+def _defaults_change(name: str, before: tuple[Any, Any], found: tuple[Any, Any]) -> Change:
+    shown = [", ".join([*map(shown_value, args or ()), *(f"{k}={shown_value(v)}" for k, v in (named or {}).items())])
+             for args, named in (before, found)]  # fmt: skip
+    fix = f"Pass the argument to {name} by its name."
+    return Change("global", f"defaults of {name}", f"({shown[0]})", f"({shown[1]})", fix)
+
+
+def shown_value(value: Any) -> str:
+    plain = isinstance(value, (bool, int, float, complex, str, type(None)))
+    return repr(value) if plain else f"{type(value).__name__} object"
 
 
 def _unfit(read: Read, name: str, constants: Constants) -> str:

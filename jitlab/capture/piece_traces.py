@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from jitlab.errors import Signal
 from jitlab.ir import TRACED_DTYPES, Source
 
 from .arrays import Input
-from .changes import Change, Leaf, changes, distance
-from .gathering import Attributes, Moving, gather_function
+from .changes import Change, Leaf, changes, distance, with_guard
+from .gathering import Constants, Lookup, Moving, lookup_of
 from .host import NotReplayable
 from .indices import index_code
 from .number import Number
@@ -62,9 +62,8 @@ class PieceTrace(Trace):
     outputs: list[tuple[str, Build]] = field(default_factory=list)  # names assigned, in order
     apart: list[tuple[int, int]] | None = None  # pairs of inputs that must not overlap
     is_silent: bool = False
+    lookup: Lookup = field(default_factory=lambda: Lookup(Constants()))  # what `gather` is made of
     read_leaves: tuple[Leaf, ...] = ()
-    attributes: tuple[Attributes, ...] = ()
-    defaults: dict[types.FunctionType, tuple[Any, Any]] = field(default_factory=dict)
 
     def perform(self, inputs: list[Any], numbers: tuple[Any, ...], namespace: Namespace) -> None:
         """Run, write into the user's arrays, assign the names."""
@@ -203,21 +202,21 @@ def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
     trace.read_leaves = (
         *(read.leaf for read in reads), *(Leaf(n.label, "value", repr(n.value), value=n.value) for n in numbers)
     )  # fmt: skip
-    trace.attributes, trace.defaults = tuple(capture.attributes.values()), capture.defaults
     trace.rows = structure.rows()
     trace.layouts = structure.layouts()
     computed = {positions[key]: number.text for key, number in capture.computed.items()}
     for item in structure.numbers:
         item.function = capture.constants.function(item.text)
     found = {read.input for read in reads} | set(computed) | set(trace.moving)
-    trace.gather = gather_function(
-        reads, len(capture.inputs), capture.constants,
+    trace.lookup = lookup_of(
+        reads, trace.inputs, capture.constants,
         fixed={n: input.value for n, input in enumerate(capture.inputs) if n not in found},
-        number_guards=[(n.text, n.value) for n in numbers],
+        number_guards=[(n.text, n.value, n.label) for n in numbers],
         value_guards=[(positions[id(guard.input)], guard.value) for guard in capture.guards],
         moving=moving, computed=computed, layouts=trace.layouts, attributes=list(capture.attributes.values()),
         defaults=capture.defaults,
     )  # fmt: skip
+    trace.gather = trace.lookup.function()
     capture.finished(trace, structure)
     for input in capture.inputs:
         input.value = None  # the trace does not keep the user's arrays alive
@@ -228,31 +227,19 @@ def _is_kept(input: Input, structure: Structure) -> bool:
     return any(tensor._cell.input is input for tensor, _ in structure.leaves)
 
 
-def found_anew(old: PieceTrace, new: PieceTrace) -> list[Change]:
-    """What modules, classes and defaults of functions gave both traces, where it is another thing by now."""
-    before = {(part.text, name): value for part in old.attributes for name, value in part.values.items()}
-    result = []
-    for part in new.attributes:
-        for name, value in part.values.items():
-            known = before.get((part.text, name), value)
-            if known is not value:
-                fix = f"{part.text}.{name} has been assigned: leave it, and pass what changes as an argument."
-                result.append(Change("global", f"{part.text}.{name}", _shown(known), f"another {_shown(value)}", fix))
-    for function, values in new.defaults.items():
-        if old.defaults.get(function, values) != values:
-            fix = f"Pass the argument to {function.__name__} by its name."
-            result.append(Change("global", f"defaults of {function.__name__}", "as they were", "others", fix))
-    return result
+#: Traces there were when a lookup found none that fits, and of each the guard that failed.
+Failed = Sequence[tuple[PieceTrace, Change]]
+_AnyTrace = TypeVar("_AnyTrace", bound=PieceTrace)
 
 
-def _shown(value: Any) -> str:
-    return repr(value) if isinstance(value, (bool, str, type(None))) else f"{type(value).__name__} object"
+def failed_of(traces: Sequence[_AnyTrace], *args: Any) -> list[tuple[_AnyTrace, Change]]:
+    """Asked right after a lookup, before anything else changes."""
+    return [(trace, trace.lookup.why(*args)) for trace in traces]
 
 
-def differences(trace: PieceTrace, before: Sequence[PieceTrace]) -> tuple[list[Change], PieceTrace | None]:
+def differences(trace: PieceTrace, before: Failed) -> tuple[list[Change], PieceTrace | None]:
     """Why a piece was captured, the weightiest first, and which trace of it comes nearest."""
     if not before:
         return [Change("first_call")], None
-    candidates = [([*changes(old.read_leaves, trace.read_leaves), *found_anew(old, trace)], old) for old in before]
-    found, nearest = min(candidates, key=lambda candidate: distance(candidate[0]))
-    return found or [Change("aliasing", before="other names share memory", after="these names share memory")], nearest
+    candidates = [(with_guard(changes(old.read_leaves, trace.read_leaves), failed), old) for old, failed in before]
+    return min(candidates, key=lambda candidate: distance(candidate[0]))

@@ -16,7 +16,7 @@ from jitlab.ir import TRACED_DTYPES, Extent, Source
 from jitlab.ops.base import Unsupported
 
 from .arrays import Input, current
-from .changes import Leaf, number_of
+from .changes import Leaf, array_text, number_of
 from .facts import ReflectedUfunc, a_kind, is_foreign
 from .flow import HOOK, LOOP
 from .gathering import Attributes, Constants, Place, Read
@@ -63,7 +63,7 @@ class CellCapture(Capture):
         self.defaults: dict[types.FunctionType, tuple[Any, Any]] = {}  # of functions that were called
         self.tables: dict[int, dict[str, Any]] = {}  # namespaces by id
         self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
-        self.mirrors: dict[int, tuple[Any, Any, Callable[[], Any]]] = {}  # id of a container's copy -> copy, original, fetch
+        self.mirrors: dict[int, tuple[Any, Any, Callable[[], Any], str]] = {}  # by id of a copy: it, original, fetch, path
         self.copied: dict[int, tuple[Any, ...]] = {}  # id of a container's copy -> its items, of a dict keys and values in turn
         self.number_reads = 0
         self.constants = Constants()
@@ -206,17 +206,16 @@ class CellCapture(Capture):
         tensor = known.tensor if known is not None else self.add_input(value, text, captured=True)
         input = tensor._cell.input
         assert input is not None
-        size = f"{dtype}[{', '.join(map(str, shape))}]" if is_array else str(dtype)
-
-        leaf = Leaf(text, "array", size, dtype, shape)
+        leaf = Leaf(text, "array", array_text(value), dtype, shape)
         self._depend(key, leaf, fetch, "array", (kind, dtype, shape), input=self.inputs.index(input))
         return tensor
 
     def _read_container(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
         """A copy of a list, tuple or dict with Tensors in it; its structure becomes a guard."""
-        for known, original, _ in self.mirrors.values():
+        for known, original, _, path in self.mirrors.values():
             if original is value:
-                self._depend(key, Leaf(text, "object", "", value=number_of(value)), fetch, "same", (value,))
+                what = f"the {type(value).__name__} that `{path}` is, too"
+                self._depend(key, Leaf(text, "shared", what), fetch, "same", (value,))
                 return known
         kind = type(value)
         size = len(value)
@@ -237,13 +236,13 @@ class CellCapture(Capture):
             mirror = items
         else:
             mirror = kind(*items.values()) if hasattr(value, "_fields") else kind(list(items.values()))
-        self.mirrors[id(mirror)] = (mirror, value, fetch)
+        self.mirrors[id(mirror)] = (mirror, value, fetch, text)
         self.copied[id(mirror)] = _items(mirror)
         return mirror
 
     def check_copies(self) -> None:
         """A statement has run. It changed no list or dict of the user's where nobody saw it: `same = names; same += [1]`."""
-        for key, (mirror, original, _) in self.mirrors.items():
+        for key, (mirror, original, _, _) in self.mirrors.items():
             before = self.copied[key]
             now = _items(mirror)
             if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):

@@ -17,7 +17,7 @@ from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.views import Reshape, View, transpose_view
 from jitlab.ops.windows import Windows
 
-from .changes import Change
+from .changes import Change, layout_change
 from .chosen import Chosen
 from .host import NotReplayable
 from .layouts import Layout, order_of
@@ -106,8 +106,7 @@ class Trace:
         for layout in self.layouts:
             array, path = leaves[self.leaves[layout.input]], self.inputs[layout.input].path
             if not layout.fits(array):
-                before, after = (f"strides {', '.join(map(str, known))}" for known in (layout.strides, array.strides))
-                return Change("layout", path, before, after, f"{path} = np.ascontiguousarray({path})")
+                return layout_change(layout, path, array)
         for n, found in self.same:
             if leaves[n] is not found:
                 at = self.leaves.index(n) if n in self.leaves else 0

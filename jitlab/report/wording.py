@@ -30,6 +30,7 @@ CAUSES = {
     "redefined_function": "a function that was defined again",
     "cache_evicted": "a trace that had made room",
     "first_call": "the first call",
+    "unknown": "something that nobody knows",
 }
 
 #: What a cause of a kernel's variant is called.
@@ -222,6 +223,8 @@ def retrace_text(cause: str, argument: str, before: str, after: str) -> str:
     name = argument or "an argument"
     change = f"{name} was {before}, then {after}" if before or after else f"{name} changed"
     rules = {
+        "unknown": after,
+        "layout": f"{change}: how the array lies in memory decides what shares memory",
         "options": f"{change}: other options are other traces",
         "redefined_function": f"{name} was {after or 'defined again'}: it starts without traces",
         "cache_evicted": "its trace had made room for newer ones" + (f": {after.split(': ', 1)[1]}" if ": " in after else ""),

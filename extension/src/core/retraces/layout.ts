@@ -69,7 +69,8 @@ const CAUSES: Record<string, string> = {
   aliasing: 'arguments that are one array',
   options: 'other options',
   redefined_function: 'a function that was defined again',
-  cache_evicted: 'a trace that had made room'
+  cache_evicted: 'a trace that had made room',
+  unknown: 'something that nobody knows'
 };
 
 const STEPS: readonly (readonly [string, string, Mark])[] = [
