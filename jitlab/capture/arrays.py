@@ -26,6 +26,7 @@ from .explanations import explained
 from .facts import is_foreign
 from .functions import call_function, inplace, operator
 from .host import NotReplayable, evaluate, host_operation
+from .kinds import check_known, check_position, extreme, has_mixed, is_mixed, of_each_kind
 from .methods import attribute, call_method
 from .positions import describe, here, source_text
 from .subscripts import assign, get_item, set_attribute, set_item
@@ -85,6 +86,8 @@ class Arrays(Loops):
     traced_word = "a symbolic `tf.Tensor`"  # the contract's words for a value that has none yet
     may_draw = True  # though strict: jit_compile=True takes random numbers, and NumPy draws them
     wants_bools = True  # a number is no condition where a traced value decides
+    keeps_kinds = False  # a name is the Python number or the NumPy scalar that Python gives it (kinds.py)
+    has_kinds = False  # and of one of them only a run knows that
     rolls = True  # loops become Loops where they can
     why_unrolled = ""  # the reason of the last loop that was not rolled
     tracers: tuple[Any, ...] = ()  # the loops that are being traced, innermost last
@@ -296,18 +299,32 @@ class Arrays(Loops):
     # ---- what is done with Tensors
     def operator(self, name: str, *operands: Any) -> Any:
         """`+`, `-x`, `==`, ... of Tensors; NotImplemented for operands that are no arrays."""
+        if self.has_kinds and any(map(is_mixed, operands)):
+            return of_each_kind(self, lambda found: operator(self, name, *found), operands)
         return operator(self, name, *operands)
 
     def inplace(self, name: str, target: Tensor, other: Any) -> Any:
         """`target op= other`: writes into the array; a scalar is bound anew."""
+        if self.has_kinds and is_mixed(target) and not target.is_scalar:
+            check_known(self, target)
         return inplace(self, name, target, other)
 
     def call_function(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A NumPy function (or ufunc, or method of a ufunc) of Tensors."""
+        if self.keeps_kinds and (function is max or function is min) and not kwargs:
+            found = extreme(self, function, args)
+            if found is not NotImplemented:
+                return found
+        if self.has_kinds and has_mixed([args, kwargs]):
+            return of_each_kind(self, lambda found: call_function(self, function, *found), (args, kwargs))
         return call_function(self, function, args, kwargs)
 
     def call_method(self, x: Tensor, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """A method of ndarray."""
+        if self.has_kinds:
+            check_known(self, x)
+            if has_mixed([args, kwargs]):
+                return of_each_kind(self, lambda found: call_method(self, x, name, *found), (args, kwargs))
         return call_method(self, x, name, args, kwargs)
 
     def method(self, x: Tensor, name: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -324,10 +341,16 @@ class Arrays(Loops):
 
     def get_item(self, x: Tensor, index: Any) -> Any:
         """`x[index]`: an alias for a basic subscript, a copy for arrays of positions."""
+        if self.has_kinds:
+            check_known(self, x)
+            check_position(self, index)
         return get_item(self, x, index)
 
     def set_item(self, x: Tensor, index: Any, value: Any) -> None:
         """`x[index] = value`."""
+        if self.has_kinds:
+            check_known(self, x)
+            check_position(self, index)
         set_item(self, x, index, value)
 
     def assign(self, x: Tensor, value: Any, casting: str) -> None:

@@ -27,6 +27,7 @@ from .convert import converted
 from .draws import draw
 from .facts import CREATION, WORLD
 from .host import is_numpy
+from .kinds import as_one, check_known, check_position, is_mixed, of_each_kind
 from .leaves import UNDEFINED
 from .looping import Names as LoopNames
 from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
@@ -57,6 +58,8 @@ class Hooks:
             capture = current_capture()
             if capture is not None:
                 return capture.load_property(getter, owner, name)
+        if is_mixed(owner):
+            check_known(owner.capture, owner)
         value = getattr(owner, name)
         capture = current_capture()
         if type(value) in _NEVER_ARRAYS and type(owner) is types.ModuleType:
@@ -67,6 +70,8 @@ class Hooks:
 
     def function(self, owner: Any, name: str) -> Any:
         """What `owner.name(...)` calls."""
+        if is_mixed(owner):
+            check_known(owner.capture, owner)
         value = getattr(owner, name)
         if type(owner) is types.ModuleType or type(value) is types.MethodType:
             capture = current_capture()
@@ -199,6 +204,8 @@ class Hooks:
         """`range(...)` in the head of a `for`."""
         capture = current_capture()
         if capture is not None and function is range:
+            if capture.has_kinds:
+                check_position(capture, args)
             found = iterables.counted(capture, args)
             if found is not None:
                 return found
@@ -377,6 +384,13 @@ def call_library(capture: Capture, function: Any, args: tuple[Any, ...], kwargs:
     """A NumPy function, a builtin, or another library's code."""
     known = BUILTINS.get(function) if _hashable(function) else None
     if known is not None:
+        if capture.has_kinds and any(map(is_mixed, args)):
+            if function in _OF_A_TYPE:
+                return of_each_kind(capture, lambda found: call_library(capture, function, found, kwargs, owner), args)
+            if function in _NUMBERS:
+                args = tuple(map(as_one, args))
+            elif function is range:
+                check_position(capture, args)
         if any(isinstance(x, (Tensor, Symbolic, SymbolicRange)) for x in args) and not kwargs:
             result = call_builtin(capture, function, args)
             if result is not NotImplemented:
@@ -542,9 +556,13 @@ _WITHOUT_EFFECTS = (
     frozenset, str, repr, format, hash, id, callable, issubclass,
 )  # fmt: skip
 
+_NUMBERS = (float, int, bool, complex)
+#: What asks for the type of its argument.
+_OF_A_TYPE = (isinstance, type, callable, issubclass)
+
 BUILTINS: dict[Any, Callable[..., Any]] = {
     isinstance: _isinstance, type: _type, getattr: _getattr, hasattr: _hasattr, print: _print,
-    **{f: _number(f) for f in (float, int, bool, complex)},
+    **{f: _number(f) for f in _NUMBERS},
     **{f: _higher_order(f) for f in (map, filter, sorted, min, max, functools.reduce)},
     **{f: _without_effects(f) for f in _WITHOUT_EFFECTS},
 }  # fmt: skip

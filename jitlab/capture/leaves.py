@@ -26,18 +26,42 @@ UNDEFINED: Any = type("Undefined", (), {"__repr__": lambda self: "<undefined>"})
 _KINDS: dict[type, str] = {bool: "?", int: "i8", float: "f8", complex: "c16"}
 _RANK = {bool: 0, int: 1, float: 2, complex: 3}
 
+#: What a value is in the program, as a number: a NumPy scalar, one of Python's own numbers, an array.
+NUMPY, BOOL, INT, FLOAT, COMPLEX, ARRAY = range(6)
+PYTHON_KINDS: dict[int, type] = {BOOL: bool, INT: int, FLOAT: float, COMPLEX: complex}
+_NUMBERS = {kind: number for number, kind in PYTHON_KINDS.items()}
+
 
 @dataclass(frozen=True)
 class LeafType:
-    """The type of a value, and what it is in the program: `weak` the kind of a Python number, else an array or a scalar."""
+    """The type of a value, and what it is in the program: `weak` the kind of a Python number, else an array or a scalar.
+
+    `among`: what it may be, where only a run knows (kinds.py).
+    """
 
     type: ArrayType
     weak: Any  # int, float, complex, bool; None
     is_scalar: bool
+    among: frozenset[int] = frozenset()
 
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.type.dtype
+
+    @property
+    def kind(self) -> int:
+        """What it is in the program, where that is known."""
+        return _NUMBERS[self.weak] if self.weak else NUMPY if self.is_scalar else ARRAY
+
+    @property
+    def kinds(self) -> frozenset[int]:
+        return self.among or frozenset({self.kind})
+
+
+def python_type(kind: int) -> LeafType:
+    """The type of Python's own numbers of a kind."""
+    weak_kind = PYTHON_KINDS[kind]
+    return LeafType(ArrayType((), np.dtype(_KINDS[weak_kind])), weak_kind, True)
 
 
 #: The type of the number that says which array a name stands for (chosen.py).
@@ -63,8 +87,9 @@ def is_leaf(value: Any) -> bool:
 
 def leaf_type(value: Any) -> LeafType:
     if isinstance(value, Tensor):
-        weak_kind = value._cell.node.weak if not value.shape else None
-        return LeafType(value.type, weak_kind, value.is_scalar)
+        cell = value._cell
+        among = cell.kinds.among if cell.kinds is not None else frozenset()
+        return LeafType(value.type, cell.node.weak if not value.shape else None, value.is_scalar, among)
     if isinstance(value, Symbolic):
         return LeafType(ArrayType((), np.dtype("i8")), int, True)
     if isinstance(value, np.generic):
@@ -98,8 +123,16 @@ def fitted(node: Node, wanted: LeafType) -> Node:
     return node
 
 
-def joined(mine: LeafType, other: LeafType) -> LeafType:
-    """The type that holds either value as it is, by NumPy's rules for Python numbers (NEP 50). Raises Mismatch."""
+def joined(mine: LeafType, other: LeafType, *, kinds: bool = False) -> LeafType:
+    """The type that holds either value as it is, by NumPy's rules for Python numbers (NEP 50). Raises Mismatch.
+
+    `kinds`: it tells what the value may be in the program.
+    """
+    among = mine.kinds | other.kinds if kinds else frozenset[int]()
+    return replace(_one_type(mine, other), among=among if len(among) > 1 else frozenset())
+
+
+def _one_type(mine: LeafType, other: LeafType) -> LeafType:
     if mine.weak and other.weak:
         return mine if _RANK[mine.weak] >= _RANK[other.weak] else other
     if mine.weak or other.weak:
@@ -119,12 +152,14 @@ def joined(mine: LeafType, other: LeafType) -> LeafType:
     return replace(mine, is_scalar=mine.is_scalar and other.is_scalar)
 
 
-def is_same_type(mine: LeafType, other: LeafType) -> bool:
+def is_same_type(mine: LeafType, other: LeafType, *, kinds: bool = False) -> bool:
+    """Is a value of the second type one of the first? `kinds`: also in the program."""
     try:
         both = joined(mine, other)
     except Mismatch:
         return False
-    return both.dtype == mine.dtype and both.weak == mine.weak and mine.is_scalar == other.is_scalar
+    alike = other.kinds <= mine.kinds if kinds else mine.is_scalar == other.is_scalar
+    return both.dtype == mine.dtype and both.weak == mine.weak and alike
 
 
 def fresh(capture: Arrays, node: Node, kind: LeafType) -> Tensor:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +26,10 @@ from jitlab.ops.sources import Parameter
 from .blocks import Block, again, block, close
 from .conditions import condition, left, run
 from .host import NotReplayable
+from .kinds import check_exact, give_kinds, kind_node
 from .leaves import (
     UNDEFINED,
+    WHICH,
     Form,
     LeafType,
     Mismatch,
@@ -208,6 +210,9 @@ class LoopTracer:
                 for kind in carried.kinds:
                     node = made.graph.append(Node(Parameter(kind.type), (), kind.type, name=name))
                     tensors.append(fresh(self.capture, node, kind))
+                    if kind.among:
+                        which = made.graph.append(Node(Parameter(WHICH.type), (), WHICH.type, name="kind"))
+                        give_kinds(tensors[-1], which, kind.among)
                 bound[name] = [(tensor, tensor._cell.node) for tensor in tensors]
                 self.variables.set(name, carried.form.make(iter(tensors)))
             elif name not in self.names.reads:
@@ -284,10 +289,11 @@ class LoopTracer:
                 continue
             started = leaf_type(carried.initial[k]) if carried.initial is not None else mine
             try:
-                both = joined(mine, other)
+                both = joined(mine, other, kinds=self.capture.keeps_kinds)
             except Mismatch as mismatch:
                 if started.weak and not other.weak and not mine.weak and mismatch.kind == "dtype":
-                    wide = LeafType(ArrayType((), np.result_type(mine.dtype, other.dtype)), None, True)
+                    among = mine.kinds | other.kinds if self.capture.keeps_kinds else frozenset[int]()
+                    wide = LeafType(ArrayType((), np.result_type(mine.dtype, other.dtype)), None, True, among)
                     both = self.from_weak(name, started, wide, other)
                 else:
                     raise self.loop_mismatch(name, started, other, mismatch.kind) from None
@@ -302,7 +308,7 @@ class LoopTracer:
 
     def is_settled(self, name: str, mine: LeafType, other: LeafType) -> bool:
         try:
-            return is_same_type(mine, other)
+            return is_same_type(mine, other, kinds=self.capture.keeps_kinds)
         except NotRolled as refusal:
             text = f"`{name}` has another length after each iteration; give it one, and leave what is not needed of it unused"
             raise NotRolled(refusal.code, text) from None
@@ -415,6 +421,8 @@ class LoopTracer:
             carried = self.carried.get(name)
             kinds = carried.kinds if carried is not None else [leaf_type(leaf) for leaf in side.leaves[name]]
             initial = self.initial_leaves(name, carried, kinds, side)
+            if carried is None and initial is not None:
+                kinds = [self.with_start(x, kind) for x, kind in zip(initial, kinds, strict=True)]
             for k, kind in enumerate(kinds):
                 leaf, result = side.leaves[name][k], partial(results[name].__getitem__, k)
                 last = self.last_value(leaf, memory) if carried is None and stop is None else None
@@ -423,14 +431,17 @@ class LoopTracer:
                     continue
                 with again(capture, body) as graph:
                     following = fitted(graph.own(side.nodes[name][k]), kind)
-                first = fitted(leaf_node(initial[k]), kind) if initial is not None else self.zeros(kind)
-                parameters = {}
-                if name in bound:
-                    parameters[body] = bound[name][k][1]
+                start = None if initial is None else initial[k]
+                first = self.zeros(kind) if start is None else fitted(leaf_node(start), kind)
+                tensors = {body: bound[name][k]} if name in bound else {}
                 if test is not None and name in test.bound:
-                    parameters[test.block] = test.bound[name][k][1]
-                take = partial(self._found, partial(results[name].__setitem__, k), kind)
+                    tensors[test.block] = test.bound[name][k]
+                parameters = {made: parameter for made, (_, parameter) in tensors.items()}
+                take = partial(self._found, partial(results[name].__setitem__, k), self.left_kind(leaf, kind))
                 entries.append(Entry(first, kind, following, parameters, take))
+                if kind.among:
+                    asked = {made: found.which for made, (x, _) in tensors.items() if (found := x._cell.kinds) is not None}
+                    entries.append(self.kind_entry(leaf, start, kind, body, asked, result))
                 entries += memory.entries(
                     leaf, None if initial is None else initial[k], bound[name][k][0] if name in bound else None, result
                 )
@@ -457,6 +468,29 @@ class LoopTracer:
             self.variables.set(name, side.forms[name].make(iter([results[name][k] for k in range(len(side.leaves[name]))])))
         return outcome()
 
+    def with_start(self, start: Any, kind: LeafType) -> LeafType:
+        """The type of what the loop leaves in a name that no iteration reads: without an iteration that is what was there."""
+        keeps = self.capture.keeps_kinds and not self.runs()
+        return joined(leaf_type(start), kind, kinds=True) if keeps else kind
+
+    def left_kind(self, leaf: Any, kind: LeafType) -> LeafType:
+        """The type behind the loop of what is of the type `kind` in it."""
+        last = leaf_type(leaf)
+        return last if kind.among and self.runs() and not last.among and last.dtype == kind.dtype else kind
+
+    def kind_entry(
+        self, leaf: Any, start: Any, kind: LeafType, body: Block, parameters: dict[Block, Node], result: Callable[[], Tensor]
+    ) -> Entry:
+        """Which number `result()` is in the program."""
+        for value in (leaf, start):
+            if value is not None:
+                check_exact(self.capture, value, kind)
+        with again(self.capture, body) as graph:
+            following = graph.own(kind_node(leaf))
+        first = constant(np.int64(kind.kind)) if start is None else kind_node(start)
+        after = self.left_kind(leaf, kind).among
+        return Entry(first, WHICH, following, parameters, lambda item: give_kinds(result(), item, after) if after else None)
+
     def initial_leaves(self, name: str, carried: Carried | None, kinds: list[LeafType], side: Side) -> list[Any] | None:
         """What a name holds before the first iteration; None: nothing that anybody may look at."""
         if carried is not None:
@@ -467,7 +501,10 @@ class LoopTracer:
             form = taken_apart(before, leaves)
             if form.key == side.forms[name].key and len(leaves) == len(kinds):
                 try:
-                    if all(joined(leaf_type(x), kind) == kind for x, kind in zip(leaves, kinds, strict=True)):
+                    both = [joined(leaf_type(x), kind) for x, kind in zip(leaves, kinds, strict=True)]
+                    if both == [replace(kind, among=frozenset()) for kind in kinds]:
+                        return leaves
+                    if self.capture.keeps_kinds and not self.runs():
                         return leaves
                 except Mismatch as mismatch:
                     if not self.runs():
@@ -529,8 +566,10 @@ class LoopTracer:
         """A name that the loop does not change: its parameter stands for the value before the loop."""
         leaves: list[Any] = []
         taken_apart(self.before[name], leaves)
-        for leaf, (_, parameter), kind in zip(leaves, bound[name], self.carried[name].kinds, strict=True):
+        for leaf, (tensor, parameter), kind in zip(leaves, bound[name], self.carried[name].kinds, strict=True):
             made.passed[parameter] = fitted(leaf_node(leaf), kind)
+            if tensor._cell.kinds is not None:
+                made.passed[tensor._cell.kinds.which] = kind_node(leaf)
 
     def outcome_entries(
         self, side: Side, stop: Any, test: Test | None, entries: list[Entry], gone: dict[str, Any], memory: LoopMemory
@@ -569,6 +608,8 @@ class LoopTracer:
                 node = fitted(graph.own(side.nodes["return"][k]), kind)
             take = partial(self._found, partial(found.__setitem__, k), kind)
             entries.append(Entry(self.zeros(kind), kind, node, {}, take))
+            if kind.among:
+                entries.append(self.kind_entry(side.leaves["return"][k], None, kind, body, {}, partial(found.__getitem__, k)))
             entries += memory.entries(side.leaves["return"][k], None, None, partial(found.__getitem__, k))
 
         def outcome() -> tuple[Outcome, Any]:

@@ -51,6 +51,7 @@ class CellCapture(Capture):
     traced_word = "a traced array"
     begins_in_text = True
     wants_bools = False
+    keeps_kinds = True
     trace_class: type[PieceTrace] = PieceTrace
 
     def __init__(self, name: str, namespace: Namespace, *, strict: bool, static: bool) -> None:

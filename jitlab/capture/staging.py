@@ -25,6 +25,7 @@ from .checking import AlwaysRaises, add_check, add_raise, belongs_to_program
 from .chosen import OWN, Chosen, Origin, as_number, is_array, is_same, origin
 from .conditions import BOOL, Body, capture_of, condition, is_traced, left, run, tensor_of, truth
 from .host import NotReplayable
+from .kinds import check_exact, give_kinds, is_mixed, kind_node
 from .leaves import (
     UNDEFINED,
     WHICH,
@@ -150,16 +151,29 @@ class Joint:
         known = self.results.get((id(x), id(y)))
         if known is None:
             try:
-                kind = joined(leaf_type(x), leaf_type(y))
+                kind = joined(leaf_type(x), leaf_type(y), kinds=self.capture.keeps_kinds and not name.startswith("<"))
             except Mismatch as mismatch:
                 raise branch_mismatch(name, mismatch) from None
             known = self.results[id(x), id(y)] = Result()
             first, second = (side.nodes[name][number] for side in self.sides)
             place = self.add((first, second), kind)
             self.late.append(lambda items: known.bind(fresh(self.capture, items[place], kind)))
+            if kind.among:
+                self.decide_kind(known, (x, y), kind)
             if not kind.is_scalar:
                 self.decide_memory(known, (x, y))
         return known
+
+    def decide_kind(self, result: Result, values: tuple[Any, Any], kind: LeafType) -> None:
+        """Which number a value is in the program; UNDEFINED: nobody will look at it."""
+        numbers = []
+        for side, value in zip(self.sides, values, strict=True):
+            with again(self.capture, side.block):
+                if value is not UNDEFINED:
+                    check_exact(self.capture, value, kind)
+                numbers.append(constant(np.int64(kind.kind)) if value is UNDEFINED else kind_node(value))
+        place = self.add((numbers[0], numbers[1]), WHICH)
+        self.late.append(lambda items: give_kinds(result.value, items[place], kind.among))
 
     def half_result(self, number: int, leaf: Any, node: Node, kind: LeafType) -> Result:
         """What a leaf is after the Branch that one side alone gives: an array from outside of it is that array."""
@@ -170,6 +184,8 @@ class Joint:
         other = self.placeholder(1 - number, kind)
         place, result = self.add((node, other) if number == 0 else (other, node), kind), Result()
         self.late.append(lambda items: result.bind(fresh(self.capture, items[place], kind)))
+        if kind.among:
+            self.decide_kind(result, (leaf, UNDEFINED) if number == 0 else (UNDEFINED, leaf), kind)
         if not found.is_own:
             self.remember(result, (found, OWN) if number == 0 else (OWN, found))
         return result
@@ -623,7 +639,8 @@ def either(value: Any, other: Callable[[], Any]) -> Any:
 def _like_test(value: Any, test: Any) -> Any:
     """Python gives the operand itself, not its truth; for bools that is the same."""
     value = tensor_of(value)
-    return test if isinstance(value, Tensor) and value.dtype == np.dtype(bool) else value
+    is_bool = isinstance(value, Tensor) and value.dtype == np.dtype(bool) and not is_mixed(value)
+    return test if is_bool else value
 
 
 def negated(value: Any) -> Any:

@@ -43,6 +43,7 @@ from .positions import describe, here, is_converted, source_text
 if TYPE_CHECKING:
     from .arrays import Arrays, Input
     from .chosen import Chosen, Picked
+    from .kinds import Kinds
 
 Step = View | Reshape | Windows
 Path = tuple[Step, ...]
@@ -52,8 +53,8 @@ class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
     __slots__ = (
-        "__weakref__", "by_data", "capture", "detached", "home", "input", "made_from", "memory", "node", "parts", "parts_of",
-        "places", "readonly", "reads", "stale", "strides", "written",
+        "__weakref__", "by_data", "capture", "detached", "home", "input", "kinds", "made_from", "memory", "node", "parts",
+        "parts_of", "places", "readonly", "reads", "stale", "strides", "written",
     )  # fmt: skip
 
     def __init__(self, capture: Arrays, node: Node, input: Input | None = None) -> None:
@@ -73,6 +74,7 @@ class Cell:
         self.stale = False  # that array has another value now
         self.parts: list[weakref.ref[Cell]] = []  # such copies of this one
         self.memory: Chosen | Picked | None = None  # where data decides which array, or which part of one, it is
+        self.kinds: Kinds | None = None  # where data decides which of Python's or NumPy's numbers it is
         self.written = False
 
     def read(self, path: Path) -> Node:

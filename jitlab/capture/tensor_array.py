@@ -16,7 +16,6 @@ from jitlab.ir import Symbolic
 
 from .host import NotReplayable
 from .positions import describe, here
-from .state import current_capture
 from .tensor import Tensor
 
 
@@ -53,6 +52,8 @@ class TensorArray:
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
         """The TensorArray with this element; bind it to the name again."""
         value = self._element(value)
+        from .state import current_capture
+
         capture = current_capture()
         if self._rows is None and not _is_traced(index) and not (capture is not None and capture.blocks):
             number = int(index)
@@ -157,6 +158,8 @@ class TensorArray:
             return None
         shape, dtype = self._plan.element
         rows = np.zeros((max(self._size, self._plan.size), *shape), dtype)
+        from .state import current_capture
+
         capture = current_capture()
         made = rows if capture is None else capture.call_function(np.zeros, (rows.shape, dtype), {})
         for number, value in self._items.items():

@@ -21,6 +21,7 @@ from .changes import Change, layout_change
 from .chosen import Chosen
 from .host import NotReplayable
 from .layouts import Layout, order_of
+from .leaves import ARRAY, PYTHON_KINDS
 from .leaving import keeps_a_recording, plain_value
 from .state import Capture, Input
 from .symbolic import has_symbolic
@@ -251,6 +252,8 @@ class Structure:
             if leaf is None:
                 leaf = self.by_tensor[id(x)] = _Leaf(x.is_scalar, None if self.numbers_become_scalars else x.weak)
                 self.leaves.append((x, leaf))
+                if x._cell.kinds is not None:
+                    leaf.kind = self.output(x._cell.kinds.which)
             elif leaf.slot is None:  # the same object at several places
                 leaf.slot = self.slots
                 self.slots += 1
@@ -391,12 +394,14 @@ class _Leaf:
     """A tensor of the result."""
 
     __slots__ = (
-        "input", "is_another", "is_locked", "is_scalar", "number", "others", "output", "path", "picked", "slot", "which",
+        "input", "is_another", "is_locked", "is_scalar", "kind", "number", "others", "output", "path", "picked", "slot",
+        "which",
     )  # fmt: skip
 
     def __init__(self, is_scalar: bool, number: type | None = None) -> None:
         self.is_scalar = is_scalar
         self.number = number  # int, float, ...: a number of Python's own
+        self.kind = -1  # the output that says which kind of number it is, where only a run knows
         self.is_locked = False  # NumPy makes it read-only
         self.is_another = False  # not the array that owns the memory, even when it sees all of it
         self.input = -1
@@ -411,7 +416,7 @@ class _Leaf:
     def is_plain(self) -> bool:
         """A graph output as it is."""
         is_itself = not (self.path or self.is_another or self.is_locked or self.others) and self.picked is None
-        return self.input < 0 and is_itself and self.slot is None and self.number is None
+        return self.input < 0 and is_itself and self.slot is None and self.number is None and self.kind < 0
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
         if self.slot is None:
@@ -429,6 +434,9 @@ class _Leaf:
         if self.others:
             other = self.others.get(int(outputs[self.which]))
             value = value if other is None else other(outputs, inputs)
+        if self.kind >= 0 and (kind := int(outputs[self.kind])) != ARRAY:
+            value = value[()] if isinstance(value, np.ndarray) else value
+            return PYTHON_KINDS[kind](value) if kind in PYTHON_KINDS else value
         if self.is_scalar:
             value = value[()] if isinstance(value, np.ndarray) else value
             return value if self.number is None else self.number(value)

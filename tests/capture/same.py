@@ -42,3 +42,15 @@ def assert_same_sharing(mine: list[Any], theirs: list[Any]) -> None:
         if isinstance(u, np.ndarray) and isinstance(v, np.ndarray):
             assert (x is y) == (u is v)
             assert np.shares_memory(x, y) == np.shares_memory(u, v)
+
+
+def assert_like(mine: Any, theirs: Any) -> None:
+    """As `assert_same`; a Python nan is like another."""
+    if isinstance(theirs, float) and theirs != theirs:
+        assert type(mine) is type(theirs) and mine != mine
+    elif isinstance(theirs, (list, tuple)):
+        assert type(mine) is type(theirs) and len(mine) == len(theirs)
+        for one, other in zip(mine, theirs, strict=True):
+            assert_like(one, other)
+    else:
+        assert_same(mine, theirs)
