@@ -18,7 +18,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import WeakSet
 
 from jitlab.address_space import have_thread_blocks
@@ -77,11 +77,19 @@ def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib
     return made
 
 
+class Begun(Protocol):
+    """Work of a thread. A fork makes children in which that thread is not: there `put_back` leaves what was before."""
+
+    thread: int
+
+    def put_back(self) -> None: ...
+
+
 class Whole:
     """Inside, what is done happens whole, or the thread's state and the owners' tables are what they were before. Whoever else
     changes such tables holds the same lock."""
 
-    __slots__ = ("__weakref__", "_depth", "_owners", "_states", "_tables", "_thread")
+    __slots__ = ("__weakref__", "_depth", "_owners", "_states", "_tables", "thread")
 
     def __init__(self, *owners: Any) -> None:
         self._owners = owners
@@ -91,34 +99,33 @@ class Whole:
         self._states = [read() for read, _ in _kept]
         self._depth = len(_open.managers)
         self._tables = [{name: _copied(getattr(owner, name)) for name in owner.TABLES} for owner in self._owners]
-        self._thread = threading.get_ident()
-        _under_way.add(self)
+        self.thread = threading.get_ident()
+        under_way.add(self)
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        _under_way.discard(self)
+        under_way.discard(self)
         if kind is None:
             return
-        self._put_back()
+        self.put_back()
         for manager in _open.managers[self._depth :]:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(manager))  # it never ends, also not with the process
         del _open.managers[self._depth :]
         for (_, put_back), state in zip(_kept, self._states, strict=True):
             put_back(state)
 
-
-    def _put_back(self) -> None:
+    def put_back(self) -> None:
         for owner, tables in zip(self._owners, self._tables, strict=True):
             vars(owner).update(tables)
 
 
 def _after_fork() -> None:
     """What other threads had begun nobody ends in the child."""
-    for whole in list(_under_way):
-        if whole._thread != threading.get_ident():
-            whole._put_back()
+    for begun in list(under_way):
+        if begun.thread != threading.get_ident():
+            begun.put_back()
 
 
-_under_way: WeakSet[Whole] = WeakSet()
+under_way: WeakSet[Begun] = WeakSet()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 

@@ -11,6 +11,7 @@ import ast
 import builtins
 import inspect
 import sys
+import threading
 import time
 import types
 from collections import OrderedDict
@@ -26,7 +27,7 @@ from jitlab import events
 from jitlab.errors import CaptureError, InternalError, InvalidArgumentError, JitlabError, ShapeError
 from jitlab.ir import Source, interpret, is_operation
 from jitlab.ops import control
-from jitlab.transactions import Whole
+from jitlab.transactions import Whole, under_way
 
 from . import explanations
 from .changes import fix_of_name
@@ -100,8 +101,10 @@ class _Run:
         self.display = display
         self.scopes: list[Statement] = []
         self.is_watched = False  # np.errstate asks to raise, to call, to print or to log
+        self.thread = threading.get_ident()
 
     def __enter__(self) -> None:
+        under_way.add(self)
         self.namespace.setdefault("__builtins__", builtins)
         self.look_at_errstate()
 
@@ -109,8 +112,17 @@ class _Run:
         """An error shows the cell's own frames; the names that stood for steps are gone."""
         if error is not None:
             error.__traceback__ = cell_traceback(traceback)
+        under_way.discard(self)
         if kind is not None and (not issubclass(kind, Exception) or issubclass(kind, (MemoryError, RecursionError))):
-            _forget(self.program)  # it may have come in the midst of any step
+            self.put_back()  # it may have come in the midst of any step
+        self.take_names_away()
+
+    def put_back(self) -> None:
+        """The next run of the cell begins anew."""
+        _forget(self.program)
+        self.take_names_away()
+
+    def take_names_away(self) -> None:
         for name in [name for name in self.namespace if isinstance(name, str) and name.startswith(OURS)]:
             del self.namespace[name]
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 import threading
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+
+from jitlab import locks
 
 #: Results below this size are ordinary NumPy arrays.
 POOLED_BYTES = 1 << 16
@@ -18,12 +20,15 @@ class Pool:
     """Free blocks by size class (eight between two powers of two). Reference counts are the whole protocol: a block comes
     back when the array that was made of it, and with it every view, is gone."""
 
+    # Re-entrant: the collector may free a block, and so give it back, while this thread is in `take`.
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
+    _lock: Any
+
     def __init__(self, limit_bytes: int | None = None) -> None:
         self.limit_bytes = _default_limit() if limit_bytes is None else limit_bytes
         self.free_bytes = 0
         self._free: dict[int, list[np.ndarray]] = {}
-        # Re-entrant: the collector may free a block, and so give it back, while this thread is in `take`.
-        self._lock = threading.RLock()
+        locks.own(self)
 
     def take(self, nbytes: int) -> np.ndarray:
         """An aligned block of uint8, at least `nbytes` long."""

@@ -23,14 +23,19 @@ class Kind:
     traces: int  # how many the calls need
 
 
-def _vectors(rng):
-    x = rng.standard_normal(7)
-    return [(x,), (x,), (rng.standard_normal(12),), (x[::-1],)]
+def vectors(*sizes):
+    """Calls with vectors of these sizes; equal sizes are the same vector, a negative one is that vector from behind."""
+
+    def calls(rng):
+        made = {size: rng.standard_normal(size) for size in dict.fromkeys(map(abs, sizes))}
+        return [(made[size] if size > 0 else made[-size][::-1],) for size in sizes]
+
+    return calls
 
 
-def _often(rng):
-    x = rng.standard_normal(7)
-    return [(x,)] * 7
+_vectors = vectors(7, 7, 12, -7)
+_often = vectors(*[7] * 7)
+_large = vectors(9_000, 9_000, 30_000)  # results in blocks of the pool
 
 
 def _matrices(rng):
@@ -167,6 +172,7 @@ KINDS = [
     Kind("method", FUNCTION, METHOD, _vectors, 0),
     Kind("wide", "jl.function(reduce_retracing=True)", SMALL, _vectors, 2),
     Kind("strict", "jl.function(jit_compile=True)", SMALL, _vectors, 2),
+    Kind("large", FUNCTION, SMALL, _large, 2),
     Kind("jit loop", JIT, LOOP, _counted, 0),
     Kind("jit branch", JIT, BRANCH, _vectors, 0),
     Kind("jit helper", JIT, HELPER, _vectors, 0),
@@ -176,6 +182,7 @@ KINDS = [
     Kind("jit matrix", JIT, MATRIX, _matrices, 0),
     Kind("jit method", JIT, METHOD, _vectors, 0),
     Kind("jit path", 'jl.jit(capture_mode="trace")', SMALL, _vectors, 0),
+    Kind("jit large", JIT, SMALL, _large, 0),
     Kind("cells", "compiled", CELLS, _vectors, 0),
     Kind("jit bytecode", 'jl.jit(capture_mode="bytecode")', BRANCH, _vectors, 0),
 ]

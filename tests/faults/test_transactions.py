@@ -19,7 +19,7 @@ from jitlab import events, locks
 from jitlab.capture import CallCapture, current_capture, statements
 from jitlab.capture.cells import run_cell
 from jitlab.runtime import executable
-from jitlab.runtime.buffers import _Lease
+from jitlab.runtime.buffers import POOLED_BYTES, _Lease, pool
 from jitlab.transactions import Whole
 
 BOTH = pytest.mark.parametrize("how", [jl.function, jl.jit, jl.jit(capture_mode="trace")], ids=["function", "jit", "path"])
@@ -174,9 +174,10 @@ class TestForks:
         f(np.ones(2))
         g(np.ones(2))
         (made,) = (e for e in executable._live if e.function == f.name)
-        thread, leave = self.held(f._lock, f._table, g._lock, made._lock, events.busy)
+        thread, leave = self.held(f._lock, f._table, g._lock, made._lock, pool._lock, events.busy)
         try:
-            found = self.child(lambda: (float(f(np.zeros(7)).sum() + g(np.zeros(7)).sum()), events.busy.word.value))
+            large = POOLED_BYTES // 8
+            found = self.child(lambda: (float(f(np.zeros(large)).sum() + g(np.zeros(7)).sum()), events.busy.word.value))
             assert found == "(0.0, 0)"
         finally:
             leave.set()
@@ -222,6 +223,41 @@ class TestForks:
             leave.set()
             thread.join()
         assert count == "(1, 1, 0.0)"
+
+    @pytest.mark.parametrize("where", ["Segment.replace", "Statement.split", "Statement._of_step", "CellProgram.block_of"])
+    @pytest.mark.parametrize("number", range(3))
+    def test_a_cell_that_another_thread_was_in_the_midst_of_runs_whole(self, where, number, monkeypatch):
+        reached, leave = threading.Event(), threading.Event()
+        kind, name = where.split(".")
+        real, calls = getattr(getattr(statements, kind), name), []
+
+        def stop(*args, **kwargs):
+            found = real(*args, **kwargs)
+            calls.append(args)
+            if len(calls) == number + 1:
+                reached.set()
+                leave.wait(60)
+            return found
+
+        source = "y = np.sin(x) * 2\nseen = [float(y[0])]\nr = [float(np.exp(y)[0]), len(seen)]\nfor i in r[:]:\n    r.append(i)"
+        x = np.arange(1.0, 4.0)
+        namespace, plain = {"np": np, "x": x}, {"np": np, "x": x}
+        exec(source, plain)
+        monkeypatch.setattr(getattr(statements, kind), name, stop)
+        thread = threading.Thread(target=run_cell, args=(source, namespace, "<a cell of a thread>"))
+        thread.start()
+        thread.join(0.01)
+        while thread.is_alive() and not reached.wait(0.01):
+            pass
+
+        def again():
+            run_cell(source, namespace, "<a cell of a thread>")
+            return namespace["r"] == plain["r"], [name for name in namespace if name.startswith("__jl_")]
+
+        assert self.child(again) == "(True, [])"
+        leave.set()
+        thread.join()
+        assert namespace["r"] == plain["r"]
 
     def test_a_child_tells_nothing_to_who_is_in_the_parent_alone(self):
         f, heard = jl.function(lambda x: np.sin(x) * 7), []
