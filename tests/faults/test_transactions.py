@@ -239,7 +239,7 @@ class TestForks:
                 leave.wait(60)
             return found
 
-        source = "y = np.sin(x) * 2\nseen = [float(y[0])]\nr = [float(np.exp(y)[0]), len(seen)]\nfor i in r[:]:\n    r.append(i)"
+        source = "y = np.sin(x) * 2\nseen = [float(y[0])]\nr = [float(np.exp(y)[0]), len(seen)]\nfor i in r[:]: r.append(i)"
         x = np.arange(1.0, 4.0)
         namespace, plain = {"np": np, "x": x}, {"np": np, "x": x}
         exec(source, plain)
