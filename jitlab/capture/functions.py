@@ -11,6 +11,7 @@ from jitlab import errors
 from jitlab.ir import plain, same_shape
 from jitlab.ops.base import Unsupported, broadcast_shapes
 from jitlab.ops.binding import bound
+from jitlab.ops.build import as_node
 from jitlab.ops.einsum import einsum_view
 from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VIEWS, function_rule
 from jitlab.ops.views import Reshape, transpose_view
@@ -63,8 +64,18 @@ def operator(capture: Arrays, name: str, *operands: Any) -> Any:
     rule = OPERATORS.get(name)
     if rule is None:
         return capture.on_host(operator_function(name), operands, {})
+    if name.strip("_") not in _OF_BOOLS and all(map(_is_python_bool, operands)):
+        operands = tuple(capture.python_number(as_node(capture.lower(x), np.int64)) for x in operands)
     lists = [np.asarray(x) if isinstance(x, list) and not _has_tensor(x) else x for x in operands]
     return capture.as_python(apply_rule(capture, rule, operator_function(name), lists, {}), operands)
+
+
+def _is_python_bool(x: Any) -> bool:
+    return type(x) is bool or (isinstance(x, Tensor) and x.weak is bool)
+
+
+#: Operators that give a bool of bools; to the others Python's bools are ints.
+_OF_BOOLS = frozenset({"and", "or", "xor", "rand", "ror", "rxor", "eq", "ne", "lt", "le", "gt", "ge"})
 
 
 def inplace(capture: Arrays, name: str, target: Tensor, other: Any) -> Any:

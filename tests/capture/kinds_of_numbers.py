@@ -31,6 +31,15 @@ def true_or_seven(x):
     return t, t + 1, not t
 
 
+def arithmetic_of_bools(x):
+    t = u = True
+    if x[1] > 1:
+        t = False
+    if x[0] > 1:
+        u = not t
+    return u * False, u + u, -u, ~u, u - t, u / True, u & t, u | True, u ^ u, u == t, u < t, u // True
+
+
 def max_and_min(x):
     return max(x[0], 1), min(1.0, x[0]), min(max(x[0], 1), 3.0), max(0, min(x[1], 2), x[2])
 
@@ -170,11 +179,11 @@ def handed_from_iteration_to_iteration(x):
 
 
 COMPILED = [
-    behind_an_if, one_of_two_python_numbers, true_or_seven, max_and_min, whichever_is_the_highest, found_in_a_loop,
-    a_loop_of_some_iterations, a_loop_without_iterations, a_name_that_only_iterations_give, returned_from_a_loop, left_by_break,
-    a_conditional_expression, either_operand, in_containers, a_scalar_or_an_array_without_axes,
-    a_number_or_an_array_without_axes, of_float32, a_position, an_integer_and_its_bounds, nested, computed_of_two,
-    handed_from_iteration_to_iteration,
+    arithmetic_of_bools, behind_an_if, one_of_two_python_numbers, true_or_seven, max_and_min, whichever_is_the_highest,
+    found_in_a_loop, a_loop_of_some_iterations, a_loop_without_iterations, a_name_that_only_iterations_give,
+    returned_from_a_loop, left_by_break, a_conditional_expression, either_operand, in_containers,
+    a_scalar_or_an_array_without_axes, a_number_or_an_array_without_axes, of_float32, a_position, an_integer_and_its_bounds,
+    nested, computed_of_two, handed_from_iteration_to_iteration,
 ]  # fmt: skip
 
 

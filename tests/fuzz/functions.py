@@ -137,7 +137,10 @@ class Program:
         rng, made = np.random.default_rng(seed), {}
         for argument in self.arguments:
             made[argument.name] = argument.make(made, SIZES[which], rng)
-        own = {"n": 2, "s": 1.5, "given": [np.zeros(2), {"k": np.ones(3)}]}
+        own = {
+            "n": 2, "s": 1.5, "ok": bool(seed % 2), "m": np.int64(seed % 3), "r": np.float64(0.5),
+            "given": [np.zeros(2), {"k": np.ones(3)}],
+        }  # fmt: skip
         return made | {name: own[name] for name in self.numbers}
 
     def names(self) -> dict[str, Any]:
@@ -164,7 +167,7 @@ class Writer:
         self.arguments: list[Argument] = []
         for name in "abcd"[: self.draw.randint(1, 4)]:
             self.arguments.append(Argument(self.draw, name, [x.name for x in self.arguments]))
-        self.numbers = [name for name in ("n", "s", "given") if self.draw.random() < 0.4]
+        self.numbers = [name for name in ("n", "s", "ok", "m", "r", "given") if self.draw.random() < 0.3]
         self.program = Program(self.arguments, self.numbers, [], seed)
         self.count = 0
         self.begin()
@@ -219,16 +222,17 @@ class Writer:
             if all(space[other].shape == space[name].shape for space in self.spaces)
         ])  # fmt: skip
 
-    def new(self) -> str:
+    def new(self, letter: str = "v") -> str:
         self.count += 1
-        return f"v{self.count}"
+        return f"{letter}{self.count}"
 
     def known(self, kind: type) -> list[str]:
         return [name for name, value in self.spaces[0].items() if type(value) is kind and name[0] != "_" and name.islower()]
 
     # ---- parts of statements
     def number(self) -> str:
-        return self.draw.choice(["2", "3", "0.5", "1", "-1", "STEP", *[name for name in self.numbers if name != "given"]])
+        own = [name for name in self.numbers if name not in ("given", "ok")]
+        return self.draw.choice(["2", "3", "0.5", "1", "-1", "STEP", *own])
 
     def test(self) -> str:
         x, d = self.pick(), self.draw
@@ -361,6 +365,41 @@ class Writer:
             ]  # fmt: skip
         return d.choice(made)
 
+    def kind(self) -> str:
+        """A number that is one of Python's own on one way and NumPy's on another, or its use."""
+        x, d, k = self.pick((1,)), self.draw, self.new("k")
+        mixed = [name for name in self.spaces[0] if re.fullmatch(r"k\d+", name)]
+        p = d.choice(["0", "1", "2.5", "True", "-1", "0.5", "False", *[name for name in self.numbers if name != "given"]])
+        e = d.choice([f"{x}[0]", f"{x}[-1]", f"{x}.max()", f"{x}.sum()", f"len({x})", p, *mixed])
+        if mixed and d.random() < 0.5:
+            return self.use(d.choice(mixed), d.choice([p, e]), x)
+        over = d.choice([f"range(len({x}))", f"range(len({x}) - len({x}))", f"range(1, len({x}), 2)", f"range(len({x}) * 4)"])
+        item = f"{x}[i % len({x})]"
+        return d.choice([
+            f"{k} = {p}\nif {self.test()}:\n    {k} = {e}", f"{k} = {e} if {self.test()} else {p}", f"{k} = max({e}, {p})",
+            f"{k} = min(max({e}, 1), 50)", f"{k} = min({p}, {e}, {x}[1])", f"{k} = {e} or {p}", f"{k} = {e} and {p}",
+            f"{k} = {p}\nfor i in {over}:\n    {k} = max({k}, {item})", f"{k} = {p}\nfor i in {over}:\n    {k} = {k} + {item}",
+            f"{k} = {p}\nfor i in {over}:\n    if {item} > {d.choice([0, 2])}:\n        {k} = {item}",
+            f"{k} = {p}\nfor i in {over}:\n    if {item} > 1:\n        {k} = {k} + 1\n    else:\n        {k} = {e}",
+            f"{k} = {p}\nfor i in {over}:\n    if {item} > 2:\n        {k} = {item}\n        break\n    {k} = {e}",
+            f"{k}, j = {p}, 0\nwhile j < 3 and {x}[j] > 0:\n    {k}, j = {k} + {x}[j], j + 1",
+            f"{k} = sum([{p}, {e}])", f"if {self.test()}:\n    {k} = {p}\nelse:\n    {k} = {d.choice(['0', '1.5', 'True', e])}",
+        ])  # fmt: skip
+
+    def use(self, k: str, other: str, x: str) -> str:
+        """What is done with such a number."""
+        v, d = self.new("k"), self.draw
+        return d.choice([
+            f"{v} = {k} + {other}", f"{v} = {other} - {k}", f"{v} = {k} * {other}", f"{v} = {k} / 2", f"{v} = {k} // 2",
+            f"{v} = {k} % 3", f"{v} = -{k}", f"{v} = abs({k})", f"{v} = {k} ** 2", f"{v} = {k} > {other}", f"{v} = {k} == 1",
+            f"{v} = not {k}", f"{v} = [{k}, ({other}, {k})]", f"{v} = {{'a': {k}}}", f"{v} = int({k})", f"{v} = float({k})",
+            f"{v} = bool({k})", f"{v} = isinstance({k}, int), isinstance({k}, float)", f"{v} = type({k}).__name__",
+            f"{v} = {x} * {k}", f"{v} = {k} + {x}", f"{x}[0] = {k}", f"{v} = np.array([{k}, 1])", f"{v} = np.maximum({k}, 1)",
+            f"{v} = {x}[int({k}) % len({x})]", f"{v} = round({k})", f"{v} = max({k}, {other})", f"{v} = {k} or {other}",
+            f"if {k}:\n    {v} = {k}\nelse:\n    {v} = {other}", f"{v} = {k}\n{v} += {other}", f"{v} = sum([{k}, {other}])",
+            f"{v} = np.float64({k})", f"{v} = {x}[:{k}]", f"{v} = str({k})", f"{v} = 1 / {k}", f"{v} = 7 % {k}",
+        ])  # fmt: skip
+
     def effect(self) -> str:
         x, v, d = self.pick(), self.new(), self.draw
         return d.choice([
@@ -446,7 +485,7 @@ class Writer:
 
     def result(self) -> str:
         d = self.draw
-        names = [n for n in self.spaces[0] if n in ("a", "b", "c", "d", "t", "w", "row") or re.fullmatch(r"v\d+", n)]
+        names = [n for n in self.spaces[0] if n in ("a", "b", "c", "d", "t", "w", "row") or re.fullmatch(r"[vk]\d+", n)]
         names = [n for n in names if all(n in space for space in self.spaces) and not callable(self.spaces[0][n])]
         kept = [n for n in names if d.random() < 0.7] or names[-1:]
         d.shuffle(kept)
@@ -457,7 +496,7 @@ class Writer:
     def write_program(self, returns: bool) -> Program:
         d = self.draw
         kinds = [self.alias] * 5 + [self.write] * 6 + [self.compute] * 4 + [self.hold] * 4 + [self.loop] * 4 + [self.branch] * 4
-        kinds += [self.python] * 2 + [self.sized] * 3 + [self.other_loop, self.guarded] * 2 + [self.effect]
+        kinds += [self.kind] * 4 + [self.python] * 2 + [self.sized] * 3 + [self.other_loop, self.guarded] * 2 + [self.effect]
         wanted = d.choice((2, 4, 6, 9, 14))
         for _ in range(5 * wanted):
             if len(self.program.body) >= wanted:

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import copy
 import io
+import re
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
@@ -36,9 +37,10 @@ STATE = ("TABLE", "COUNT", "LOG")
 
 
 def ways_of(program: Program) -> list[str]:
-    """A `function` does to Python once a trace what the body does, and divides numbers of its arguments as NumPy does: it is
-    asked for programs without such effects and divisions."""
-    return [way for way in WAYS if way != "function" or not (program.has_effects or "// int(" in program.function)]
+    """A `function` does to Python once a trace what the body does, divides numbers of its arguments as NumPy does, and gives
+    numbers of one dtype: it is asked for programs without such effects, divisions, and numbers of several kinds."""
+    of_others = program.has_effects or "// int(" in program.function or re.search(r"\bk\d", program.function)
+    return [way for way in WAYS if way != "function" or not of_others]
 
 
 def calls(program: Program, transform: Callable[[Any], Any]) -> list[Any]:
