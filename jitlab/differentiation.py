@@ -11,7 +11,7 @@ import numpy as np
 
 from jitlab.api import Function
 from jitlab.api.methods import look_like
-from jitlab.capture import HOOKS, Capture, Tensor, current_capture, describe, user_traceback
+from jitlab.capture import HOOKS, Capture, Tensor, current_capture, describe, only_users
 from jitlab.capture.positions import here
 from jitlab.capture.tensor import Cell
 from jitlab.errors import CaptureError
@@ -42,7 +42,7 @@ class Gradient:
         try:
             return self._compiled(*args, **kwargs)
         except Exception as error:
-            error.__traceback__ = user_traceback(error)
+            only_users(error)
             raise
 
     def _record(self, *args: Any, **kwargs: Any) -> Any:

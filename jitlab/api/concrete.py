@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.capture import Capture, Tensor, Trace, current_capture, user_traceback
+from jitlab.capture import Capture, Tensor, Trace, current_capture, only_users
 from jitlab.capture.memory import Frozen
 from jitlab.capture.tracetypes import (
     FunctionType,
@@ -177,7 +177,7 @@ class ConcreteFunction:
                 return self._owner._inline_concrete(capture, self, values)
             return self._owner._call_concrete(self, values)
         except Exception as error:
-            error.__traceback__ = user_traceback(error)
+            only_users(error)
             raise
 
     def __jitlab_inline__(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

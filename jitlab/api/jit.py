@@ -37,6 +37,7 @@ from jitlab.capture import (
     failed_of,
     key_of,
     leaves_of,
+    only_users,
     random_state,
     read_bytecode,
     reason_of,
@@ -49,7 +50,6 @@ from jitlab.capture import (
     set_random_state,
     signature_key,
     spans,
-    user_traceback,
 )
 from jitlab.config import config
 from jitlab.costs import Costs
@@ -121,7 +121,7 @@ class Jit(Explained):
                     return self._perform(trace, args, *gathered)
             return self._run(self._bind(args, kwargs))
         except Exception as error:
-            error.__traceback__ = user_traceback(error)
+            only_users(error)
             raise
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -404,29 +404,23 @@ class PathJit(Jit):
             check_backend(self.options.backend)
             self._is_checked = True
         leaves: list[Any] = []
-        try:
-            key = key_of(values, leaves)
-        except Foreign as foreign:
-            return self._foreign(values, "foreign_type", foreign.what)
-        trace = self._find_path(key, leaves)
-        if trace is None:
-            found = self._refused.get(key) or self._path_found_or_recorded(key, values, leaves)
-            if isinstance(found, Refusal):
-                return self._run_as_python(values, found)
-            trace = found
+        trace = self._path_of(values, leaves)
+        if isinstance(trace, Refusal):  # below `except`: the program finds no error of ours behind what it does
+            return self._run_as_python(values, trace)
         trace.last_call = self._clock = self._clock + 1
         trace.costs.called()
         states = [(generator, random_state(generator)) for generator in trace.generators]
-        started = time.perf_counter_ns()
+        started, reason = time.perf_counter_ns(), None
         try:
             result = trace(trace.collect(leaves))
         except (NotReplayable, errors.InternalError) as refusal:
             if self.options.fullgraph and isinstance(refusal, errors.InternalError):
                 raise
+            reason = self._foreign(reason_of_run(refusal))
+        if reason is not None:
             for generator, state in states:
                 set_random_state(generator, state)
-            reason = reason_of_run(refusal)
-            return self._foreign(values, reason.code, reason.text, reason.met)
+            return self._run_as_python(values, reason)
         if events.active():
             events.send(
                 events.FunctionCalled(
@@ -435,6 +429,14 @@ class PathJit(Jit):
                 )
             )  # fmt: skip
         return result
+
+    def _path_of(self, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
+        """The trace of a call, whose arrays are appended to `leaves`; or why Python has to run it."""
+        try:
+            key = key_of(values, leaves)
+        except Foreign as foreign:
+            return self._foreign(Refusal("foreign_type", foreign.what))
+        return self._find_path(key, leaves) or self._refused.get(key) or self._path_found_or_recorded(key, values, leaves)
 
     def _find_path(self, key: Any, leaves: list[Any]) -> Trace | None:
         return next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
@@ -470,10 +472,12 @@ class PathJit(Jit):
         found = self._path_found_or_recorded(key, values, leaves)
         return f"This call runs as Python: {found.text}." if isinstance(found, Refusal) else (found, found.collect(leaves))
 
-    def _foreign(self, values: tuple[Any, ...], code: str, what: str, met: tuple[str, ...] = ()) -> Any:
+    def _foreign(self, refusal: Refusal) -> Refusal:
+        """Python runs the call, unless it was to be captured whole."""
         if self.options.fullgraph:
-            raise refusal_error(self.name, self.options.capture_mode, EndPiece(code, what), self._definition())
-        return self._run_as_python(values, Refusal(code, what, met=met))
+            error = EndPiece(refusal.code, refusal.text)
+            raise refusal_error(self.name, self.options.capture_mode, error, self._definition())
+        return refusal
 
     def _record_path(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace:
         started = time.perf_counter_ns()

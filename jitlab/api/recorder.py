@@ -16,6 +16,7 @@ from jitlab.capture.checking import raises_behind_checks
 from jitlab.capture.explanations import clause
 from jitlab.capture.host import is_numpy
 from jitlab.capture.memory import Memory, Quiet
+from jitlab.capture.refusals import line_of
 from jitlab.capture.signature import is_variable, paths_of
 from jitlab.capture.state import Creation
 from jitlab.capture.tracetypes import FunctionType, TensorType, VariableType, fill
@@ -121,7 +122,7 @@ def record(
             raise
         except Signal as signal:  # nobody has answered it where it should have been: the call is Python's
             code = getattr(signal, "code", "internal")
-            raise NotReplayable(code, clause(signal)) from None
+            raise NotReplayable(code, clause(signal), source=line_of(signal)) from None
         except Exception as error:
             raised = in_user_code(error) if autograph else error
             if raised is error:

@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab import locks
-from jitlab.capture import Capture, Change, Trace, key_of, leaves_of
+from jitlab.capture import Capture, Change, Foreign, NotReplayable, Trace, describe, key_of, leaves_of
 from jitlab.capture.memory import Frozen, Memory, Quiet
 from jitlab.capture.state import Creation
 from jitlab.capture.tracetypes import FunctionType, function_type, generalised, most_specific
 from jitlab.config import config
 from jitlab.costs import Costs
+from jitlab.errors import CaptureError
 from jitlab.ir import CALLED
 from jitlab.transactions import Whole
 
@@ -151,8 +152,20 @@ class Traces(Explained):
         values = recorder.values_of(type, make)
         leaves: list[Any] = []
         key = key_of(values, leaves)
-        with self._lock:
-            return self._recorded(concrete, key, values, leaves, is_sample=True)
+        try:
+            with self._lock:
+                return self._recorded(concrete, key, values, leaves, is_sample=True)
+        except NotReplayable as refusal:
+            raise self._untraceable(refusal) from None
+
+    def _untraceable(self, refusal: NotReplayable | Foreign) -> CaptureError:
+        """What somebody is told who wants a trace and not a call."""
+        source = refusal.source if isinstance(refusal, NotReplayable) else None
+        return CaptureError(
+            f"{self.name} cannot be traced for these arguments: {refusal}.",
+            where=describe(source) if source is not None else "", why="Python runs such a call, so that it has no graph",
+            hint="call the function itself",
+        )  # fmt: skip
 
     def _fitting_sample(
         self, type: FunctionType, values: tuple[Any, ...] | None, concrete: ConcreteFunction | None = None

@@ -13,15 +13,17 @@ from jitlab.capture import (
     Capture,
     Foreign,
     NotReplayable,
+    Refusal,
     Trace,
     current_capture,
+    describe,
     key_of,
     leaves_of,
+    only_users,
     random_state,
     reason_of_run,
     set_random_state,
     spans,
-    user_traceback,
 )
 from jitlab.capture.memory import Frozen
 from jitlab.capture.tracetypes import function_type
@@ -101,7 +103,7 @@ class Function(Traces):
         try:
             result, trace = self._run(args, kwargs)
         except Exception as error:
-            error.__traceback__ = user_traceback(error)
+            only_users(error)
             raise
         if not started:
             return result
@@ -158,15 +160,21 @@ class Function(Traces):
         """The trace for these arguments, traced now where there is none. Arrays, TensorSpecs and Python values; without
         arguments that of the input_signature."""
         try:
-            if self.input_signature is not None and not args and not kwargs:
-                values = self._signature.bind_spec()
-            else:
-                values = self._signature.bind(args, kwargs)
-            with self._lock:
-                return (self._dispatch(function_type(values)) or self._trace_for(values)).handed_out()
+            return self._concrete_for(args, kwargs).handed_out()
         except Exception as error:
-            error.__traceback__ = user_traceback(error)
+            only_users(error)
             raise
+
+    def _concrete_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        if self.input_signature is not None and not args and not kwargs:
+            values = self._signature.bind_spec()
+        else:
+            values = self._signature.bind(args, kwargs)
+        try:
+            with self._lock:
+                return self._dispatch(function_type(values)) or self._trace_for(values)
+        except (NotReplayable, Foreign) as refusal:
+            raise self._untraceable(refusal) from None
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """The types of all traces, in the order they were traced."""
@@ -181,45 +189,51 @@ class Function(Traces):
 
     # ---- running
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Trace | None]:
-        values = self._signature.bind(args, kwargs)
         leaves: list[Any] = []
+        found = self._found_or_traced(self._signature.bind(args, kwargs), leaves)
+        if isinstance(found, Refusal):  # below `except`: the program finds no error of ours behind what it does
+            return self._run_as_python(args, kwargs, found), None
+        if found.costs.calls + 1 == WARM_CALLS:
+            add_entry(self, Function.__call__, found, kwargs)
+        try:
+            return self._perform(found, leaves), found
+        except (NotReplayable, errors.InternalError) as refusal:
+            reason = self._reason_of_run(refusal)
+        return self._run_as_python(args, kwargs, reason), None
+
+    def _found_or_traced(self, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
+        """The trace of a call, whose arrays are appended to `leaves`; or why Python has to run it."""
         try:
             key = key_of(values, leaves)
         except Foreign as foreign:
-            return self._run_as_python(args, kwargs, "foreign_type", foreign.what), None
+            return Refusal("foreign_type", foreign.what)
         trace = self._find(key, leaves)
-        if trace is None:
-            if (known := self._foreign.get(key)) is not None:
-                return self._run_as_python(args, kwargs, "foreign_type", known), None
-            try:
-                with self._lock:
-                    before = self._count
-                    trace = self._find(key, leaves) or self._trace(key, values, leaves)
-                    is_traced = self._count > before
-            except errors.InternalError as mistake:
-                return self._instead(mistake, args, kwargs), None
-            except NotReplayable as refusal:  # a foreign array met the arguments: there is nothing to record
-                with self._table:
-                    self._foreign[key] = str(refusal)
-                    while len(self._foreign) > config.max_traces:
-                        del self._foreign[next(iter(self._foreign))]
-                return self._run_as_python(args, kwargs, refusal.code, str(refusal)), None
-            self._note_frequency(is_traced)
-        else:
+        if trace is not None:
             self._note_frequency(False)
-        if trace.costs.calls + 1 == WARM_CALLS:
-            add_entry(self, Function.__call__, trace, kwargs)
+            return trace
+        if (known := self._foreign.get(key)) is not None:
+            return Refusal("foreign_type", known)
         try:
-            return self._perform(trace, leaves), trace
-        except (NotReplayable, errors.InternalError) as refusal:
-            return self._instead(refusal, args, kwargs), None
+            with self._lock:
+                before = self._count
+                trace = self._find(key, leaves) or self._trace(key, values, leaves)
+                is_traced = self._count > before
+        except errors.InternalError as mistake:
+            return self._reason_of_run(mistake)
+        except NotReplayable as refusal:  # a foreign array met the arguments: there is nothing to record
+            with self._table:
+                self._foreign[key] = str(refusal)
+                while len(self._foreign) > config.max_traces:
+                    del self._foreign[next(iter(self._foreign))]
+            return reason_of_run(refusal)
+        self._note_frequency(is_traced)
+        return trace
 
-    def _instead(self, refusal: NotReplayable | errors.InternalError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a call gives whose trace cannot run."""
+    def _reason_of_run(self, refusal: NotReplayable | errors.InternalError) -> Refusal:
+        """Why Python has to run a call that was not traced to the end, or whose trace cannot run."""
         if self.options.jit_compile and isinstance(refusal, errors.InternalError):
             raise refusal
-        reason = reason_of_run(refusal)
-        return self._run_as_python(args, kwargs, reason.code, reason.text, reason.met)
+        return reason_of_run(refusal)
 
     def _perform(self, trace: Trace, leaves: Sequence[Any]) -> Any:
         self._check_bindings(trace)
@@ -239,17 +253,18 @@ class Function(Traces):
         except Foreign as foreign:
             raise errors.BindingError(f"Binding inputs to tf.function failed due to `{foreign.what}, not an array`") from None
         started = time.perf_counter_ns() if events.active() else 0
-        with self._lock:
-            known = [r.trace for r in concrete._recordings.get(key, ()) if r.trace.fits(leaves)]
-            trace = known[0] if known else self._recorded(concrete, key, values, leaves).trace
         try:
+            with self._lock:
+                known = [r.trace for r in concrete._recordings.get(key, ()) if r.trace.fits(leaves)]
+                trace = known[0] if known else self._recorded(concrete, key, values, leaves).trace
             result = self._perform(trace, leaves)
         except (NotReplayable, errors.InternalError) as refusal:
-            args, kwargs = self._signature.call_form(values)
-            return self._instead(refusal, args, kwargs)
-        if started:
-            self._tell_call(trace, started)
-        return result
+            reason = self._reason_of_run(refusal)
+        else:
+            if started:
+                self._tell_call(trace, started)
+            return result
+        return self._run_as_python(*self._signature.call_form(values), reason)
 
     def _note_frequency(self, is_traced: bool) -> None:
         if self._counters:
@@ -309,23 +324,24 @@ class Function(Traces):
         roots = {self.name: self._function(), **dict(zip(self._signature.names, values, strict=True))}
         return Ways(lambda: self._function()(*plain_args, **plain_kwargs), trace.formed, roots, frozen.as_traced)
 
-    def _run_as_python(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], reason: str, what: str, met: tuple[str, ...] = ()
-    ) -> Any:  # fmt: skip
+    def _run_as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], reason: Refusal) -> Any:
         if self.options.jit_compile:
+            foreign = reason.code in ("foreign_type", "dtype")
+            rule = ", and only plain arrays of numbers are compiled" if foreign else ""
             raise errors.InvalidArgumentError(
-                f"{self.name} cannot be compiled for these arguments: {what}.",
-                why="jit_compile=True leaves nothing to NumPy, and only plain arrays of numbers are compiled",
-                hint="np.asarray(x), or jit_compile=None",
+                f"{self.name} cannot be compiled for these arguments: {reason.text}.",
+                where=describe(reason.source) if reason.source is not None else "",
+                why=f"jit_compile=True leaves nothing to NumPy{rule}",
+                hint="np.asarray(x), or jit_compile=None" if foreign else "jit_compile=None runs this call as Python",
             )
         started = time.perf_counter_ns()
         result = self._function()(*args, **kwargs)
         if events.active():
             events.send(
                 events.StatementRan(
-                    cell=events.current_cell(), reason=reason, text=f"{self.name}, because {what}",
+                    cell=events.current_cell(), reason=reason.code, text=f"{self.name}, because {reason.text}",
                     lines=spans(calling_line() or self._definition()), start_ns=started,
-                    duration_ns=time.perf_counter_ns() - started, met=met,
+                    duration_ns=time.perf_counter_ns() - started, met=reason.met,
                 )
             )  # fmt: skip
         return result

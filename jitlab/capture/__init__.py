@@ -11,7 +11,7 @@ from .host import NotReplayable
 from .paths import PathCapture, record_path
 from .piece_traces import EndPiece, failed_of
 from .pieces import MOST_TRACES
-from .positions import cell_names, describe, says_where, spans, user_traceback
+from .positions import cell_names, describe, only_users, says_where, spans
 from .refusals import Refusal, reason_of, reason_of_run, refusal_error
 from .signature import Foreign, Signature, changed_container, key_of, substitute
 from .state import Capture, current_capture
@@ -50,6 +50,7 @@ __all__ = [
     "finish",
     "key_of",
     "leaves_of",
+    "only_users",
     "random_state",
     "read_bytecode",
     "reason_of",
@@ -64,6 +65,5 @@ __all__ = [
     "signature_key",
     "spans",
     "substitute",
-    "user_traceback",
     "with_guard",
 ]

@@ -47,7 +47,7 @@ from .piece_traces import (
     finish_piece,
 )
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor, Names
-from .positions import cell_traceback, describe, display_name, is_user_file, spans
+from .positions import cell_traceback, describe, display_name, is_user_file, spans, without_signals
 from .room import room_for
 from .splitting import TEMPORARY
 from .statements import (
@@ -112,6 +112,7 @@ class _Run:
         """An error shows the cell's own frames; the names that stood for steps are gone."""
         if error is not None:
             error.__traceback__ = cell_traceback(traceback)
+            without_signals(error)
         under_way.discard(self)
         if kind is not None and (not issubclass(kind, Exception) or issubclass(kind, (MemoryError, RecursionError))):
             self.put_back()  # it may have come in the midst of any step
@@ -186,6 +187,7 @@ class _Run:
             error = sys.exc_info()[1]
             if number in step.handlers and error is not None:
                 error.__traceback__ = cell_traceback(error.__traceback__)
+                without_signals(error)
             self.look_at_errstate()
             found = self.block(step.blocks[number])
             if number == 0 and step.is_loop:

@@ -72,7 +72,7 @@ class Mismatch(Signal):
     """Two values cannot be one: `kind` is "dtype", "shape" or "kind"."""
 
     def __init__(self, kind: str, mine: LeafType, other: LeafType) -> None:
-        super().__init__(kind)
+        super().__init__(f"a value is {mine.type.describe()} on one way and {other.type.describe()} on another")
         self.kind, self.mine, self.other = kind, mine, other
 
 

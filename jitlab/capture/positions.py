@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from jitlab.errors import JitlabError
+from jitlab.errors import JitlabError, Signal
 from jitlab.events import Span
 from jitlab.ir import Source
 from jitlab.ir import cell_names as cell_names
@@ -164,6 +164,30 @@ def user_traceback(error: BaseException) -> TracebackType | None:
     return result
 
 
+def only_users(error: BaseException) -> None:
+    """What leaves a function that a person calls: without our frames, and nothing behind it that parts of jitlab told each
+    other."""
+    error.__traceback__ = user_traceback(error)
+    without_signals(error)
+
+
+def without_signals(error: BaseException) -> None:
+    """Take what is no user's to see out of the errors behind an error; what was behind that moves up."""
+    seen: set[int] = set()
+    at: BaseException | None = error
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        cause, context, is_alone = at.__cause__, at.__context__, at.__suppress_context__
+        if isinstance(cause, Signal):
+            at.__cause__, is_alone = None, False
+        if isinstance(context, Signal):
+            while isinstance(context, Signal):
+                context = context.__context__
+            at.__context__ = context
+        at.__suppress_context__ = is_alone
+        at = at.__cause__ or context
+
+
 def says_where(function: Callable[P, T]) -> Callable[P, T]:
     """A function that a person calls: its errors of ours show their line and the message, without the frames between."""
 
@@ -173,7 +197,7 @@ def says_where(function: Callable[P, T]) -> Callable[P, T]:
         try:
             return function(*args, **kwargs)
         except JitlabError as error:
-            error.__traceback__ = user_traceback(error)
+            only_users(error)
             raise
 
     return called

@@ -53,7 +53,7 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
     if isinstance(refusal, RecursionError):
         refusal = EndPiece("recursion", "it calls itself until Python's limit", _recursive_call(refusal))
     elif isinstance(refusal, errors.Signal) and not isinstance(refusal, EndPiece):
-        refusal = EndPiece(getattr(refusal, "code", "internal"), clause(refusal), _line(refusal))
+        refusal = EndPiece(getattr(refusal, "code", "internal"), clause(refusal), line_of(refusal))
     if isinstance(refusal, EndPiece):
         source = refusal.source or definition
         kind = errors.StoreInGraphError if refusal.text.startswith("it stores into") else errors.UnsupportedError
@@ -82,7 +82,7 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
     return refusal
 
 
-def _line(error: Exception) -> Source | None:
+def line_of(error: Exception) -> Source | None:
     """The user's line that ended a recording."""
     traceback, found = error.__traceback__, None
     while traceback is not None:
