@@ -39,6 +39,9 @@ def function(
     jl.Tensor become arrays. `experimental_relax_shapes` and `experimental_compile` are old names of `reduce_retracing` and
     `jit_compile`.
 
+    What a call gives shares memory with its arguments where NumPy's result does (`x[1:]`, `z.real`); where a recording cannot
+    give that view, Python runs the call, and with jit_compile=True that is an error.
+
     A call that raises changes no array that it was given; Variables are assigned, and prints have happened, as far as it came.
     A `raise` in a side of an `if` that arrays decide is asked for at each run, and does not happen where the other is taken.
     """

@@ -346,6 +346,7 @@ def real_or_imag(capture: Arrays, x: Tensor, name: str) -> Any:
     if x.dtype.kind == "c":
         tensor._cell.detached = True  # NumPy's is a view of the parts
         tensor._cell.stands_for_part_of(x._cell)
+        tensor._cell.part = x, name
         tensor._cell.strides = tuple(2 * by for by in x.element_strides())
     else:  # zeros that cannot be written into
         set_order(capture, np.zeros_like, (x,), {"order": "A"}, tensor)

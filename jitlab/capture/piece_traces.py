@@ -19,7 +19,7 @@ from .host import NotReplayable
 from .indices import index_code
 from .number import Number
 from .positions import here, is_converted
-from .tensor import Tensor
+from .tensor import Cell, Tensor
 from .trace import Build, Structure, Trace, check_target, shared_outputs
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class CellStructure(Structure):
             raise EndPiece("value", "it makes a function")
         if hasattr(type(x), "__next__"):
             raise EndPiece("value", "it makes an iterator")
-        if isinstance(x, Tensor) and x._cell.parts_of is not None and x._cell.parts_of() is not None:
+        if isinstance(x, Tensor) and _is_copy_of_part(x._cell):
             raise EndPiece("effect", "it keeps a view of an array, which jitlab would make a copy")
         if type(x) is np.ndarray and x.dtype not in TRACED_DTYPES:
             raise EndPiece("dtype", f"it makes an array of {x.dtype}")
@@ -153,6 +153,12 @@ class CellStructure(Structure):
             return outputs[-1][number]
 
         return once
+
+
+def _is_copy_of_part(cell: Cell) -> bool:
+    """NumPy would show a part of an array that lives, and it is no view that is made anew of the caller's own."""
+    whole = cell.parts_of() if cell.parts_of is not None else None
+    return whole is not None and (whole.input is None or cell.part is None)
 
 
 class _NumberResult:

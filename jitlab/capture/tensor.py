@@ -53,8 +53,8 @@ class Cell:
     """A place whose current value is a node of the graph: what a Python array object with its own memory is."""
 
     __slots__ = (
-        "__weakref__", "by_data", "capture", "detached", "home", "input", "kinds", "made_from", "memory", "node", "parts",
-        "parts_of", "places", "readonly", "reads", "stale", "strides", "written",
+        "__weakref__", "by_data", "capture", "detached", "home", "input", "kinds", "made_from", "memory", "node", "part",
+        "parts", "parts_of", "places", "readonly", "reads", "stale", "strides", "written",
     )  # fmt: skip
 
     def __init__(self, capture: Arrays, node: Node, input: Input | None = None) -> None:
@@ -69,6 +69,7 @@ class Cell:
         self.readonly = False
         self.detached = False  # a copy of what NumPy would show as a view: only to be read
         self.parts_of: weakref.ref[Cell] | None = None  # the array that NumPy would show, whole or in part (`z.real`)
+        self.part: tuple[Tensor, str] | None = None  # and how: an attribute of a real array
         self.by_data = False  # which part, or whether it is one, only a run knows
         self.made_from: Node | None = None  # that array's value when the copy was made
         self.stale = False  # that array has another value now

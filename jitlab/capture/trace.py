@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -305,8 +305,9 @@ class Structure:
             if cell.input is not None and not tensor.is_scalar:
                 leaf.input, leaf.path = positions[id(cell.input)], tensor._path
                 leaf.is_another = tensor is not cell.input.tensor
-            elif leaf.picked is not None and cell.memory is not None:
-                leaf.path, leaf.is_another = tensor._path, tensor is not cell.memory.array
+            elif leaf.picked is not None:
+                leaf.path = tensor._path
+                leaf.is_another = cell.memory is not None and tensor is not cell.memory.array
             elif not tensor.is_scalar:
                 leaf.is_another = cell in bases
                 if leaf.others and isinstance(cell.memory, Chosen):
@@ -364,6 +365,18 @@ class Structure:
                 leaf.others = {n: seen[id(other)] for n, other in memory.among.items() if id(other) in seen}
             elif memory is not None and seen:
                 leaf.picked = self.picked(seen[id(memory.base)], memory.lowered())
+            elif not tensor.is_scalar:
+                leaf.picked = self.part(tensor._cell, reached)
+
+    def part(self, cell: Cell, reached: Mapping[Cell, Any]) -> Build | None:
+        """What NumPy gives as a view of an array that the caller has, or gets, is that view: made of the real array."""
+        whole = cell.parts_of() if cell.parts_of is not None else None
+        if whole is None or (whole.input is None and whole not in reached):
+            return None
+        if cell.part is None:
+            raise NotReplayable("aliasing", "it gives a view of an array that only NumPy can make")
+        base, name = self.of(cell.part[0]), cell.part[1]
+        return lambda outputs, inputs: getattr(base(outputs, inputs), name)
 
     def picked(self, base: Build, index: Any) -> Build:
         """The view `base[index]` of a real array; nodes of the index are outputs."""
