@@ -22,11 +22,12 @@ from jitlab.ops.sources import Parameter
 from jitlab.transactions import contextmanager, variable
 
 from .blocks import Block, Effects, enter
+from .exactness import divisor_of
 from .explanations import explained
 from .facts import is_foreign
 from .functions import call_function, inplace, operator
 from .host import NotReplayable, evaluate, host_operation
-from .kinds import check_known, check_position, extreme, has_mixed, is_mixed, of_each_kind
+from .kinds import check_known, check_position, extreme, has_mixed, is_mixed, may_be_python, of_each_kind
 from .methods import attribute, call_method
 from .positions import describe, here, source_text
 from .subscripts import assign, get_item, set_attribute, set_item
@@ -300,6 +301,8 @@ class Arrays(Loops):
     def operator(self, name: str, *operands: Any) -> Any:
         """`+`, `-x`, `==`, ... of Tensors; NotImplemented for operands that are no arrays."""
         if self.has_kinds and any(map(is_mixed, operands)):
+            if is_mixed(divisor := divisor_of(name, operands)) and all(map(may_be_python, operands)):
+                check_known(self, divisor)  # which raises where it is zero, or gives inf
             return of_each_kind(self, lambda found: operator(self, name, *found), operands)
         return operator(self, name, *operands)
 

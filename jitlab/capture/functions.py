@@ -17,6 +17,7 @@ from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VI
 from jitlab.ops.views import Reshape, transpose_view
 
 from .conversions import CONVERSIONS, NO_COPY, converted, copy_refused
+from .exactness import watch
 from .explanations import explained
 from .facts import (
     ADDS_IN_OUT,
@@ -67,7 +68,10 @@ def operator(capture: Arrays, name: str, *operands: Any) -> Any:
     if name.strip("_") not in _OF_BOOLS and all(map(_is_python_bool, operands)):
         operands = tuple(capture.python_number(as_node(capture.lower(x), np.int64)) for x in operands)
     lists = [np.asarray(x) if isinstance(x, list) and not _has_tensor(x) else x for x in operands]
-    return capture.as_python(apply_rule(capture, rule, operator_function(name), lists, {}), operands)
+    result = capture.as_python(apply_rule(capture, rule, operator_function(name), lists, {}), operands)
+    if capture.keeps_kinds and isinstance(result, Tensor) and result.weak and all(map(capture.is_python_number, operands)):
+        watch(capture, name.strip("_"), operands, result)
+    return result
 
 
 def _is_python_bool(x: Any) -> bool:

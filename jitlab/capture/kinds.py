@@ -38,6 +38,7 @@ from .leaves import (
     Mismatch,
     fitted,
     fresh,
+    is_leaf,
     joined,
     leaf_node,
     leaf_type,
@@ -77,6 +78,11 @@ def give_kinds(x: Tensor, which: Node, among: frozenset[int]) -> None:
 def is_mixed(x: Any) -> bool:
     """A number of which only a run knows the kind."""
     return type(x) is Tensor and x._cell.kinds is not None
+
+
+def may_be_python(x: Any) -> bool:
+    """May it be one of Python's own numbers?"""
+    return is_leaf(x) and not leaf_type(x).kinds.isdisjoint(PYTHON_KINDS)
 
 
 def mixed_in(x: Any) -> Iterator[Tensor]:
@@ -309,5 +315,5 @@ def check_known(capture: Arrays, x: Any) -> None:
 
 __all__ = [
     "Fits", "Kinds", "as_one", "check_exact", "check_known", "check_position", "extreme", "give_kinds", "has_mixed", "is_mixed",
-    "kind_node", "of_each_kind", "selected",
+    "kind_node", "may_be_python", "of_each_kind", "selected",
 ]  # fmt: skip

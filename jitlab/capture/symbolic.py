@@ -38,6 +38,7 @@ class Loops:
 
     def __init__(self) -> None:
         self.bounds = Bounds()  # of what moves with a loop, and the sizes of the inputs
+        self.ranges: dict[Node, tuple[int, int]] = {}  # of traced Python ints: between which numbers they are
         self.loops: list[tuple[str, State]] = []  # the symbols of the loops whose bodies are traced, and what was known before
 
     def fresh(self, node: Node, *, is_scalar: bool = False) -> Tensor:

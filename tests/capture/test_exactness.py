@@ -1,0 +1,39 @@
+"""Python's own numbers in loops and branches: ints of any size, and ZeroDivisionError, as Python has them."""
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from tests.capture.exact_programs import DATA, LEAVES_64_BITS, STAYS_WITHIN, halved
+from tests.capture.same import assert_like
+
+
+def outcome(function, x):
+    """What a call gives or raises, and leaves in its argument."""
+    try:
+        return function(x), x
+    except ArithmeticError as error:
+        return [type(error), str(error)], x
+
+
+@pytest.mark.parametrize("level", ["O1", "O0"])
+@pytest.mark.parametrize("program", [*LEAVES_64_BITS, *STAYS_WITHIN, halved])
+def test_a_number_of_Python_is_what_Python_has(program, level):
+    compiled = jl.jit(program, jit_level=level)
+    for x in (*DATA, *DATA):
+        assert_like(outcome(compiled, x.copy()), outcome(program, x.copy()))
+
+
+@pytest.mark.parametrize("program", [program for program in LEAVES_64_BITS if program.__name__ != "one_of_two_divided_by"])
+def test_where_it_fits_it_is_compiled(program):
+    compiled = jl.jit(program)
+    x = np.array([1.5, 1.5, 1])
+    assert_like(outcome(compiled, x.copy()), outcome(program, x.copy()))
+    assert compiled.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("program", STAYS_WITHIN)
+def test_what_is_known_to_fit_is_not_asked_for(program):
+    """Counts, sums of indices, remainders: nothing is checked at a run."""
+    report = jl.explain(jl.jit(program), DATA[4])
+    assert "Check" not in report.ir(report.clusters[0].name, stage="graph")
