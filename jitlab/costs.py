@@ -39,17 +39,17 @@ class Costs:
         self.spent_ns = 0  # capture, passes, planning, lowering, compilation: what calls waited for
         self.calls = 0  # that came through Python
         self.about: About | None = None  # what notes of its calls are about
-        self._counters: list[ctypes.c_int64] = []  # of the C functions in front, where there are some
+        self._counters: tuple[ctypes.c_int64, ...] = ()  # of the C functions in front, where there are some
         self._seen = 0
         self.last_use_ns = 0  # of a call through Python, on time.perf_counter_ns's clock
         self.run_ns = self.timed_calls = 0  # of calls while somebody listened
-        self.kernels: set[str] = set()  # the machine code it runs, by the hash of its Program's text
+        self.kernels: tuple[str, ...] = ()  # the machine code it runs, by the hash of its Program's text
         self.variants: list[Variant] = []
         self.is_kept = False  # by a ledger: capture is charged, too
 
     def count_natively(self, counter: ctypes.c_int64) -> None:
         """A C function answers calls from now on, and counts them."""
-        self._counters.append(counter)
+        self._counters += (counter,)
         if self.whole is not None:
             self.whole.count_natively(counter)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import weakref
 from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType
@@ -12,12 +13,12 @@ from jitlab import events
 from jitlab.capture import find_definition
 from jitlab.capture.positions import cell_names, display_name, user_frame
 from jitlab.ir import Source
-from jitlab.lazy import OfEach
+from jitlab.lazy import Kept, OfEach
 
 from .frequency import wrapped_by
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Site:
     """A line of the user's that called a function."""
 
@@ -41,7 +42,9 @@ def calling_line() -> Source | None:
 
 
 class Definition:
-    """A function as its source has it."""
+    """A function as its source has it. `edition`: of a definition that is executed again it is another number."""
+
+    __slots__ = ("_function", "code", "edition", "name", "place")
 
     def __init__(self, function: Any, name: str) -> None:
         plain: Any = function
@@ -50,7 +53,7 @@ class Definition:
         if isinstance(plain, MethodType):
             plain = wrapped_by(plain) or plain.__func__
         self.name = name
-        self.code: CodeType | None = _copied(getattr(plain, "__code__", None))
+        self.code, self.edition = _copied(getattr(plain, "__code__", None))
         self.place: Any = None
         self._function: weakref.ref[FunctionType] | None = None  # what it holds may go
         if isinstance(plain, FunctionType):
@@ -86,15 +89,18 @@ class Definition:
         return None
 
 
-def _copied(code: CodeType | None) -> CodeType | None:
-    """An equal object, the same for each asking: whoever remembers a definition does not keep what is known of its code, as the
-    converted copy."""
+def _copied(code: CodeType | None) -> tuple[CodeType | None, int]:
+    """An equal object, and a number that no other code has: whoever remembers a definition does not keep what is known of its
+    code, as the converted copy. Of a definition that is executed again it is the same object."""
     if code is None:
-        return None
-    return _copies.of(code, code.replace)
+        return None, 0
+    copy = code.replace()
+    return _copies.of((copy.co_filename, copy), lambda: copy), _editions.of(code, next, _numbers)
 
 
-_copies: OfEach[CodeType] = OfEach()
+_copies: Kept[tuple[str, CodeType], CodeType] = Kept(256)
+_editions: OfEach[int] = OfEach()
+_numbers = itertools.count(1)
 
 
 def _place_of(function: FunctionType) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import operator
 import time
 import weakref
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,7 +29,7 @@ from jitlab.ir.dot import clean
 from .definitions import Definition, Site
 from .fixes import Fix, fixes
 from .in_pieces import Piece
-from .misses import Failed, Miss, change_text
+from .misses import NONE, Failed, Miss, change_text
 from .patterns import numbers_of, patterns
 
 #: Of the traces that are as near, so many (the newest) are compared in full.
@@ -73,9 +73,12 @@ class Ledger:
         miss.uses, miss.operations = trace.uses, sum(is_operation(node) for node in trace.graph.nodes)
         miss.pattern, miss.program, miss.powers = patterns(trace.graph, numbers_of((*leaves, *miss.closure)))
         own = getattr(getattr(self.definition.function, "__code__", None), "co_freevars", ())
-        for x in trace.inputs:  # under `jit` a global name is read again at each call
-            if x.captured and type(x.value) is np.ndarray and (self.kind == "function" or x.path in own):
-                miss.captured[x.path] = weakref.ref(x.value)  # one object for an array, as long as somebody keeps it
+        captured = {  # one object for an array, as long as somebody keeps it; under `jit` a global name is read at each call
+            x.path: weakref.ref(x.value)
+            for x in trace.inputs
+            if x.captured and type(x.value) is np.ndarray and (self.kind == "function" or x.path in own)
+        }
+        miss.captured = captured or NONE
         trace.costs, costs.is_kept = costs, True
         if trace.executable is not None:
             trace.executable.costs = costs
@@ -210,8 +213,8 @@ class Ledger:
         found = fixes([*(self.explained(miss) for miss in list(self.misses)), *planned], self.kind)
         place = self._place
         if place is not None and not self.is_method and place.functions > 1:
-            code = self.definition.code  # of a cell that was edited, or run again, it is another object: there is no loop
-            made = fixes([miss for miss in list(place.misses) if miss.definition.code is code], self.kind)
+            edition = self.definition.edition  # of a cell that was edited, or run again, it is another: there is no loop
+            made = fixes([miss for miss in list(place.misses) if miss.definition.edition == edition], self.kind)
             found += [fix for fix in made if "hoist" in fix.kinds]
         return found
 
@@ -241,7 +244,8 @@ class Ledger:
         several = self._place is not None and not self.is_method and self._place.functions > 1
         known = self.misses
         if several and self._place is not None:
-            known = [miss for miss in list(self._place.misses) if miss.definition.code is self.definition.code]
+            edition = self.definition.edition
+            known = [miss for miss in list(self._place.misses) if miss.definition.edition == edition]
         retraces = [miss for miss in known[-most:] if self._told_apart(miss)]
         if not retraces:
             return ""
@@ -311,7 +315,7 @@ class Place:
     """Where functions were defined, one after another or again and again: the misses of all of them, the newest."""
 
     def __init__(self) -> None:
-        self.misses: deque[Miss] = deque(maxlen=config.max_traces)
+        self.misses: list[Miss] = []
         self.functions = 0
 
     def next_number(self) -> int:
@@ -319,10 +323,12 @@ class Place:
         return self.functions
 
     def add(self, miss: Miss) -> None:
-        if len(self.misses) == self.misses.maxlen:  # what refers to the oldest does not keep all that came before it
-            oldest = self.misses[0]
-            oldest.found = oldest.found and (oldest.found[0], None)
+        if self.misses:
+            miss.share(self.misses[-1])
         self.misses.append(miss)
+        if len(self.misses) > config.max_traces:
+            oldest = self.misses.pop(0)
+            oldest.found = oldest.found and (oldest.found[0], None)  # it does not keep all that came before it
 
     def last_before(self, miss: Miss) -> Miss | None:
         """The newest miss of another Function, of which this one is a new edition."""

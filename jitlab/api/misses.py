@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import Change, Leaf
@@ -41,8 +42,18 @@ Failed = dict[int, Change]
 BESIDE = {Cause.ALIASING, VariantCause.LAYOUT, Cause.UNKNOWN}
 
 
+#: Nothing of a sort: one object for all misses.
+NONE: Any = MappingProxyType({})
+
+
 class Miss:
     """A call that no trace fitted, and the trace made for it."""
+
+    __slots__ = (
+        "captured", "closure", "costs", "definition", "evicted_by", "failed", "found", "function", "is_method", "keys",
+        "leaves", "made", "number", "operations", "options", "owner", "parts", "paths", "pattern", "powers", "program",
+        "site", "uses",
+    )  # fmt: skip
 
     def __init__(
         self, ledger: Ledger, number: int, leaves: tuple[Leaf, ...], failed: Failed | None = None, costs: Costs | None = None
@@ -51,13 +62,13 @@ class Miss:
         self.is_method = ledger.is_method
         self.number = number  # of the trace
         self.leaves = leaves
-        self.failed = failed or {}
+        self.failed = failed or NONE
         self.options, self.made = ledger.options, ledger.made
         self.closure: tuple[Leaf, ...] = ledger.closure()
         self.site: Site = calling_site()
         self.costs = costs or Costs()
-        self.uses: dict[str, Source] = {}  # path of an argument -> where it was first used
-        self.captured: dict[str, Any] = {}  # name -> reference to the very array that it keeps, whatever the name holds later
+        self.uses: Mapping[str, Source] = NONE  # path of an argument -> where it was first used
+        self.captured: Mapping[str, Any] = NONE  # name -> reference to the very array that it keeps, come what may
         self.operations = 0
         self.pattern = self.program = 0  # what it computes, without and with the numbers written in it
         self.powers: tuple[str, ...] = ()  # what computes the powers whose exponent is a number of the call
@@ -73,6 +84,17 @@ class Miss:
         change = next(reversed(self.failed.values()), None)
         told = change is not None and change.cause not in BESIDE and any(leaf.path == change.path for leaf in self.leaves)
         return None if told else change
+
+    def share(self, other: Miss) -> None:
+        """Keep what is equal to another's as one object: a function that is defined again is called as it was before."""
+        if (self.paths, self.keys, self.leaves) == (other.paths, other.keys, other.leaves):
+            self.paths, self.keys, self.leaves = other.paths, other.keys, other.leaves
+        if self.closure == other.closure:
+            self.closure = other.closure
+        if self.site == other.site:
+            self.site = other.site
+        if self.uses == other.uses:
+            self.uses = other.uses
 
     @property
     def causes(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from .signature import key_of
 CAUSES = (*Cause, VariantCause.LAYOUT)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Leaf:
     """One thing that a signature depends on, by its path: an array, a Python value, an object, a container's form, a container
     that is another argument, too ("shared"), or which arrays are one ("aliasing"). Two leaves are the same for the cache when
@@ -43,7 +43,7 @@ class Leaf:
         return self.text, self.value if self.kind == "object" else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """Why a call needed a new trace: one of CAUSES, where, what it was and is, and what to do."""
 

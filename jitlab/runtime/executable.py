@@ -345,7 +345,7 @@ class Executable:
             with Whole(), self.costs.spending():
                 lowered = self._lowered(cluster, layouts, ends)
                 code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
-                self.costs.kernels.add(code.digest)
+                self.costs.kernels = tuple({*self.costs.kernels, code.digest})
                 variant = self._variants[key] = make_variant(lowered, code)
             costs.tell_charge(self.function, self.trace, self.costs)
             if others:

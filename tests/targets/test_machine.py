@@ -125,13 +125,26 @@ def test_a_folder_that_cannot_be_made_is_no_cache(tmp_path):
 
 
 def test_the_least_recently_used_go_first(tmp_path):
-    cache = ObjectCache(tmp_path, limit_bytes=3500)
+    cache = ObjectCache(tmp_path)
     for k in range(4):
         cache.write(f"key{k}", bytes(1000))
-        os.utime(cache.folder / f"key{k}.o", (1000 + k, 1000 + k))
+        os.utime(cache.folder / f"key{k}.o", (1000 * k, 1000 * k))
     assert cache.read("key0") is not None  # and so used last
+    cache.limit_bytes = 3600
     cache.trim()
     assert [k for k in range(4) if cache.read(f"key{k}") is not None] == [0, 2, 3]
+
+
+def test_a_folder_is_looked_through_only_when_it_may_be_full(tmp_path, monkeypatch):
+    cache, looked = ObjectCache(tmp_path, limit_bytes=400_000), []
+    files = ObjectCache._files
+    monkeypatch.setattr(ObjectCache, "_files", lambda self: looked.append(1) or files(self))
+    for k in range(600):
+        cache.write(f"key{k}", bytes(1000))
+        if k % 100 == 99:
+            assert sum(path.stat().st_size for path in cache.folder.iterdir()) <= 401_100
+    assert len(looked) < 60
+    assert len(list(cache.folder.iterdir())) > 330
 
 
 def test_the_variable_names_the_folder(monkeypatch, tmp_path):

@@ -10,7 +10,8 @@ import stat
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -264,7 +265,8 @@ class ObjectCache:
     """Objects in files named by what they were made of. Never raises and never trusts: a miss costs a compilation.
 
     Files of another owner, damaged or cut short, are not used. Writing is atomic; the least recently used go first
-    when the folder outgrows `limit_bytes`.
+    when the folder outgrows `limit_bytes`. It may hold very many files, so it is looked through only when half of the room
+    that was left may be taken (others write, too).
     """
 
     MAGIC = b"jitlab object 1\n"
@@ -278,7 +280,7 @@ class ObjectCache:
                 objects.mkdir(mode=0o700, parents=True, exist_ok=True)
                 if self._is_private(objects):
                     self.folder = objects
-        self._writes = 0
+        self._room = self._written = 0  # bytes: left when the folder was looked through, and written since
 
     @staticmethod
     def _is_private(folder: Path) -> bool:
@@ -342,28 +344,45 @@ class ObjectCache:
                 with suppress(OSError):
                     os.unlink(temporary)
             return
-        if self._writes % 64 == 0:
+        self._written += len(content)
+        if self._written > self._room / 2:
             self.trim()
-        self._writes += 1
 
     def trim(self) -> None:
         """Removes the least recently used files above the limit, and what broken-off writes left an hour ago."""
+        minutes: Counter[int] = Counter()  # bytes that were used last in each: a list of all files would be large
+        newest, unfinished = 0.0, []
+        for time, size, path in self._files():
+            minutes[int(time // 60)] += size
+            newest = max(newest, time)
+            if path.endswith(".new"):
+                unfinished.append((time, path))
+        for time, path in unfinished:
+            if time < newest - 3600:
+                _remove(path)
+        total, going = sum(minutes.values()), -1
+        if total > self.limit_bytes:
+            most = self.limit_bytes * 7 // 8  # so that this is rare
+            for going in sorted(minutes):
+                if total - minutes[going] <= most:
+                    break
+                total -= minutes[going]
+            for time, size, path in self._files():
+                minute = int(time // 60)
+                if minute < going or (minute == going and total > most):
+                    _remove(path)
+                    total -= size * (minute == going)
+        self._room, self._written = max(self.limit_bytes - total, 0), 0
+
+    def _files(self) -> Iterator[tuple[float, int, str]]:
+        """Of each file when it was used last, its size and its path."""
         if self.folder is None:
             return
-        files = []
-        with suppress(OSError):
-            for entry in os.scandir(self.folder):
+        with suppress(OSError), os.scandir(self.folder) as entries:
+            for entry in entries:
                 with suppress(OSError):
                     info = entry.stat(follow_symlinks=False)
-                    files.append((info.st_mtime, info.st_size, entry.path))
-        newest = max((time for time, _, _ in files), default=0.0)
-        total = sum(size for _, size, _ in files)
-        for time, size, path in sorted(files):
-            abandoned = path.endswith(".new") and time < newest - 3600
-            if total > self.limit_bytes or abandoned:
-                with suppress(OSError):
-                    os.unlink(path)
-                    total -= size
+                    yield info.st_mtime, info.st_size, entry.path
 
     def compile(self, text: str, tier: Tier = "good") -> tuple[bytes, bool]:
         """The object, and whether it was on disk."""
@@ -374,6 +393,11 @@ class ObjectCache:
         body = compile_object(text, tier)
         self.write(key, body)
         return body, False
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)
 
 
 @cache
