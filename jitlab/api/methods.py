@@ -16,9 +16,7 @@ class WeakMethod:
         self.function = function
         self.reference = reference
         functools.update_wrapper(self, function)
-        signature = inspect.signature(function)
-        parameters = list(signature.parameters.values())[1:]
-        self.__signature__ = signature.replace(parameters=parameters)
+        self.__signature__ = inspect.signature(MethodType(function, reference()))
 
     def bound(self) -> Any:
         instance = self.reference()

@@ -201,7 +201,8 @@ class FlowConverter(ast.NodeTransformer):
 
     def _iterable(self, node: ast.expr) -> ast.expr:
         """A `range(...)` in the head of a `for` keeps the extents of its numbers."""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and not node.keywords:
+        name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+        if isinstance(node, ast.Call) and name == "range" and not node.keywords:
             if not any(isinstance(arg, ast.Starred) for arg in node.args):
                 return self.hook("counted", node, self.visit(node.func), *map(self.visit, node.args))
         return self.visit(node)  # type: ignore[no-any-return]

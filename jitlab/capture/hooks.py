@@ -201,8 +201,11 @@ class Hooks:
         return None if orelse is None else run(orelse)
 
     def counted(self, function: Any, *args: Any) -> Any:
-        """`range(...)` in the head of a `for`."""
+        """`range(...)` in the head of a `for`, or another library's of the same meaning."""
         capture = current_capture()
+        as_range = getattr(type(function), "__jitlab_range__", None)
+        if capture is not None and as_range is not None:
+            function, args = as_range(function, capture, args)
         if capture is not None and function is range:
             if capture.has_kinds:
                 check_position(capture, args)

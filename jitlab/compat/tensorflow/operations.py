@@ -11,6 +11,7 @@ import numpy as np
 
 from jitlab.capture import HOOKS, current_capture
 from jitlab.differentiation import stop_gradient
+from jitlab.ir import Symbolic
 from jitlab.ops.build import as_node
 from jitlab.ops.build import cast as cast_node
 from jitlab.specs import TensorShape
@@ -277,15 +278,24 @@ def _linspace(start: Any, stop: Any, num: Any) -> Any:
 
 
 def _range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None) -> Any:
-    """Numbers from start to limit; in a loop of a traced function, what it counts."""
-    bounds = (0, start, delta) if limit is None else (start, limit, delta)
-    traced = any(isinstance(bound, Traced) or hasattr(bound, "read_value") for bound in bounds)
-    if traced and getattr(current_capture(), "steps", None) is None:
-        counted = call(builtins.range, *(array(b) if hasattr(b, "read_value") else b for b in bounds))
-        # a loop over a tensor without elements says so, where Python's would leave its names unbound
-        return counted if len(counted) else current_capture().constant_tensor(np.zeros(0, np.int32))  # type: ignore[union-attr]
-    dtype = dtype or np.result_type(*(b.dtype if isinstance(b, Traced) else array(b).dtype for b in bounds))
-    return call(np.arange, *(int(b) if isinstance(b, Traced) else b for b in bounds), dtype=dtype)
+    """Numbers from start to limit."""
+    bounds = [array(bound) for bound in ((0, start, delta) if limit is None else (start, limit, delta))]
+    return call(np.arange, *bounds, dtype=dtype or np.result_type(*(bound.dtype for bound in bounds)))
+
+
+class Range(Made):
+    """`range`, which a loop of a traced function counts by, as by Python's, where its bounds are traced integers."""
+
+    def __jitlab_range__(self, capture: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        bounds = tuple(array(bound) if hasattr(bound, "read_value") else bound for bound in args)
+        traced = [bound for bound in bounds if isinstance(bound, (Traced, Symbolic))]
+        if not traced or not all(isinstance(bound, (int, Symbolic)) or _is_count(bound) for bound in bounds):
+            return self, args
+        return (self, args) if getattr(capture, "steps", None) is not None else (builtins.range, bounds)
+
+
+def _is_count(x: Any) -> bool:
+    return isinstance(x, (Traced, np.generic)) and not x.ndim and x.dtype.kind in "iu"
 
 
 # ---- numbers
@@ -423,11 +433,11 @@ NAMES: dict[str, Any] = {name: elementwise(name, target) for name, target in {**
 NAMES |= made_names(
     _shape, _rank, _reshape, _transpose, _concat, _stack, _unstack, _split, _tile, _squeeze, _expand_dims,
     _broadcast_to, _reverse, _roll, _pad, _slice, _gather, _gather_nd, _one_hot, _where, _cast, _fill, _eye, _linspace,
-    _range, _matmul, _add_n, _rsqrt, _squared_difference, _sigmoid, _reduce_logsumexp, _norm, _check_numerics,
+    _matmul, _add_n, _rsqrt, _squared_difference, _sigmoid, _reduce_logsumexp, _norm, _check_numerics,
     _stop_gradient, _tensordot, _einsum, _sort,
 )  # fmt: skip
 NAMES |= {
-    "size": Made(_number), "clip_by_value": Made(_clip), "div": NAMES["divide"],
+    "size": Made(_number), "range": Range(_range), "clip_by_value": Made(_clip), "div": NAMES["divide"],
     "ones": filled("ones", np.ones), "zeros": filled("zeros", np.zeros),
     "ones_like": like("ones_like", np.ones_like), "zeros_like": like("zeros_like", np.zeros_like),
     "argmax": arg("argmax", np.argmax), "argmin": arg("argmin", np.argmin),

@@ -12,6 +12,7 @@ from jitlab.api import Function
 from jitlab.api import function as _function
 from jitlab.capture import HOOKS, current_capture
 from jitlab.capture import Tensor as Traced
+from jitlab.capture.symbolic import LoopIndex
 from jitlab.specs import TensorShape
 from jitlab.variable import Variable as _Variable
 
@@ -46,6 +47,8 @@ def array(value: Any, dtype: Any = None) -> Any:
     """The array (for one value the NumPy scalar) that TensorFlow would make of a value."""
     if isinstance(value, _Variable):
         value = value.read_value()
+    if isinstance(value, LoopIndex):  # what a rolled loop counts, a Tensor of the default dtype there
+        value, dtype = value.tensor(), dtype or np.int32
     if isinstance(value, Traced):
         return value if dtype is None or value.dtype == dtype else value.astype(dtype)
     if isinstance(value, (np.ndarray, np.generic)):
