@@ -302,7 +302,11 @@ class Jit(Explained):
             bound = inspect.signature(function, follow_wrapped=False).bind(*args, **kwargs)
             bound.apply_defaults()
             arguments = bound.arguments
-        return run_body(self._body, arguments, self._compiled, self._telling)
+        before, outside.unmarked = outside.unmarked, True
+        try:
+            return run_body(self._body, arguments, self._compiled, self._telling)
+        finally:
+            outside.unmarked = before
 
     def _compiled(self, trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
         return compile_trace(trace, self._stages)
@@ -310,9 +314,11 @@ class Jit(Explained):
     def _run_as_python(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         args, kwargs = self._signature.call_form(values)
         started = time.perf_counter_ns()
+        before, outside.unmarked = outside.unmarked, True
         try:
             return self.python_function(*args, **kwargs)
         finally:
+            outside.unmarked = before
             if events.active():
                 events.send(
                     events.StatementRan(

@@ -335,7 +335,11 @@ class Function(Traces):
                 hint="np.asarray(x), or jit_compile=None" if foreign else "jit_compile=None runs this call as Python",
             )
         started = time.perf_counter_ns()
-        result = self._function()(*args, **kwargs)
+        before, outside.unmarked = outside.unmarked, True
+        try:
+            result = self._function()(*args, **kwargs)
+        finally:
+            outside.unmarked = before
         if events.active():
             events.send(
                 events.StatementRan(

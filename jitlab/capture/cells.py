@@ -25,7 +25,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.errors import CaptureError, InternalError, InvalidArgumentError, JitlabError, ShapeError
-from jitlab.ir import Source, interpret, is_operation
+from jitlab.ir import Source, interpret, is_operation, outside
 from jitlab.ops import control
 from jitlab.transactions import Whole, under_way
 
@@ -574,8 +574,12 @@ def run_cell(
     run = _Run(
         program, namespace, executor, strict=strict, title=title or display_name(filename), result=result, display=keep
     )
-    with run:
-        run.block(program.block)
+    before, outside.unmarked = outside.unmarked, True
+    try:
+        with run:
+            run.block(program.block)
+    finally:
+        outside.unmarked = before
     return result
 
 

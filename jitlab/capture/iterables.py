@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitlab.ir import Moving, NotRolled, Symbolic, same_extent
+from jitlab.ir import Moving, NotRolled, Symbolic, poly, same_extent
 
+from .conditions import python_number
 from .symbolic import SymbolicRange
 from .tensor import Tensor
 
@@ -43,9 +44,19 @@ class TracedRange:
     """`range(start, stop, step)` whose bounds only a run knows. `step` is a number."""
 
     def __init__(self, capture: Capture, start: Any, stop: Any, step: int) -> None:
+        bound = np.iinfo(stop.dtype if isinstance(stop, Tensor) else np.int64)
+        self.last = bound.max if step > 0 else bound.min  # no element is beyond it
         if isinstance(stop, Tensor) and stop.dtype.itemsize < 8:
             stop = stop.astype(np.int64)  # what it is compared with are Python's ints, which may be too large for its dtype
+        if isinstance(start, Tensor):
+            start = python_number(int, start)
         self.capture, self.start, self.stop, self.step = capture, start, stop, int(step)
+
+    def at(self, number: int) -> Any:
+        element = self.start + self.capture.integer(number * self.step)
+        if isinstance(element, Symbolic):
+            self.capture.bounds.assume((poly(self.last) - poly(element.extent)).scale(1 if self.step > 0 else -1))
+        return element
 
     def goes_on(self, element: Any) -> Any:
         """Is this still an element?"""
@@ -91,7 +102,7 @@ def iteration(capture: Capture, x: Any) -> Iteration | None:
     if isinstance(x, SymbolicRange):
         return Iteration(x.count, x.at, start=capture.integer(x.start))
     if isinstance(x, TracedRange):
-        return Iteration(None, lambda number: x.start + capture.integer(number * x.step), x.goes_on, x.start)
+        return Iteration(None, x.at, x.goes_on, x.start)
     if isinstance(x, Tensor) and x.ndim:
         return Iteration(x.type.shape[0], lambda number: x[capture.integer(number)], is_array=True)
     if isinstance(x, Counting) and x.iterator is None:

@@ -12,6 +12,7 @@ from .explanations import clause
 from .host import NotReplayable
 from .piece_traces import EndPiece
 from .positions import describe, is_added, is_converted
+from .tensor import Tensor
 
 
 class Refusal(NamedTuple):
@@ -68,6 +69,8 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
             f"{prefix}In JIT strict mode (fullgraph=True), {refusal.what}",
             where=refusal.where, why=refusal.why, hint=refusal.hint,
         )
+    if isinstance(refusal, AttributeError) and isinstance(refusal.obj, Tensor):
+        return AttributeError(f"{prefix}In JIT strict mode (fullgraph=True), {refusal}", name=refusal.name)
     if isinstance(refusal, errors.ControlFlowError):
         undefined = re.match(r"'(\w+)' must also be initialized in the (else|main) branch", refusal.what)
         if undefined is not None:

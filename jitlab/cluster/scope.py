@@ -28,7 +28,7 @@ def jit_scope(
     a kernel, where that can be.
     """
     graph = current_graph() or outside.graph
-    if graph is None and outside.is_python:
+    if graph is None and (outside.is_python or outside.unmarked):
         yield
         return
     if graph is None:

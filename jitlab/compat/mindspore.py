@@ -33,6 +33,12 @@ class _Array(np.ndarray):
         """The same memory as a plain array."""
         return self.view(np.ndarray)
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return super().__array_wrap__(array, context, False)  # one number is a Tensor, too
+
+    def __getitem__(self, index: Any) -> Any:
+        return _as_tensors(super().__getitem__(index))
+
 
 class _TensorType(type):
     """An array is an instance of `Tensor`, whoever made it."""
@@ -64,6 +70,12 @@ class _Jit(Jit):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         result = super().__call__(*args, **kwargs)
         return result if current_capture() is not None else _as_tensors(result)
+
+
+    def _compiled(self, trace: Any) -> Callable[[Any], list[Any]]:
+        """A statement that Python runs between pieces finds Tensors, too."""
+        run = super()._compiled(trace)
+        return lambda inputs: [_as_tensors(output) for output in run(inputs)]
 
 
 class _AstJit(_Jit):

@@ -394,17 +394,19 @@ def building_nothing() -> Iterator[None]:
 
 class _Outside(threading.local):
     """`graph`: what a thread puts together outside of every block, if it does; None: NumPy runs each operation at once.
-    `is_python`: compiled functions run as the Python they are, and scopes mark nothing, for a comparison with it."""
+    `is_python`: compiled functions run as the Python they are, for a comparison with it. `unmarked`: scopes mark nothing, as
+    what a compiled function or cell could not record runs as Python."""
 
     graph: Any = None
     is_python: bool = False
+    unmarked: bool = False
 
-    def put_back(self, before: tuple[Any, bool]) -> None:
-        self.graph, self.is_python = before
+    def put_back(self, before: tuple[Any, bool, bool]) -> None:
+        self.graph, self.is_python, self.unmarked = before
 
 
 outside = _Outside()
-keep(lambda: (outside.graph, outside.is_python), outside.put_back)
+keep(lambda: (outside.graph, outside.is_python, outside.unmarked), outside.put_back)
 
 
 @contextmanager

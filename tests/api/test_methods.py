@@ -77,6 +77,30 @@ def test_section_3_10_options_hold_for_each_instance():
     assert options.f([1]).dtype == np.float32 and options.f.options.jit_compile is False
 
 
+def passing_on(method):
+    def wrapper(*args, **kwargs):
+        return method(*args, **kwargs)
+
+    return wrapper
+
+
+@pytest.mark.parametrize("compiled", [jl.function, jl.jit])
+def test_a_method_behind_a_decorator_that_passes_all_arguments_on(compiled):
+    class Adds:
+        @compiled
+        @passing_on
+        def add(self, x, y, z=1):
+            return x + y + z
+
+        @compiled
+        def summed(*args):
+            return args[1] + args[2]
+
+    adds = Adds()
+    assert adds.add(np.int64(2), np.int64(3)) == 6 and adds.add(np.int64(2), y=np.int64(3), z=2) == 7
+    assert adds.summed(np.int64(2), np.int64(3)) == 5
+
+
 def test_section_3_10_callable_objects_and_partials():
     class Scale:
         def __init__(self, k):

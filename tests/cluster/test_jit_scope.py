@@ -1,10 +1,13 @@
 """jit_scope: the contract's marks, numbers, forms and errors."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import jitlab as jl
 import jitlab.errors
+from jitlab.capture.cells import run_cell
 from jitlab.cluster import jit_scope
 from jitlab.ir import ArrayType, Graph, Node
 from jitlab.ops.build import apply, constant
@@ -221,3 +224,52 @@ def test_section_1_7_the_bodies_of_branches_and_loops_carry_no_marks():
     assert len(control) == 2 and all(node.attrs["_XlaScope"] == "jit_scope_0" for node in control)
     inner = [node for made in control for body in made.op.graphs for node in body.nodes]
     assert inner and not any(key.startswith("_Xla") for node in inner for key in node.attrs)
+
+
+# ---- what a compiled function or a cell leaves to Python
+
+
+def scaled(x):
+    with jl.jit_scope():
+        return x * 2 + 1
+
+
+def scaled_unless_it_raises(x):
+    try:
+        return scaled(x)
+    except ValueError:
+        return x
+
+
+def scaled_after_a_print(x):
+    y = scaled(x)
+    print(f"{y[0]}", end="")
+    names = {int(y[0]): scaled(y)}
+    return scaled(names[int(y[0])])
+
+
+def scaled_by_elements(x):
+    return np.array([float(scaled(v)) if v > 0 else 0.0 for v in x.tolist()])
+
+
+@pytest.mark.parametrize("program", [scaled_unless_it_raises, scaled_after_a_print, scaled_by_elements])
+@pytest.mark.parametrize("compiled", [jl.jit, jl.jit(capture_mode="trace"), jl.function])
+def test_a_scope_in_a_called_function_that_runs_as_python_marks_nothing(compiled, program, monkeypatch, capsys):
+    x = np.arange(1.0, 4)
+    with monkeypatch.context() as plain:
+        plain.setattr(jl, "jit_scope", contextlib.nullcontext)
+        want = program(x)
+    found = compiled(program)
+    for _ in range(3):
+        try:
+            np.testing.assert_array_equal(found(x), want)
+        except jl.errors.CaptureError:  # jl.function may refuse a program; it does not do so for the scope
+            assert compiled is jl.function
+    with pytest.raises(RuntimeError, match="eager execution"):
+        scaled(x)  # as before, outside
+
+
+def test_a_scope_in_a_function_that_a_cell_calls_as_python_marks_nothing():
+    names = {"scaled": scaled, "x": np.arange(3.0), "jl": jl}
+    run_cell("try:\n    y = scaled(x)\nexcept ValueError:\n    y = x\nz = [scaled(v) for v in x.tolist()]", names, "<cell>")
+    assert names["y"].tolist() == names["z"] == [1, 3, 5]

@@ -249,3 +249,97 @@ def test_a_name_that_a_loop_gives_and_nobody_reads_wants_none():
         return x.sum()
 
     assert f(np.ones((0, 3))) == 0
+
+
+# ---- tf.range counts loops
+
+
+def summed(n):
+    total = 0
+    for i in tf.range(n):
+        total = total + i
+    return total
+
+
+def cast_in_the_body(n):
+    total = tf.constant(0.0)
+    for i in tf.range(n):
+        total += tf.cast(i, tf.float32) * 2.0
+    return total
+
+
+def gathered_at(n):
+    x = tf.constant([1.0, 2.0, 3.0, 4.0, 5.0])
+    for i in tf.range(n):
+        x = x + tf.gather(x, i)
+    return x
+
+
+def left_early(n):
+    for i in tf.range(1, n, 2):
+        if i > 2:
+            break
+    return i
+
+
+def going_down(n):
+    total = 0
+    for i in tf.range(n, 0, -2):
+        if i % 3 == 0:
+            continue
+        total = total + i
+    return total
+
+
+def of_a_fixed_number(n):
+    total = tf.zeros([3])
+    for i in tf.range(20):
+        total += tf.cast(i + n, tf.float32)
+    return total
+
+
+@pytest.mark.parametrize("program", [summed, cast_in_the_body, gathered_at, left_early, going_down, of_a_fixed_number])
+def test_a_loop_over_tf_range_is_one_loop_of_the_graph(program):
+    compiled, must = tf.function(program), tf.function(program, jit_compile=True)
+    for n in (5, 2, 5):
+        want = program(tf.constant(n))
+        for found in (compiled(tf.constant(n)), must(tf.constant(n))):
+            assert found.dtype == want.dtype
+            np.testing.assert_array_equal(found, want)
+    assert compiled.experimental_get_tracing_count() == 1
+    graph = compiled.get_concrete_function(tf.constant(5)).graph
+    assert [o.type for o in graph.get_operations()].count("While") == 1
+
+
+def test_section_4_4_the_target_of_an_empty_tf_range_reads_as_its_start():
+    for program, start in ((left_early, 1), (last_index, 0)):
+        assert tf.function(program)(tf.constant(0)) == start
+
+
+def last_index(n):
+    for i in tf.range(n):  # noqa: B007
+        pass
+    return i
+
+
+def test_loops_over_tf_range_in_one_another_and_over_a_variable():
+    @tf.function
+    def triangle(n):
+        total = tf.constant(0)
+        for i in tf.range(n):
+            for j in tf.range(i):
+                total += i * j
+        return total
+
+    assert triangle(tf.constant(5)) == sum(i * j for i in range(5) for j in range(i))
+    assert tf.function(summed)(tf.Variable(5)) == 10
+
+
+def test_tf_range_is_an_array_where_it_is_not_counted_by():
+    @tf.function
+    def f(n):
+        return tf.range(n) * 2, tf.range(1, n, dtype=tf.float32), tf.range(n)[1]
+
+    doubled, floats, one = f(tf.constant(3))
+    assert doubled.tolist() == [0, 2, 4] and doubled.dtype == np.int32
+    assert floats.tolist() == [1, 2] and floats.dtype == np.float32 and one == 1

@@ -116,3 +116,62 @@ def test_an_argument_that_is_given_back_is_that_argument_and_one_that_is_written
         first, second = f(x, y)
         assert first is x and is_tensor(second)
         np.testing.assert_array_equal(x.asnumpy(), np.full(3, float(n)))
+
+
+def sorted_as_numpy(x):
+    y = x * 2
+    return Tensor(np.sort(y.asnumpy())) + 1
+
+
+def shown_and_written(x):
+    y = x * 2
+    print(y.asnumpy().sum(), end="")
+    z = y.asnumpy()
+    z[0] = 7
+    return y + z
+
+
+def kept_in_a_list(x):
+    found = []
+    for part in (x, x + 1):
+        found.append(part.sum().asnumpy())
+    return x[0].asnumpy() + np.stack(found)
+
+
+def inside_a_try(x):
+    try:
+        y = (x @ x).asnumpy()
+    except ValueError:
+        y = x.asnumpy()
+    return x * 2 + y
+
+
+def in_a_helper(x):
+    return sorted_as_numpy(x * 3).asnumpy().max() + inside_a_try(x)
+
+
+PLAIN = [sorted_as_numpy, shown_and_written, kept_in_a_list, inside_a_try, in_a_helper]
+
+
+@pytest.mark.parametrize("mode", ["ast", "bytecode"])
+@pytest.mark.parametrize("program", PLAIN)
+def test_asnumpy_between_captured_pieces_gives_what_python_gives(program, mode, capsys):
+    want = program(Tensor([3.0, 1.0, 2.0]))
+    compiled = mindspore.jit(program, capture_mode=mode)
+    for _ in range(3):
+        found = compiled(Tensor([3.0, 1.0, 2.0]))
+        assert is_tensor(found) and found.dtype == want.dtype
+        np.testing.assert_array_equal(found.asnumpy(), want)
+
+
+@pytest.mark.parametrize("mode", ["ast", "bytecode"])
+@pytest.mark.parametrize("program", PLAIN[:3])
+def test_section_5_5_asnumpy_is_an_error_of_strict_mode(program, mode, capsys):
+    with pytest.raises((AttributeError, jl.errors.UnsupportedError), match="In JIT strict mode|cannot be captured whole"):
+        mindspore.jit(program, capture_mode=mode, fullgraph=True)(Tensor([3.0, 1.0, 2.0]))
+
+
+def test_one_number_of_a_tensor_is_a_tensor():
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    for number in (x[0, 1], x.sum(), x.max(axis=0)[1], x[0] @ x[1], np.add(x[0, 0], x[0, 1])):
+        assert is_tensor(number) and number.shape == () and float(number) > 1

@@ -89,7 +89,9 @@ def _constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Con
         return made
     if current_capture() is None or _graph.current_graph() is not None:
         return _graph.constant(made, None, shape, name)
-    return made if shape is None else HOOKS.call(np.broadcast_to, made, tuple(shape)).copy()
+    if shape is not None:
+        return HOOKS.call(np.broadcast_to, made, tuple(shape)).copy()
+    return HOOKS.call(np.array, value, np.asarray(made).dtype) if isinstance(value, (list, tuple)) else made
 
 
 def _convert(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str = "Const") -> Any:
