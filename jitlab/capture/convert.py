@@ -430,6 +430,12 @@ class Converter(FlowConverter):
             return ast.copy_location(ast.Assign([self.visit(node.target)], value), node)
         return self.generic_visit(node)
 
+    def visit_Match(self, node: ast.Match) -> ast.AST:
+        self.generic_visit(node)
+        if any(isinstance(part, ast.MatchClass) for case in node.cases for part in ast.walk(case.pattern)):
+            node.subject = self.hook("matched", node.subject, node.subject)
+        return node
+
     # ---- left as they are
     def visit_MatchValue(self, node: ast.MatchValue) -> ast.AST:
         return node

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import TRACED_DTYPES, Extent, Symbolic
+from jitlab.ir import TRACED_DTYPES, Extent, NotRolled, Symbolic
 from jitlab.lazy import Kept
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
@@ -37,7 +37,7 @@ from .purity import is_of_numbers
 from .staleness import may_have_changed
 from .state import Capture, current_capture
 from .symbolic import SymbolicRange, call_builtin
-from .tensor import Tensor
+from .tensor import Tensor, no_value
 
 Names = tuple[str, ...]
 
@@ -62,11 +62,20 @@ class Hooks:
             check_known(owner.capture, owner)
         value = getattr(owner, name)
         capture = current_capture()
+        if name == "__class__" and capture is not None:
+            return call_library(capture, type, (owner,), {}, None)
         if type(value) in _NEVER_ARRAYS and type(owner) is types.ModuleType:
             if capture is not None:
                 capture.found_in(vars(owner), name, value, owner.__name__)
             return value
         return value if capture is None else capture.load_attribute(value, owner, name)
+
+    def matched(self, subject: Any) -> Any:
+        """What a `match` with patterns of classes looks into: Python asks for the class of what stands for an array."""
+        capture = current_capture()
+        if capture is not None and has_tensor(subject):
+            raise refuse_pattern(subject)
+        return subject
 
     def function(self, owner: Any, name: str) -> Any:
         """What `owner.name(...)` calls."""
@@ -332,9 +341,26 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
     inline = getattr(type(function), "__jitlab_inline__", None)
     if inline is not None:
         return inline(function, capture, args, kwargs)
+    if args and isinstance(args[0], (Tensor, Symbolic)) and capture.wants_bools:
+        chosen = _dispatched(capture, function, args[0])
+        if chosen is not None:
+            return call(capture, chosen, args, kwargs)
     if _is_user_function(function):
         return call_user(capture, function, args, kwargs)
     return call_library(capture, function, args, kwargs, owner)
+
+
+def _dispatched(capture: Capture, function: Any, first: Any) -> Any:
+    """What functools.singledispatch calls for the class that the program knows an array by; None for other functions."""
+    method = getattr(getattr(function, "register", None), "__self__", None)
+    if hasattr(function, "registry") and hasattr(function, "dispatch"):
+        return function.dispatch(BUILTINS[type](capture, first))
+    if not isinstance(method, functools.singledispatchmethod):
+        return None
+    names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    bound = {name: cell.cell_contents for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=True)}
+    owner, kind = (bound.get(name, getattr(function, f"_{name}", None)) for name in ("obj", "cls"))
+    return method.dispatcher.dispatch(BUILTINS[type](capture, first)).__get__(owner, kind)
 
 
 def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -578,6 +604,15 @@ def has_tensor(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
         return any(map(has_tensor, x))
     return isinstance(x, dict) and any(map(has_tensor, x.values()))
+
+
+def refuse_pattern(x: Any) -> Exception:
+    """The error for a `match` on what has no value."""
+    while not isinstance(x, (Tensor, Symbolic)):
+        x = next(filter(has_tensor, x.values() if isinstance(x, dict) else x))
+    if isinstance(x, Tensor):
+        return no_value(x, "a pattern of `match`")
+    return NotRolled("index_value", "a pattern of `match` looks into the loop's index")
 
 
 def has_array(x: Any) -> bool:

@@ -205,7 +205,7 @@ def of_each_kind(capture: Arrays, compute: Callable[[Any], Any], operands: Any) 
     ways = list(itertools.product(*(sorted(leaf_type(x).among) for x in mixed)))
     if len(ways) > MOST_TOGETHER:
         raise refusal(capture, "the data decide of which types its operands are")
-    types = [_found_of(capture, compute, operands, dict(zip(mixed, way, strict=True))) for way in ways]
+    types = [_found_of(capture, compute, operands, list(zip(mixed, way, strict=True))) for way in ways]
     try:
         result = compute(_replaced(operands, as_one))
     except Signal:
@@ -221,12 +221,12 @@ def of_each_kind(capture: Arrays, compute: Callable[[Any], Any], operands: Any) 
 
 
 def _found_of(
-    capture: Arrays, compute: Callable[[Any], Any], operands: Any, kinds: dict[Tensor, int]
+    capture: Arrays, compute: Callable[[Any], Any], operands: Any, kinds: list[tuple[Tensor, int]]
 ) -> tuple[Any, list[Any]]:
     """Form and leaves of the result where the numbers are of these kinds."""
     with block(capture, "kind") as made:
         stand_ins: dict[int, Tensor] = {}
-        for x, kind in kinds.items():
+        for x, kind in kinds:
             mine = leaf_type(x)
             one = python_type(kind) if kind in PYTHON_KINDS else LeafType(mine.type, None, kind == NUMPY)
             node = made.graph.append(Node(Parameter(one.type), (), one.type))
@@ -236,7 +236,7 @@ def _found_of(
         except Signal:
             raise
         except Exception:
-            raise _depends(capture, list(kinds)) from None
+            raise _depends(capture, [x for x, _ in kinds]) from None
         leaves: list[Any] = []
         form = taken_apart(result, leaves)
         return form.key, leaves

@@ -297,7 +297,10 @@ class Tensor:
     def __str__(self) -> str:
         return self.capture.text(self)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:  # NumPy's scalars are found by value, in a dict, a set or a cache
+        if self.is_scalar:
+            raise no_value(self, "hash()")
+        raise TypeError("unhashable type: 'numpy.ndarray'")
 
     # ---- views
     def along(self, steps: Sequence[Step]) -> Tensor:
