@@ -22,7 +22,7 @@ from jitlab.ops.sources import Parameter
 from jitlab.transactions import contextmanager, variable
 
 from .blocks import Block, Effects, enter
-from .exactness import divisor_of
+from .exactness import divisor_of, watch_cast
 from .explanations import explained
 from .facts import is_foreign
 from .functions import call_function, inplace, operator
@@ -260,6 +260,8 @@ class Arrays(Loops):
     def value_to_write(self, value: Any, dtype: np.dtype[Any] | None = None) -> Any:
         """What is written into an array of `dtype`, for a rule."""
         if isinstance(value, Tensor):
+            if dtype is not None:
+                watch_cast(self, None, [value], dtype)
             return value.node()
         if isinstance(value, (list, tuple)):
             result = self.call_function(np.array, (value,), {})

@@ -13,6 +13,7 @@ from jitlab.ir import ArrayType, Node, Symbolic
 from jitlab.ops.build import apply, cast
 from jitlab.ops.views import Reshape
 
+from .exactness import watch_int
 from .leaves import LeafType, fresh, leaf_type
 from .outcomes import Outcome
 from .positions import describe, here, is_added
@@ -167,6 +168,8 @@ def python_number(kind: type, x: Tensor) -> Any:
     if kind is bool:
         node = condition(operator.ne(x, 0) if x.dtype.kind != "b" else x, "bool()")
         return node if isinstance(node, bool) else x.capture.python_number(_own(node))
+    if kind is int:
+        watch_int(x.capture, x)
     return x.capture.python_number(_own(cast(x.node(), np.dtype("i8" if kind is int else "f8"))))
 
 

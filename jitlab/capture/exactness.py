@@ -22,6 +22,7 @@ from jitlab.ops.checks import Check
 from jitlab.ops.comparison import Equal, Greater, GreaterEqual, IsFinite, Less, LogicalAnd, LogicalNot, LogicalOr
 from jitlab.ops.sources import Length
 
+from .facts import ReflectedUfunc
 from .host import NotReplayable
 from .number import Number
 from .positions import here
@@ -89,6 +90,31 @@ def _watch_divisor(capture: Arrays, x: Any) -> None:
         _take_over(capture, elementwise(Equal(), capture.lower(x), 0), "division by zero")
 
 
+def watch_int(capture: Arrays, x: Tensor) -> None:
+    """`int(x)` is recorded: of nan it raises, of inf as well, and of a large number it is no int64."""
+    if capture.keeps_kinds and (x.dtype.kind == "f" or x.dtype == np.dtype("u8")):
+        small = elementwise(Less(), elementwise(Abs(), cast(x.node(), np.float64)), _SURE)
+        _take_over(capture, elementwise(LogicalNot(), small), "int")
+
+
+def watch_cast(capture: Arrays, function: Any, operands: Sequence[Any], dtype: np.dtype[Any]) -> None:
+    """Python ints become numbers of an integer dtype: NumPy's OverflowError for those that it does not hold."""
+    if not capture.keeps_kinds or dtype.kind not in "iu" or dtype == np.dtype("i8"):
+        return
+    if isinstance(function, (np.ufunc, ReflectedUfunc)) or function in _HOLD_OPERANDS:
+        least, most = np.iinfo(dtype).min, min(int(np.iinfo(dtype).max), 2**63 - 1)
+        for x in operands:
+            known = range_of(capture, x) if type(x) is Tensor and x.weak is int else (0, 0)
+            if known is None or known[0] < least or known[1] > most:
+                node = capture.lower(x)
+                wrong = elementwise(LogicalOr(), elementwise(Less(), node, least), elementwise(Greater(), node, most))
+                _take_over(capture, wrong, "int")
+
+
+#: Functions but for ufuncs whose results hold their operands' values; None: an assignment.
+_HOLD_OPERANDS: tuple[Any, ...] = (np.full, np.full_like, np.where, np.clip, np.array, np.asarray, np.select, None)
+
+
 def _take_over(capture: Arrays, wrong: Node, what: str) -> None:
     """Where `wrong` holds in a run, Python does what was recorded."""
     text, source = _TEXTS[what], here()
@@ -98,7 +124,7 @@ def _take_over(capture: Arrays, wrong: Node, what: str) -> None:
 
 
 _TEXTS = {
-    "int": "an int of Python's grows beyond 64 bits",
+    "int": "an int of Python's does not fit",
     "power": "a power of Python's own numbers is too large, or complex",
     "division by zero": "a number of Python's own is divided by zero",
 }
@@ -199,4 +225,4 @@ _GROWING: dict[str, Callable[[Node, Node], Node]] = {
 }  # fmt: skip
 
 
-__all__ = ["divisor_of", "range_of", "watch"]
+__all__ = ["divisor_of", "range_of", "watch", "watch_cast", "watch_int"]

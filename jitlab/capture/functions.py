@@ -17,7 +17,7 @@ from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VI
 from jitlab.ops.views import Reshape, transpose_view
 
 from .conversions import CONVERSIONS, NO_COPY, converted, copy_refused
-from .exactness import watch
+from .exactness import watch, watch_cast
 from .explanations import explained
 from .facts import (
     ADDS_IN_OUT,
@@ -309,6 +309,8 @@ def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], k
             return result
         wrapped = capture.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
         set_order(capture, function, args, kwargs, wrapped)
+        if isinstance(wrapped, Tensor):
+            watch_cast(capture, function, args, wrapped.dtype)
         return wrapped
 
 

@@ -102,6 +102,9 @@ def _compare(op: Elementwise, x: Any, y: Any) -> Node:
                 anything = dtype.type(0)
                 known = type(op).ufunc(anything, mine) if turned else type(op).ufunc(mine, anything)
                 return fill(shape_of(other), bool(known), np.dtype(bool))
+        if isinstance(mine, Node) and mine.weak is int and not is_python_number(other) and dtype_of(other).kind in "iu":
+            wide = dtype_of(other) if dtype_of(other) == np.dtype("u8") else mine.dtype  # the other's may not hold it
+            return apply(op, *(as_node(v, mine.dtype if v is mine else wide) for v in (x, y)))
     return elementwise(op, x, y)
 
 

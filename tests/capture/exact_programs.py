@@ -95,9 +95,18 @@ def root_of_a_negative(x):
     return t**0.5
 
 
+def int_of(x):
+    t, places = 0, np.zeros(7)
+    for i in range(len(x)):
+        v = x[i] * 1e18 if x[i] > 60 else np.sqrt(x[i] - 1) if x[i] < 1 else x[i]
+        t = t + int(v)
+        places[int(v) % 7] += 1
+    return t, places
+
+
 LEAVES_64_BITS = [
     factorial, fibonacci, powers, added_up_and_shifted, subtracted, written_before, divided_by_zero, remainder_of_zero,
-    divided_in_the_loop, one_of_two_divided_by, power_of_a_float, root_of_a_negative,
+    int_of, divided_in_the_loop, one_of_two_divided_by, power_of_a_float, root_of_a_negative,
 ]  # fmt: skip
 
 
@@ -127,4 +136,48 @@ def halved(x):
     return low
 
 
+def tens(x):
+    t = 0
+    for i in range(len(x)):
+        if x[i] > 1:
+            t = t + 10
+    return t
+
+
+def stored_into_bytes(x):
+    t, a = tens(x), np.zeros((3, 3), np.uint8)
+    a[1:] = t
+    a[:, 0] += t
+    return a
+
+
+def stored_in_the_loop(x):
+    a, t = np.zeros(len(x), np.int8), 0
+    for i in range(len(x)):
+        t = t + 10
+        a[i] = t
+    return a
+
+
+def added_to_bytes(x):
+    return np.ones(3, np.int8) + tens(x)
+
+
+def subtracted_from_unsigned(x):
+    return np.uint64(3) + (20 - tens(x)), np.add(np.ones(2, np.uint8), tens(x))
+
+
+def filled_with(x):
+    t = tens(x)
+    return np.full(3, t, np.int8), np.where(x > 3, np.int8(1), t)
+
+
+def compared_with_bytes(x):
+    t, a = tens(x), np.arange(-3, 120, 40).astype(np.int8)
+    return a < t, t >= a, a == t, np.uint64(3) > t - 30, np.greater(a, -t), np.uint8(9) != t
+
+
+OF_SMALL_DTYPES = [
+    stored_into_bytes, stored_in_the_loop, added_to_bytes, subtracted_from_unsigned, filled_with, compared_with_bytes,
+]  # fmt: skip
 STAYS_WITHIN = [counted, remainders]

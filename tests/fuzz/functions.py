@@ -393,7 +393,7 @@ class Writer:
             f"{v} = {k} + {other}", f"{v} = {other} - {k}", f"{v} = {k} * {other}", f"{v} = {k} / 2", f"{v} = {k} // 2",
             f"{v} = {k} % 3", f"{v} = -{k}", f"{v} = abs({k})", f"{v} = {k} ** 2", f"{v} = {k} > {other}", f"{v} = {k} == 1",
             f"{v} = not {k}", f"{v} = [{k}, ({other}, {k})]", f"{v} = {{'a': {k}}}", f"{v} = int({k})", f"{v} = float({k})",
-            f"{v} = bool({k})", f"{v} = isinstance({k}, int), isinstance({k}, float)", f"{v} = type({k}).__name__",
+            f"{v} = bool({k})", f"{v} = [isinstance({k}, int), isinstance({k}, float)]", f"{v} = type({k}).__name__",
             f"{v} = {x} * {k}", f"{v} = {k} + {x}", f"{x}[0] = {k}", f"{v} = np.array([{k}, 1])", f"{v} = np.maximum({k}, 1)",
             f"{v} = {x}[int({k}) % len({x})]", f"{v} = round({k})", f"{v} = max({k}, {other})", f"{v} = {k} or {other}",
             f"if {k}:\n    {v} = {k}\nelse:\n    {v} = {other}", f"{v} = {k}\n{v} += {other}", f"{v} = sum([{k}, {other}])",
