@@ -13,14 +13,14 @@ import numpy as np
 
 from jitlab.capture import HOOKS, Capture, NotReplayable, Tensor, Trace, call_user, changed_container, finish, substitute
 from jitlab.capture.checking import raises_behind_checks
-from jitlab.capture.explanations import clause
+from jitlab.capture.explanations import clause, is_our_fault
 from jitlab.capture.host import is_numpy
 from jitlab.capture.memory import Memory, Quiet
 from jitlab.capture.refusals import line_of
 from jitlab.capture.signature import is_variable, paths_of
 from jitlab.capture.state import Creation
 from jitlab.capture.tracetypes import FunctionType, TensorType, VariableType, fill
-from jitlab.errors import Signal
+from jitlab.errors import JitlabError, Signal
 from jitlab.ir import Extent
 from jitlab.ops.host import HostCall
 from jitlab.specs import TensorSpec
@@ -124,6 +124,8 @@ def record(
             code = getattr(signal, "code", "internal")
             raise NotReplayable(code, clause(signal), source=line_of(signal)) from None
         except Exception as error:
+            if not isinstance(error, JitlabError) and is_our_fault(error):  # the call is Python's, and the report says so
+                raise NotReplayable("internal", clause(error), source=line_of(error)) from None
             raised = in_user_code(error) if autograph else error
             if raised is error:
                 raise

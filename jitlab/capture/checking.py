@@ -18,6 +18,7 @@ from jitlab.ops.checks import Check
 from jitlab.ops.host import HostCall
 from jitlab.ops.host import Input as Slot
 
+from .explanations import is_our_fault
 from .host import NotReplayable, rehearsing
 from .positions import describe, here, is_converted
 
@@ -64,8 +65,10 @@ def belongs_to_program(capture: Capture, error: Exception) -> bool:
     """Would Python raise it, too, where the program gets to it? Else recording has met something of its own."""
     if isinstance(error, (JitlabError, Signal, RecursionError, MemoryError)):
         return isinstance(error, ShapeError)
-    if capture.wants_bools or hasattr(error, "_jitlab_said"):
+    if hasattr(error, "_jitlab_said"):
         return True
+    if capture.wants_bools:
+        return not is_our_fault(error)
     traceback = error.__traceback__  # where a call may go in pieces: what the program itself raises
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next

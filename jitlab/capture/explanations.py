@@ -76,7 +76,7 @@ def clause(error: Exception) -> str:
         text = str(error) or "recording it ended before its end"
     elif isinstance(error, JitlabError) and not isinstance(error, ShapeError):
         text = error.what
-    elif _is_our_fault(error):
+    elif is_our_fault(error):
         text = "recording it ends with an error inside jitlab; please report it"
     else:
         try:
@@ -88,7 +88,7 @@ def clause(error: Exception) -> str:
     return _NAMES.sub(lambda found: f"'{_STANDS_FOR[found[1]]}'", (text.splitlines() or [""])[0])
 
 
-def _is_our_fault(error: Exception) -> bool:
+def is_our_fault(error: Exception) -> bool:
     """Was it raised by an operation in a frame of ours that works for nobody?"""
     if hasattr(error, "_jitlab_said") or isinstance(error, (RecursionError, MemoryError)):
         return False
@@ -150,4 +150,4 @@ def _made_again(error: Exception, text: str) -> Exception:
     return same
 
 
-__all__ = ["add_note", "clause", "explained", "forget"]
+__all__ = ["add_note", "clause", "explained", "forget", "is_our_fault"]

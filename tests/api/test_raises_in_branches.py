@@ -9,6 +9,7 @@ import pytest
 
 import jitlab as jl
 from jitlab.errors import CaptureError
+from jitlab.ops.table import FUNCTIONS
 
 TABLE = np.arange(4.0)
 ARGUMENTS = [[0, 1, 2, 3], [5, 1, 2, 3], [-1, -2, -3, -4], [0, 40, 80, 120], [0, 1, 2, 3]]
@@ -208,3 +209,46 @@ def test_a_loop_around_a_raise_stays_one_kernel():
         compiled(np.arange(4.0))
     (cluster,) = recording.report().clusters
     assert len(cluster.kernels) == 1
+
+
+def taken_above_nothing(x):
+    if x.sum() > 0:
+        return np.tanh(x) * 2
+    return x + 1
+
+
+def behind_a_check(x):
+    if x.sum() < -1e9:
+        raise ValueError("far below")
+    return np.tanh(x) * 2
+
+
+def in_a_loop_that_is_rolled(x):
+    for i in range(40):
+        x = np.tanh(x) + i
+    return x
+
+
+def _fails(*args, **kwargs):
+    return {}["a mistake"]
+
+
+def _asserts(*args, **kwargs):
+    raise AssertionError("a mistake")
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("mistake", [_fails, _asserts])
+@pytest.mark.parametrize("program", [taken_above_nothing, behind_a_check, in_a_loop_that_is_rolled])
+def test_a_mistake_of_jitlab_is_not_taken_for_what_the_program_raises(program, mistake, sign, monkeypatch):
+    """What fails inside jitlab while a side is recorded is no exception of the program's: Python runs the call."""
+    import jitlab.ops.arithmetic as arithmetic
+
+    mistake.__code__ = mistake.__code__.replace(co_filename=arithmetic.__file__)
+    monkeypatch.setitem(FUNCTIONS, np.tanh, mistake)
+    x, told = sign * np.ones(3), []
+    with jl.events.listen(lambda event: told.append(str(getattr(event, "text", "")))):
+        np.testing.assert_array_equal(jl.function(program)(x), program(x))
+    assert any("an error inside jitlab" in text for text in told), told
+    with pytest.raises(jl.errors.InvalidArgumentError, match="an error inside jitlab"):
+        jl.function(program, jit_compile=True)(x)
