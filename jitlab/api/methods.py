@@ -32,6 +32,45 @@ class WeakMethod:
         return self.bound()(*args, **kwargs)
 
 
+class BoundFunction:
+    """The Function of an instance in the hands of a caller. As Python's bound method it keeps the instance alive, which the
+    Function does not; else it is that Function."""
+
+    __slots__ = ("__weakref__", "_function", "_instance")
+
+    def __init__(self, function: Any, instance: Any) -> None:
+        object.__setattr__(self, "_function", function)
+        object.__setattr__(self, "_instance", instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:  # for isinstance
+        return type(self._function)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._function, name, value)
+
+    def __jitlab_inline__(self, capture: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self._function.__jitlab_inline__(capture, args, kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._function.__reduce_ex__(protocol)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return repr(self._function)
+
+
 def look_like(wrapper: Any, function: Any) -> None:
     """Give a callable object the name, documentation and attributes of the function it stands for. What is not a plain function
     keeps its fields to itself, and no attribute replaces a field of the wrapper."""

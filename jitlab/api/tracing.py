@@ -38,7 +38,7 @@ from .eagerly import functions_run_eagerly
 from .explaining import Found, Ways
 from .frequency import frequency_of, told
 from .ledger import Ledger
-from .methods import WeakMethod, look_like
+from .methods import BoundFunction, WeakMethod, look_like
 from .stages import Options
 from .traces import Traces
 from .warm import WARM_CALLS, add_entry
@@ -81,7 +81,7 @@ class Function(Traces):
             python_function, input_signature, hinted=follow_type_hints, pure=pure, to_array=type(self).to_array
         )
         Traces.__init__(self)
-        self._bound: dict[int, tuple[weakref.ref[Any], Function]] = {}
+        self._bound: dict[int, tuple[weakref.ref[Any], Function, weakref.ref[BoundFunction]]] = {}  # by the id of an instance
         self._warned: set[str] = set()
         self._foreign: dict[Any, str] = {}  # signatures whose calls run as Python, and why
         self._warm: list[Any] = []  # what the C functions in front of this one need to live
@@ -125,23 +125,27 @@ class Function(Traces):
         )
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """A method: each instance has its own Function, and the Function holds the instance weakly."""
+        """A method: each instance has its own Function, which holds the instance weakly; what is handed out holds it."""
         if instance is None:
             return self
         known = self._bound.get(id(instance))
-        if known is not None and known[0]() is instance:
-            return known[1]
+        if known is not None and known[0]() is instance and (handed := known[2]()) is not None:
+            return handed
         hash(instance)  # the contract: instances are hashable and can be referred to weakly
         key = id(instance)
         with self._table:
             known = self._bound.get(key)
-            if known is not None and known[0]() is instance:
-                return known[1]
-            reference = weakref.ref(instance, lambda _: self._bound.pop(key, None))
-            bound = Function(WeakMethod(self.python_function, reference), name=self.name, **self._settings)
-            bound.ledger.made = self.ledger.made
-            self._bound[key] = (reference, bound)
-        return bound
+            if known is None or known[0]() is not instance:
+                reference = weakref.ref(instance, lambda _: self._bound.pop(key, None))
+                bound = Function(WeakMethod(self.python_function, reference), name=self.name, **self._settings)
+                bound.ledger.made = self.ledger.made
+            else:
+                reference, bound, handed_out = known
+                if (handed := handed_out()) is not None:
+                    return handed
+            handed = BoundFunction(bound, instance)
+            self._bound[key] = (reference, bound, weakref.ref(handed))
+        return handed
 
     def _made_with(self) -> dict[str, Any]:
         return self._settings

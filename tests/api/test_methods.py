@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gc
 import weakref
@@ -115,8 +116,46 @@ def test_section_3_10_callable_objects_and_partials():
         jl.function("text")
 
 
-def test_section_3_10_the_method_of_an_object_that_has_gone():
-    scale = Model(2).scale
+@pytest.mark.parametrize("compiled", [jl.function, jl.jit])
+def test_a_method_of_an_object_without_another_name_is_called_as_in_python(compiled):
+    class Scales:
+        def __init__(self, k):
+            self.k = k
+
+        @compiled
+        def scale(self, x):
+            return x * self.k
+
+        def also(self):
+            return self.scale
+
+    x = np.ones(2)
+    for k in (2, 3):
+        assert Scales(k).scale(x).tolist() == [k, k] == Scales(k).also()(x).tolist()
+    kept = [Scales(k).scale for k in range(5)]
     gc.collect()
-    with pytest.raises(ReferenceError, match="no longer exists.*Keep the object in a name"):
-        scale(np.ones(2))
+    assert [scale(x)[0] for scale in kept] == [0, 1, 2, 3, 4]
+    assert [scale(x)[0] for scale in map(copy.copy, kept)] == [0, 1, 2, 3, 4]
+    assert copy.deepcopy(Scales(6)).scale(x).tolist() == [6, 6]
+    assert list(map(Scales(7).scale, [x]))[0].tolist() == [7, 7]
+
+
+def test_a_method_that_is_kept_keeps_its_object_and_lets_it_go():
+    model = Model(2)
+    scale, gone = model.scale, weakref.ref(model)
+    assert isinstance(scale, jl.Function) and model.scale is scale and callable(scale)
+    assert scale(np.ones(2)).tolist() == [4, 4] and scale.experimental_get_tracing_count() == 1
+    del model
+    assert gone() is not None and scale(np.ones(2)).tolist() == [4, 4]
+    assert gone().scale.experimental_get_tracing_count() == 1  # the traces are those of the object
+    del scale
+    assert gone() is None
+
+
+def test_a_method_is_recorded_as_part_of_what_calls_it_and_not_again():
+    model = Model(2)
+    for compiled in (jl.function, jl.jit):
+        outer = compiled(lambda x: model.scale(x) + 1)
+        for _ in range(4):
+            assert outer(np.ones(2)).tolist() == [5, 5]
+        assert outer.experimental_get_tracing_count() == 1
