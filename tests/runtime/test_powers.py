@@ -1,11 +1,19 @@
-"""A small whole exponent that the program says is computed by products: within 3 ULP of the true value, integers exactly."""
+"""A small whole exponent that the program says is computed by products: integers exactly, floats rounded once or nearly so."""
 
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.targets.cpu_llvm import machine
+from jitlab.targets.cpu_llvm.emitter import VectorEmitter
+from jitlab.targets.cpu_llvm.function import FunctionText, module_text
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "targets"))
+from one_kernel import call  # noqa: E402
 
 FLOATS = [np.float16, np.float32, np.float64]
 
@@ -32,6 +40,71 @@ def test_powers_of_floats_are_within_three_ulp(dtype, power):
     x = x[np.abs(x) > 0.1]
     result = jl.jit(lambda x: x**power)(x)
     assert result.dtype == dtype and off(result, x, int(power)) <= 3
+
+
+ROUNDED = {
+    "whole": lambda x, power: x**power,
+    "strided": lambda x, power: (x[::2] ** power, x[1::2] ** power),
+    "fused": lambda x, power: np.concatenate([x, -x])[: x.size] ** power + np.zeros_like(x),
+    "by itself": lambda x, power: np.power(x, float(power)),
+}
+
+
+@pytest.mark.parametrize("level", ["O0", "O1"])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("power", [3, 4])
+@pytest.mark.parametrize("write", ROUNDED)
+def test_cubes_and_fourth_powers_are_the_nearest_floats(write, power, dtype, level):
+    rng = np.random.default_rng(5)
+    low, high = (-3, 3) if dtype == np.float16 else (-9, 9) if dtype == np.float32 else (-70, 70)
+    x = (np.exp2(rng.uniform(low, high, 800)) * rng.choice([-1, 1], 800)).astype(dtype)
+    results = jl.jit(ROUNDED[write], jit_level=level)(x, power)
+    operands = [x[::2], x[1::2]] if write == "strided" else [x]
+    for operand, result in zip(operands, results if write == "strided" else [results], strict=True):
+        assert result.dtype == dtype and off(result, operand, power) <= 0.5
+
+
+def test_a_cube_in_a_loop_over_elements_is_the_nearest_float():
+    def cubes(x):
+        y = np.zeros_like(x)
+        for i in range(x.size):
+            y[i] = x[i] ** 3
+        return y
+
+    x = np.random.default_rng(6).normal(size=300)
+    assert off(jl.jit(cubes)(x), x, 3) <= 0.5
+
+
+@pytest.mark.parametrize("power", [3, 4])
+def test_powers_about_the_ends_of_the_range_are_what_their_products_are(power):
+    """Where what a product loses is no float any more, it is left out: never NaN, never another sign."""
+    ends = np.array([np.finfo(float).max ** (1 / power), np.finfo(float).tiny ** (1 / power), 5e-324 ** (1 / power)])
+    x = np.concatenate([ends * (1 + k * 2.0**-40) for k in range(-6, 7)])
+    x = np.concatenate([x, -x, [1e-200, -1e-200, 1e200, -1e200]])
+    with np.errstate(all="ignore"):
+        products, result = x * x * x if power == 3 else x * x * (x * x), jl.jit(lambda x: x**power)(x)
+    np.testing.assert_array_equal(np.isfinite(result), np.isfinite(products))
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(products))
+    result, products = result[np.isfinite(products)], products[np.isfinite(products)]
+    assert (np.abs(result - products) <= 2 * np.spacing(np.abs(products))).all()
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("power", [3, 4])
+@pytest.mark.parametrize("char", "efd")
+def test_powers_ask_for_no_instruction_that_the_processor_lacks(char, power, fused, monkeypatch):
+    """`llvm.fma` without such an instruction is a call of the C library for each element."""
+    monkeypatch.setattr(machine, "fuses_multiply_add", lambda: fused)
+    x = np.linspace(-2, 2, 16).astype(char)
+    fn = FunctionText("k", [("ptr", "source"), ("ptr", "target")])
+    e = VectorEmitter(fn, 16)
+    e.store("%target", e.pow(e.load("%source", x.dtype), e.constant(power, x.dtype)))
+    fn.ret()
+    text = module_text([fn])
+    assert ("@llvm.fma" in text) == (fused and char == "d")
+    result = np.empty_like(x)
+    call(text, x, result)
+    assert off(result[x != 0], x[x != 0], power) <= 2
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

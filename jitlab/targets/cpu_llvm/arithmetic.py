@@ -585,15 +585,14 @@ class Arithmetic(Instructions):
         return self._integer_pow(x, y)
 
     def _easy_pow(self, x: Val, power: float) -> Val:
-        """Within 2 ULP; as NumPy has it for one exponent (0.5 is sqrt: NaN for -inf, not C's inf)."""
+        """As NumPy has it for one exponent (0.5 is sqrt: NaN for -inf, not C's inf)."""
         if power == 0.5:
             return self.sqrt(x)
         if power == -1:
             return self.div(self.constant(1, x.dtype), x)
         if power == 1:
             return x
-        square = self.mul(x, x)
-        return square if power == 2 else self.mul(square, x if power == 3 else square)
+        return self.mul(x, x) if power == 2 else math.whole_power(self, x, int(power))
 
     def _uniform_pow(self, x: Val, y: Val) -> Val:
         """One exponent for all lanes: most often 2 or 0.5, so they have their own blocks."""
