@@ -24,6 +24,7 @@ import numpy as np
 
 from jitlab.capture import random_state, set_random_state
 from jitlab.capture.cells import is_user_class
+from jitlab.capture.layouts import is_writeable
 from jitlab.capture.positions import is_user_file
 
 from .replaying import TooMuch, same_bits
@@ -71,7 +72,7 @@ class World:
     def put_back(self) -> None:
         """Everything is as it was."""
         for _, array, saved in self.arrays:
-            if array.flags.writeable and not same_bits(array, saved):
+            if is_writeable(array) and not same_bits(array, saved):
                 np.copyto(array, saved)
         for step in self._back:
             step()
@@ -113,7 +114,7 @@ class World:
     def _array(self, name: str, array: np.ndarray[Any, Any]) -> None:
         if array.dtype.hasobject:
             raise ActsOutsideError(f"{name} is an array of objects")
-        if not array.flags.writeable:
+        if not is_writeable(array):
             return
         self.bytes += array.nbytes
         if self.bytes > self.limit:

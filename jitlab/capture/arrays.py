@@ -28,6 +28,7 @@ from .facts import is_foreign
 from .functions import call_function, inplace, operator
 from .host import NotReplayable, evaluate, host_operation
 from .kinds import check_known, check_position, extreme, has_mixed, is_mixed, may_be_python, of_each_kind
+from .layouts import is_writeable
 from .methods import attribute, call_method
 from .positions import describe, here, source_text
 from .subscripts import assign, get_item, set_attribute, set_item
@@ -154,7 +155,7 @@ class Arrays(Loops):
         input = Input(node, value, path, binding, captured, here() if captured else None, not is_scalar)
         cell = Cell(self, node, input)
         if not is_scalar:
-            cell.readonly = not value.flags.writeable
+            cell.readonly = not is_writeable(value)
             if not value.flags.c_contiguous:
                 cell.strides = tuple(stride // value.dtype.itemsize for stride in value.strides)
         input.tensor = Tensor(cell, is_scalar=is_scalar)

@@ -177,6 +177,24 @@ WORLD: frozenset[Any] = frozenset(
 )  # fmt: skip
 
 
+def lender(array: Any) -> Any:
+    """The object that is no array and whose memory an array stands in (bytes, a bytearray); None: it is NumPy's own."""
+    while array is not None and hasattr(array, "base"):
+        array = array.base
+    return array
+
+
+def lends(x: Any) -> bool:
+    """May NumPy make an array of it that stands in its memory?"""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return False
+    try:
+        memoryview(x)
+    except (TypeError, BufferError, ValueError):
+        return False
+    return True
+
+
 def a_kind(x: Any) -> str:
     """What kind of object it is: "a list", "an Adam"."""
     name = type(x).__name__

@@ -38,7 +38,7 @@ from .masked import REDUCTIONS, Selection, reduced, selected, with_whole
 from .ordering import set_order
 from .positions import describe, here
 from .subscripts import check_writable
-from .tensor import Step, Tensor
+from .tensor import Lock, Step, Tensor
 
 if TYPE_CHECKING:
     from .arrays import Arrays
@@ -229,12 +229,15 @@ def _broadcast_arrays(capture: Arrays, arrays: Sequence[Any]) -> Any:
     made = apply_rule(capture, function_rule(np.broadcast_arrays), np.broadcast_arrays, arrays, {})
     if not isinstance(made, tuple):
         return made
-    return tuple(
-        copy if not isinstance(x, Tensor) or x.is_scalar
-        else x if plain(x.type.shape) == plain(copy.type.shape)
-        else capture.call_function(np.broadcast_to, (x, copy.shape), {})
-        for x, copy in zip(arrays, made, strict=True)
-    )  # fmt: skip
+    views = []
+    for x, copy in zip(arrays, made, strict=True):
+        x = x if isinstance(x, Tensor) and not x.is_scalar else capture.call_function(np.array, (x,), {})
+        if plain(x.type.shape) != plain(copy.type.shape):
+            lock = Lock.REFUSES if x.readonly else Lock.WARNS
+            x = capture.call_function(np.broadcast_to, (x, copy.shape), {})
+            x._locked = lock
+        views.append(x)
+    return tuple(views)
 
 
 #: What gives copies, but for `copy=False`.
@@ -288,7 +291,7 @@ def _along(capture: Arrays, x: Tensor, steps: Sequence[Step], function: Any) -> 
     if not steps:
         return Tensor(x._cell, x._path) if x.is_scalar and function in KEEPS_ZERO_D else x
     result = x.along(steps)
-    result._locked = result._locked or function is np.broadcast_to
+    result._locked = Lock.REFUSES if function is np.broadcast_to else result._locked
     result.is_scalar = x.is_scalar and not result.shape and function not in KEEPS_ZERO_D
     return result
 
@@ -356,7 +359,7 @@ def real_or_imag(capture: Arrays, x: Tensor, name: str) -> Any:
         tensor._cell.strides = tuple(2 * by for by in x.element_strides())
     else:  # zeros that cannot be written into
         set_order(capture, np.zeros_like, (x,), {"order": "A"}, tensor)
-        tensor._locked = True
+        tensor._locked = Lock.REFUSES
     return tensor
 
 

@@ -25,7 +25,7 @@ from . import conditions, iterables, rolling, staging
 from .conditions import Body, is_traced, left, run
 from .convert import converted
 from .draws import draw
-from .facts import CREATION, WORLD
+from .facts import CREATION, WORLD, lender, lends
 from .host import is_numpy
 from .kinds import as_one, check_known, check_position, is_mixed, of_each_kind
 from .leaves import UNDEFINED
@@ -478,12 +478,14 @@ def _call_numpy(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: 
     deep_kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
     if function is np.piecewise and any(map(has_tensor, deep_args)):
         return piecewise(capture, call, *deep_args, **deep_kwargs)
-    if any(map(has_tensor, (*deep_args, *deep_kwargs.values()))) or _in(function, CREATION):
+    operands = (*deep_args, *deep_kwargs.values())
+    if any(map(has_tensor, operands)) or (_in(function, CREATION) and not any(map(lends, operands))):
         return capture.call_function(function, deep_args, deep_kwargs)
     result = capture.call_on_values(function, args, kwargs)
     if not _in(function, FUNCTIONS) and not _in(function, VIEWS) and has_array(result):
         capture.note_frozen(f"np.{function.__name__}")
-    return _own(capture, capture.deep_value(result))
+    made = capture.deep_value(result)
+    return made if lender(result) is not None else _own(capture, made)
 
 
 def _own(capture: Capture, made: Any) -> Any:

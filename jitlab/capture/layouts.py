@@ -10,7 +10,13 @@ import numpy as np
 
 Strides = tuple[int, ...]
 
+_WRITEABLE = 0x400  # in the flags' number, of NumPy's C interface
 _ONE_BYTE = np.empty(1, np.int8)
+
+
+def is_writeable(array: np.ndarray[Any, Any]) -> bool:
+    """`flags.writeable`, without the warning that NumPy gives to who reads it of what np.broadcast_arrays gave."""
+    return bool(array.flags.num & _WRITEABLE)
 
 
 @dataclass(frozen=True)

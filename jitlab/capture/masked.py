@@ -21,7 +21,7 @@ from jitlab.ops.sources import Constant
 from .facts import read_item
 from .host import host_operation
 from .positions import here
-from .tensor import Path, Tensor
+from .tensor import Lock, Path, Tensor
 
 if TYPE_CHECKING:
     from .arrays import Arrays
@@ -57,8 +57,8 @@ class Selection(Tensor):
         return self.elements()._shape
 
     @property
-    def _locked(self) -> bool:  # type: ignore[override]
-        return False
+    def _locked(self) -> Lock:  # type: ignore[override]
+        return Lock.NONE
 
     @property
     def capture(self) -> Arrays:

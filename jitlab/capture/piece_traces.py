@@ -94,7 +94,7 @@ class PieceTrace(Trace):
         for number, other in self.apart:
             target = inputs[number]
             if other == number:
-                if not (target.flags.writeable and target.flags.forc):
+                if not (target.flags.forc and target.flags.writeable):
                     check_target(target, self.inputs[number].path)
             elif np.may_share_memory(target, inputs[other]):
                 raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")

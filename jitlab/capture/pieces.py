@@ -17,7 +17,7 @@ from jitlab.ops.base import Unsupported
 
 from .arrays import Input, current
 from .changes import Leaf, array_text, number_of
-from .facts import ReflectedUfunc, a_kind, is_foreign
+from .facts import ReflectedUfunc, a_kind, is_foreign, lender
 from .flow import HOOK, LOOP
 from .gathering import Attributes, Constants, Place, Read
 from .hooks import HOOKS, call_user
@@ -427,6 +427,8 @@ class CellCapture(Capture):
         result = function(*self._known(args), **self._known(kwargs))
         if function is np.errstate:
             return result
+        if lender(result) is not None:
+            raise EndPiece("effect", f"np.{function.__name__} gives an array in the memory of {a_kind(lender(result))}")
         if not isinstance(result, (np.ndarray, np.generic, bool, int, float, complex, str, tuple, list, np.dtype, type(None))):
             raise EndPiece("effect", f"{function.__name__} makes a {type(result).__name__}")
         return result

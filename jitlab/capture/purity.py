@@ -34,8 +34,10 @@ HAS_EFFECTS = frozenset(
     }
 )  # fmt: skip
 
-#: By these NumPy asks the user's own class what to do.
-_PROTOCOLS = ("__array_ufunc__", "__array_function__", "__array__", "__call__")
+#: By these NumPy asks an operand's class what to do: the first two do anything, whoever wrote them; the others, of a library,
+#: only give a result.
+_OVERRIDES = ("__array_ufunc__", "__array_function__")
+_PROTOCOLS = (*_OVERRIDES, "__array__", "__call__")
 
 
 def calls_back(function: Any, operands: Iterable[Any]) -> bool:
@@ -52,8 +54,12 @@ def _is_the_users(x: Any) -> bool:
         return any(map(_is_the_users, x))
     if isinstance(x, (types.FunctionType, types.MethodType, functools.partial)):
         return True
-    found = (getattr(type(x), name, None) for name in _PROTOCOLS)
-    return any(isinstance(f, types.FunctionType) and is_user_file(f.__code__.co_filename) for f in found)
+    if type(x).__module__.partition(".")[0] == "jitlab":
+        return False
+    found = ((name, getattr(type(x), name, None)) for name in _PROTOCOLS)
+    return any(
+        isinstance(f, types.FunctionType) and (name in _OVERRIDES or is_user_file(f.__code__.co_filename)) for name, f in found
+    )
 
 
 ITERABLES: tuple[type, ...] = (

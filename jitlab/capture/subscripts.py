@@ -19,7 +19,7 @@ from .host import NotReplayable
 from .masked import Selection, select, write_selection
 from .ordering import set_order
 from .positions import describe, here
-from .tensor import Tensor
+from .tensor import Lock, Tensor
 
 if TYPE_CHECKING:
     from .arrays import Arrays
@@ -108,6 +108,8 @@ def check_writable(capture: Arrays, x: Tensor) -> None:
     """Raises what writing into x raises in NumPy, or cannot be captured."""
     if x.readonly and (x._locked or not (x._cell.input is not None and capture.is_moving(x._cell.input))):
         raise ValueError("assignment destination is read-only")
+    if x._locked is Lock.WARNS:
+        raise NotReplayable("aliasing", "it writes into what np.broadcast_arrays shows several times: NumPy warns of that")
     if x._cell.detached:
         by_data = x._cell.by_data
         raise errors.CaptureError(

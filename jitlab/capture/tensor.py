@@ -6,6 +6,7 @@ makes the views; writing makes updates and moves the cell on, so a view sees its
 
 from __future__ import annotations
 
+import enum
 import operator
 import sys
 import weakref
@@ -189,6 +190,14 @@ def _itself(place: Source) -> Source:
     return place
 
 
+class Lock(enum.IntEnum):
+    """What NumPy says when an array is written into, for what kind of view it is (or is a view of)."""
+
+    NONE = 0
+    WARNS = 1  # np.broadcast_arrays: a warning, and writes that its elements share
+    REFUSES = 2
+
+
 class Tensor:
     """A traced array (or NumPy scalar: `is_scalar`). It has an array's operators, methods and attributes, but no values."""
 
@@ -203,7 +212,7 @@ class Tensor:
         self._path = path
         self._shape = path[-1].shape if path else cell.node.shape
         self.is_scalar = is_scalar
-        self._locked = False  # a view that NumPy makes read-only, or a view of one
+        self._locked = Lock.NONE
 
     # ---- what it is
     @property
@@ -289,7 +298,7 @@ class Tensor:
     @property
     def readonly(self) -> bool:
         """NumPy would refuse to write into it."""
-        return self.is_scalar or self._cell.readonly or self._locked
+        return self.is_scalar or self._cell.readonly or self._locked is Lock.REFUSES
 
     def __repr__(self) -> str:
         return self.capture.shown(self)
@@ -307,9 +316,9 @@ class Tensor:
         """The view that `steps` lead to. A reshape that NumPy could not do without a copy starts a new cell."""
         tensor, locked = self, self._locked
         for step in steps:
-            locked = locked or _repeats(step)
+            locked = max(locked, Lock.REFUSES if _repeats(step) else Lock.NONE)
             tensor = tensor._one_step(step)
-        tensor._locked = locked and tensor._cell is self._cell
+        tensor._locked = locked if tensor._cell is self._cell else Lock.NONE
         return tensor
 
     def _one_step(self, step: Step) -> Tensor:

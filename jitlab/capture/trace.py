@@ -20,12 +20,12 @@ from jitlab.ops.windows import Windows
 from .changes import Change, layout_change
 from .chosen import Chosen
 from .host import NotReplayable
-from .layouts import Layout, order_of
+from .layouts import Layout, is_writeable, order_of
 from .leaves import ARRAY, PYTHON_KINDS
 from .leaving import keeps_a_recording, plain_value
 from .state import Capture, Input
 from .symbolic import has_symbolic
-from .tensor import Cell, Path, Tensor
+from .tensor import Cell, Lock, Path, Tensor
 
 Build = Callable[[Sequence[Any], Sequence[Any]], Any]  # (graph outputs, real inputs) -> the caller's object
 
@@ -123,7 +123,7 @@ class Trace:
         """Written arrays can be written, and overlap no other input (their order of writes would show)."""
         for number, _ in self.writes:
             target = inputs[number]
-            if not (target.flags.writeable and target.flags.forc):
+            if not (target.flags.forc and target.flags.writeable):
                 check_target(target, self.inputs[number].path)
             for other, array in enumerate(inputs):
                 if other != number and isinstance(array, np.ndarray) and _overlap(target, array):
@@ -147,7 +147,7 @@ class Trace:
 def check_target(target: np.ndarray[Any, Any], path: str) -> None:
     """An array that is written can be written, and none of its elements lies where another does: what is written is copied
     into it whole."""
-    if not target.flags.writeable:
+    if not is_writeable(target):
         raise ValueError("assignment destination is read-only")
     if target.size > 1:
         reach = target.itemsize
@@ -301,7 +301,7 @@ class Structure:
         bases: dict[Cell, tuple[int, Path]] = {}
         positions = {id(input): n for n, input in enumerate(self.capture.inputs)}
         for tensor, leaf in self.leaves:
-            cell, leaf.is_locked = tensor._cell, tensor._locked
+            cell, leaf.lock = tensor._cell, tensor._locked
             if cell.input is not None and not tensor.is_scalar:
                 leaf.input, leaf.path = positions[id(cell.input)], tensor._path
                 leaf.is_another = tensor is not cell.input.tensor
@@ -407,15 +407,14 @@ class _Leaf:
     """A tensor of the result."""
 
     __slots__ = (
-        "input", "is_another", "is_locked", "is_scalar", "kind", "number", "others", "output", "path", "picked", "slot",
-        "which",
+        "input", "is_another", "is_scalar", "kind", "lock", "number", "others", "output", "path", "picked", "slot", "which",
     )  # fmt: skip
 
     def __init__(self, is_scalar: bool, number: type | None = None) -> None:
         self.is_scalar = is_scalar
         self.number = number  # int, float, ...: a number of Python's own
         self.kind = -1  # the output that says which kind of number it is, where only a run knows
-        self.is_locked = False  # NumPy makes it read-only
+        self.lock = Lock.NONE
         self.is_another = False  # not the array that owns the memory, even when it sees all of it
         self.input = -1
         self.output = -1
@@ -428,7 +427,7 @@ class _Leaf:
     @property
     def is_plain(self) -> bool:
         """A graph output as it is."""
-        is_itself = not (self.path or self.is_another or self.is_locked or self.others) and self.picked is None
+        is_itself = not (self.path or self.is_another or self.lock or self.others) and self.picked is None
         return self.input < 0 and is_itself and self.slot is None and self.number is None and self.kind < 0
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
@@ -461,9 +460,11 @@ class _Leaf:
             value = view_of(value, self.path)
         elif self.is_another:
             value = value.view()
-        if self.is_locked:
+        if self.lock:
             value = value.view()  # not the caller's own
-            value.flags.writeable = False
+            value.flags.writeable = warns = self.lock is Lock.WARNS and hasattr(type(value.flags), "_warn_on_write")
+            if warns:
+                value.flags._warn_on_write = True
         return value
 
 

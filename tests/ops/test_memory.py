@@ -161,7 +161,6 @@ def ran(call, arguments):
 
 #: What jitlab gives otherwise, and why.
 OTHERWISE = {
-    "broadcast_arrays": "NumPy's warn when they are written into and are to be read-only: they are that here",
     "of complex": "under jl.function a part of complex numbers is a copy, which cannot be written into",
     "np.tile(e": "NumPy gives a read-only copy of a read-only array without elements",
 }  # fmt: skip

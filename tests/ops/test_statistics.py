@@ -170,3 +170,15 @@ def test_weights_have_their_axes_in_the_order_in_which_they_are_named(axis):
     w = np.arange(1.0, 1 + np.prod(shape)).reshape(shape) ** 2
     for options in ({}, {"keepdims": True}, {"returned": True}):
         agrees(np.average, x, axis, w, messages=False, **options)
+
+
+@pytest.mark.parametrize("dtype", ["e", "f", "d", "D"])
+@pytest.mark.parametrize("write", [
+    lambda x: np.sum(x, initial=-0.0), lambda x: x.sum(axis=0, initial=-0.0), lambda x: np.add.reduce(x, initial=-0.0),
+    lambda x: np.sum(x[:0], initial=-0.0), lambda x: np.sum(x, initial=0.0), lambda x: np.sum(x, initial=-0.0, where=x > 1),
+])  # fmt: skip
+def test_a_sum_of_negative_zeros_that_starts_with_one_is_one(write, dtype):
+    x = np.full((3, 2), -0.0).astype(dtype)
+    for compiler in (jl.jit, jl.function):
+        mine, theirs = compiler(write)(x), write(x)
+        assert mine.dtype == theirs.dtype and np.array_equal(np.signbit(mine.real), np.signbit(theirs.real))

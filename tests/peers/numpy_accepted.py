@@ -33,18 +33,6 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
 
 #: Not accepted: what is known to be wrong. Whoever mends one takes it off the list.
 FAULTS: dict[str, tuple[str, ...]] = {
-    "what may be written through the results of np.broadcast_arrays and np.frombuffer": (
-        "numpy/_core/tests/test_multiarray.py::TestFlags::test_writeable_from_readonly",
-        "numpy/_core/tests/test_ufunc.py::TestUfunc::test_broadcast",
-        "numpy/lib/tests/test_stride_tricks.py::test_writeable",
-        "numpy/lib/tests/test_stride_tricks.py::test_writeable_memoryview",
-    ),
-    "__array_ufunc__ of an operand that is no array is asked more than once": (
-        "numpy/_core/tests/test_umath.py::TestSpecialMethods::test_ufunc_override_mro",
-    ),
-    "the sum of negative zeros that starts with one is a positive zero": (
-        "numpy/_core/tests/test_ufunc.py::test_addition_reduce_negative_zero[[]True-[efd]]",
-    ),
     "a ufunc of somebody else's that writes into its operands is given copies": (
         "numpy/_core/tests/test_ufunc.py::TestUfunc::test_operand_flags",
     ),
