@@ -56,6 +56,14 @@ class _Manager(contextlib._GeneratorContextManager):  # type: ignore[type-arg]
             if inspect.getgeneratorstate(self.gen) == inspect.GEN_CLOSED:  # else it has not ended: `Whole` looks after it
                 _open.managers[:] = [other for other in _open.managers if other is not self]
 
+    def end(self) -> None:
+        """End one that was left open. What cannot be now (no memory for it) never is, also not with the process: the collector
+        would end it in the midst of other work."""
+        with contextlib.suppress(BaseException):
+            self.gen.close()
+        if inspect.getgeneratorstate(self.gen) != inspect.GEN_CLOSED:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+
 
 class _Open(threading.local):
     """What this thread is inside of, innermost last."""
@@ -107,8 +115,8 @@ class Whole:
         if kind is None:
             return
         self.put_back()
-        for manager in _open.managers[self._depth :]:
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(manager))  # it never ends, also not with the process
+        for manager in reversed(_open.managers[self._depth :]):
+            manager.end()
         del _open.managers[self._depth :]
         for (_, put_back), state in zip(_kept, self._states, strict=True):
             put_back(state)

@@ -87,8 +87,10 @@ class Miss:
 
     def share(self, other: Miss) -> None:
         """Keep what is equal to another's as one object: a function that is defined again is called as it was before."""
-        if (self.paths, self.keys, self.leaves) == (other.paths, other.keys, other.leaves):
-            self.paths, self.keys, self.leaves = other.paths, other.keys, other.leaves
+        if self.paths == other.paths:
+            self.paths = other.paths
+            self.leaves = tuple(old if old == new else new for old, new in zip(other.leaves, self.leaves, strict=True))
+            self.keys = tuple(old if old == new else new for old, new in zip(other.keys, self.keys, strict=True))
         if self.closure == other.closure:
             self.closure = other.closure
         if self.site == other.site:

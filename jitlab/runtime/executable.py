@@ -42,6 +42,7 @@ from .blas import gemm_address
 from .buffers import ALIGNMENT, POOLED_BYTES, pool
 from .compiled import Compiled, Origin, compiled
 from .donation import endings, leave, may_store_into, wanted_later
+from .held import REFUSALS, Held, held_until, is_told
 from .layouts import LAYOUTS, address_of, layout_of
 from .signals import run_to_end
 from .sizes import Sizes
@@ -88,6 +89,7 @@ class Executable:
         self._may_fail: bool | None = None
         locks.own(self)
         self._last_use = _last_uses(clustering)
+        self._held_until = held_until(clustering.steps)
         self.costs = costs.Costs()
         self._sites: tuple[noting.Site, ...] = ()  # of the C functions in front of it
         if not is_trial:
@@ -192,17 +194,24 @@ class Executable:
         for watcher in () if self.is_trial else tuple(_watchers):
             watcher(self, arguments)
         values: dict[Node, Any] = dict(zip(self.graph.parameters, arguments, strict=True))
-        for step in self.clustering.steps:
-            if isinstance(step, Cluster):
-                self._run_cluster(step, values, in_place)
-            else:
-                try:
-                    self._run_host(step, values)
-                except Exception:
-                    leave(self.graph, self._lasting, values, step, self._value)
-                    raise
-            for node in self._last_use.get(id(step), ()):
-                del values[node]
+        held = Held(self._run_host)
+        try:
+            for number, step in enumerate(self.clustering.steps):
+                if isinstance(step, Cluster):
+                    self._run_cluster(step, values, in_place)
+                elif number < self._held_until and is_told(step):
+                    held.add(step, values)
+                    values[step] = ()
+                else:
+                    self._run_step(step, values, held)
+                if number == self._held_until:
+                    held.run()
+                for node in self._last_use.get(id(step), ()):
+                    del values[node]
+        except Exception as error:
+            if not isinstance(error, REFUSALS):
+                held.run()
+            raise
         if started and events.active():
             for site in self._sites:
                 site.open(started, bool(_watchers))
@@ -327,7 +336,8 @@ class Executable:
                 try:
                     own[node] = self._value(node, own)
                 except Exception as error:
-                    leave(self.graph, self._lasting, {**values, **own}, node, self._value)
+                    if not isinstance(error, REFUSALS):
+                        leave(self.graph, self._lasting, {**values, **own}, node, self._value)
                     if hasattr(error, "_jitlab_said"):
                         raise
                     raise type(error)(f"{error}{where}") from None
@@ -450,6 +460,17 @@ class Executable:
         return Warm(arguments, results, form, tuple(launches), used, site), codes
 
     # -- host operations
+
+    def _run_step(self, step: Node, values: dict[Node, Any], held: Held) -> None:
+        """An operation that runs on NumPy."""
+        if getattr(step.op, "has_effects", False):
+            held.run()  # it may tell something, too
+        try:
+            self._run_host(step, values)
+        except Exception as error:
+            if not isinstance(error, REFUSALS):  # else Python runs the call from its first line
+                leave(self.graph, self._lasting, values, step, self._value)
+            raise
 
     def _run_host(self, node: Node, values: dict[Node, Any]) -> None:
         if not events.active():

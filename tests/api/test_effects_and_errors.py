@@ -221,3 +221,51 @@ def test_what_numpy_runs_in_a_branch_on_traced_values_is_refused_or_python_s(of)
         with pytest.raises(CaptureError, match="NumPy runs this"):
             jl.function(program)(a)
         np.testing.assert_array_equal(jl.jit(program)(a), program(a))
+
+
+REFUSING = ["np.unique(x)", "np.setdiff1d(x, x[:1])", "np.unique(x * 2)[::-1]", "np.union1d(x[:2], np.unique(x))"]
+
+
+@pytest.mark.parametrize("what", REFUSING)
+def test_what_happened_before_a_run_is_refused_happens_once(what, capsys, compiled):
+    """The result of an operation has another length than at capture: Python runs the call from its first line."""
+    space = {"np": np, "jl": jl}
+    lines = [
+        "v, w = jl.Variable(np.zeros(3)), jl.Variable(np.zeros(()))",
+        "def f(x):",
+        "    v.assign_add(x[:3])",
+        "    jl.print_('first', x.sum())",
+        f"    y = {what}",
+        "    jl.print_('then', y.sum())",
+        "    w.assign_add(1.0)",
+        "    return y.sum() + w.read_value()",
+    ]
+    exec("\n".join(lines), space)
+    f, v, w = jl.function(space["f"]), space["v"], space["w"]
+    total = np.zeros(3)
+    for number, x in enumerate([[1.0, 2, 3, 4], [1.0, 2, 3, 5], [2.0, 2, 0, 2], [1.0, 1, 1, 1], [4.0, 3, 2, 1]], 1):
+        x = np.array(x)
+        y = eval(what, {"np": np, "x": x})
+        total += x[:3]
+        assert f(x) == y.sum() + number
+        np.testing.assert_array_equal(v.numpy(), total)
+        assert w.numpy() == number
+        told = capsys.readouterr()
+        assert (told.out + told.err).splitlines() == [f"first {x.sum():g}", f"then {y.sum():g}"]
+
+
+def test_an_error_after_what_may_be_refused_leaves_what_was_told_before_it(capsys, compiled):
+    @jl.function
+    def f(x, a):
+        jl.print_("first", x.sum())
+        y = np.unique(x)
+        jl.print_("then", y.sum())
+        return np.linalg.inv(a) + y.sum()
+
+    x = np.arange(3.0)
+    f(x, np.eye(2))
+    capsys.readouterr()
+    with pytest.raises(np.linalg.LinAlgError):
+        f(x, np.zeros((2, 2)))
+    told = capsys.readouterr()
+    assert (told.out + told.err).splitlines() == ["first 3", "then 3"]
