@@ -49,6 +49,7 @@ _ORDERED_READS = frozenset({np.ravel, np.reshape, np.ndarray.ravel, np.ndarray.f
 
 #: Python's functions of numbers that give one of its own.
 PYTHON_FUNCTIONS = frozenset({abs, max, min, round, divmod})
+_ARITHMETIC = frozenset({abs, round, divmod})
 #: NumPy's functions that give a bool of Python's.
 GIVES_BOOL = frozenset({np.allclose, np.array_equal, np.array_equiv})
 
@@ -65,13 +66,20 @@ def operator(capture: Arrays, name: str, *operands: Any) -> Any:
     rule = OPERATORS.get(name)
     if rule is None:
         return capture.on_host(operator_function(name), operands, {})
-    if name.strip("_") not in _OF_BOOLS and all(map(_is_python_bool, operands)):
-        operands = tuple(capture.python_number(as_node(capture.lower(x), np.int64)) for x in operands)
+    if name.strip("_") not in _OF_BOOLS:
+        operands = (*_ints_for_bools(capture, operands),)
     lists = [np.asarray(x) if isinstance(x, list) and not _has_tensor(x) else x for x in operands]
     result = capture.as_python(apply_rule(capture, rule, operator_function(name), lists, {}), operands)
     if capture.keeps_kinds and isinstance(result, Tensor) and result.weak and all(map(capture.is_python_number, operands)):
         watch(capture, name.strip("_"), operands, result)
     return result
+
+
+def _ints_for_bools(capture: Arrays, operands: Sequence[Any]) -> Sequence[Any]:
+    """Python's arithmetic of bools alone is that of ints."""
+    if not operands or not all(map(_is_python_bool, operands)):
+        return operands
+    return tuple(capture.python_number(as_node(capture.lower(x), np.int64)) for x in operands)
 
 
 def _is_python_bool(x: Any) -> bool:
@@ -170,6 +178,8 @@ def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: d
     if rule is None:
         with capture.explaining(function, args):
             return capture.on_host(function, args, kwargs)
+    if function in _ARITHMETIC:
+        args = _ints_for_bools(capture, args)
     result = apply_rule(capture, rule, function, args, kwargs)
     if function in GIVES_BOOL and isinstance(result, Tensor):
         return capture.python_number(result.node())

@@ -37,7 +37,7 @@ def arithmetic_of_bools(x):
         t = False
     if x[0] > 1:
         u = not t
-    return u * False, u + u, -u, ~u, u - t, u / True, u & t, u | True, u ^ u, u == t, u < t, u // True
+    return u * False, u + u, -u, ~u, u - t, u / True, u & t, u | True, u ^ u, u == t, u < t, u // True, abs(u)
 
 
 def max_and_min(x):
