@@ -117,6 +117,7 @@ class Arrays(Loops):
         self.used: dict[int, Source] = {}  # id of an input -> where it was used first
         self.numbered: list[Tensor] = []  # arrays that names may stand for where data decides (chosen.py)
         self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
+        self.vector_read = False  # by how an argument of one axis does, too: by its steps
         self.order_read = False  # how results lie in memory was decided by how arrays do
         self.order_decides = False  # and so were values: `x.ravel("K")`
         Loops.__init__(self)
@@ -362,6 +363,11 @@ class Arrays(Loops):
     def assign(self, x: Tensor, value: Any, casting: str) -> None:
         """Write `value` into everything that `x` sees."""
         assign(self, x, value, casting)
+
+    def read_layout(self, x: Tensor) -> None:
+        """How x lies in memory decided whether something is x itself, or a view of it, or a copy."""
+        self.layout_read = self.order_read = True
+        self.vector_read = self.vector_read or (x._cell.input is not None and x._cell.node.ndim == 1)
 
     def on_host(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None) -> Any:
         """What no rule builds: NumPy runs it."""

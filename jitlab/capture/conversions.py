@@ -46,7 +46,9 @@ def converted(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[
         if "" in wanted or {"C", "F"} <= wanted or ("W" in wanted and x.readonly) or ("O" in wanted and not owns(x)):
             return None
     if order in ("C", "F"):
-        capture.layout_read = capture.order_read = capture.layout_read or x.ndim > 0
+        if x.ndim:
+            capture.read_layout(x)
+            capture.order_decides = True  # `is` tells x itself from a copy
         lies = is_in_rows if order == "C" else is_in_columns
         if not lies(x.element_strides(), plain(x.type.shape)):
             return None

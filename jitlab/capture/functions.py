@@ -289,7 +289,7 @@ def raveled(capture: Arrays, x: Tensor, order: str) -> Tensor:
     """`x.ravel(order)`: a view where the elements lie one behind another, else a copy."""
     x = x if order == "C" else x.along([transpose_view(x.type)])
     flat = Reshape((x.type.size,))
-    capture.layout_read = capture.order_read = True
+    capture.read_layout(x)
     if is_in_rows(x.element_strides(), plain(x.type.shape)):
         return x.along([flat])
     return capture.fresh(capture.graph.add(flat, x.node()))

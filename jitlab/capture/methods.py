@@ -37,7 +37,8 @@ def attribute(capture: Arrays, x: Tensor, name: str) -> Any:
     if name == "device":
         return "cpu"
     if name == "strides":
-        capture.order_read = capture.order_decides = capture.layout_read = True
+        capture.read_layout(x)
+        capture.order_decides = True
         return tuple(by * x.itemsize for by in x.element_strides())
     return partial(capture.method, x, name)
 

@@ -340,12 +340,13 @@ class Structure:
         """What the trace needs of its inputs' layouts."""
         capture = self.capture
         fresh = [tensor for tensor, _ in self.leaves if not tensor.is_scalar]
-        exact = capture.layout_read and bool(capture.journal or fresh)
+        exact = capture.layout_read and bool(capture.order_decides or capture.journal or fresh)
         ordered = capture.order_read and any(tensor._cell.node.ndim > 1 and tensor._cell.input is None for tensor in fresh)
         if not (exact or ordered or capture.order_decides):
             return []
+        least = 1 if exact and capture.vector_read else 2
         inputs = enumerate(capture.inputs)
-        return [Layout.of(n, x.value, exact) for n, x in inputs if x.is_array and x.node.ndim > 1]
+        return [Layout.of(n, x.value, exact) for n, x in inputs if x.is_array and x.node.ndim >= least]
 
 
     def choose(self) -> None:
