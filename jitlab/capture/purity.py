@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import operator
+import sys
 import types
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -44,9 +45,15 @@ def calls_back(function: Any, operands: Iterable[Any]) -> bool:
     """May a function of NumPy's run the user's own Python, or look at more than its operands?"""
     if isinstance(function, np.vectorize) or getattr(function, "__name__", "") in HAS_EFFECTS:
         return True
-    if isinstance(function, np.ufunc) and set("".join(function.types)) <= set("O->"):
-        return True  # of np.frompyfunc
+    if isinstance(function, np.ufunc) and not _only_computes(function):
+        return True
     return any(map(_is_the_users, operands))
+
+
+def _only_computes(ufunc: np.ufunc) -> bool:
+    """NumPy's and SciPy's. Another may call back into Python (np.frompyfunc), and may write into its operands."""
+    modules = ("numpy", "numpy.strings", "numpy.linalg._umath_linalg", "scipy.special")
+    return any(getattr(sys.modules.get(module), ufunc.__name__, None) is ufunc for module in modules)
 
 
 def _is_the_users(x: Any) -> bool:

@@ -170,3 +170,16 @@ def test_a_class_is_asked_once_what_a_ufunc_does_with_it(monkeypatch):
         with pytest.raises(TypeError):
             compiled(one)
         assert Counting.asked == times
+
+
+def test_a_ufunc_that_is_not_numpys_may_write_into_its_operands():
+    from numpy._core._operand_flag_tests import inplace_add
+
+    def add(x, y):
+        inplace_add(x[:-1], y)
+        return x * 2
+
+    compiled = jl.jit(add)
+    for _ in range(3):
+        mine, theirs = np.arange(5), np.arange(5)
+        assert repr(compiled(mine, np.arange(4))) == repr(add(theirs, np.arange(4))) and repr(mine) == repr(theirs)

@@ -3,7 +3,7 @@
     python -m tests.peers.numpy_suite                                    every module: half an hour
     python -m tests.peers.numpy_suite _core/tests/test_indexing.py -k bool     one module, or some tests of it
 
-A test that ends otherwise than it does without jitlab is printed, with what `numpy_accepted.py` knows of it, or else with its
+A test that ends otherwise than it does without jitlab is printed, with the reason in `numpy_accepted.py`, or else with its
 error. The tests run in processes of their own; one that dies is started again without the test that it died in.
 """
 
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.peers.numpy_accepted import ACCEPTED, FAULTS
+from tests.peers.numpy_accepted import ACCEPTED
 
 NUMPY = Path(np.__file__).parent
 ROOT = Path(__file__).parent.parent.parent
@@ -105,9 +105,8 @@ def differences(modules: Sequence[str], *arguments: str, part: str = "all") -> I
 
 
 def reason_for(name: str) -> str | None:
-    """Why a test ends otherwise, where `numpy_accepted.py` knows it: an accepted reason, or what is wrong."""
-    known = {**ACCEPTED, **{f"WRONG: {fault}": tests for fault, tests in FAULTS.items()}}
-    return next((reason for reason, tests in known.items() if any(fnmatchcase(name, test) for test in tests)), None)
+    """Why a test may end otherwise."""
+    return next((reason for reason, tests in ACCEPTED.items() if any(fnmatchcase(name, test) for test in tests)), None)
 
 
 def main() -> int:
