@@ -183,3 +183,13 @@ def test_a_ufunc_that_is_not_numpys_may_write_into_its_operands():
     for _ in range(3):
         mine, theirs = np.arange(5), np.arange(5)
         assert repr(compiled(mine, np.arange(4))) == repr(add(theirs, np.arange(4))) and repr(mine) == repr(theirs)
+
+
+def test_whose_memory_it_is_is_asked_of_arrays_only():
+    """`base` of a dtype is the dtype."""
+
+    def asked(name):
+        dtype = np.dtype(name)
+        return np.zeros(2, dtype) + np.ones(2, np.promote_types(dtype, "f4")), np.finfo(dtype).eps
+
+    assert repr(jl.jit(asked)("e")) == repr(asked("e"))
