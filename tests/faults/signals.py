@@ -61,7 +61,7 @@ def tried(kind, what, number, seed):
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None  # Python itself drops an interrupt in a `__del__`
     try:
         try:
-            with at_event(number, ERRORS[what]):
+            with warnings.catch_warnings(), at_event(number, ERRORS[what]):  # what the case's own could not put back
                 case.run()
         except (KeyboardInterrupt, MemoryError, RecursionError):
             ended = traceback.format_exc()
