@@ -8,13 +8,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
-from jitlab.notebook.extension import load_ipython_extension
 from tests.left import described
-from tests.notebook.shells import run_cells
+from tests.notebook.shells import new_shell, run_cells
 
 from . import functions
 from .outcomes import MOST_TRIALS, difference, smaller
@@ -52,13 +49,7 @@ def make(seed: int) -> Notebook:
 @cache
 def session() -> InteractiveShell:
     """A shell with jitlab loaded."""
-    settings = Config()
-    settings.HistoryManager.enabled = False
-    settings.InteractiveShell.colors = "nocolor"
-    shell = InteractiveShell.instance(config=settings)
-    shell.display_pub = CapturingDisplayPublisher(parent=shell)
-    load_ipython_extension(shell)
-    return shell
+    return new_shell()
 
 
 def failure(notebook: Notebook, shell: InteractiveShell | None = None) -> str:

@@ -5,12 +5,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
-from jitlab.notebook.extension import load_ipython_extension, unload_ipython_extension
+from jitlab.notebook.extension import unload_ipython_extension
 from jitlab.report import build
+from tests.notebook.shells import new_shell
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -43,12 +42,7 @@ def planned_times(monkeypatch):
 @pytest.fixture(scope="module")
 def ip(own_outputs):
     """A shell with jitlab loaded; its names outlive a test."""
-    settings = Config()
-    settings.HistoryManager.enabled = False
-    settings.InteractiveShell.colors = "nocolor"
-    shell = InteractiveShell.instance(config=settings)
-    shell.display_pub = CapturingDisplayPublisher(parent=shell)
-    load_ipython_extension(shell)
+    shell = new_shell()
     yield shell
     unload_ipython_extension(shell)
     InteractiveShell.clear_instance()

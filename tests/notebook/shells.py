@@ -11,8 +11,23 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
 
+from jitlab.notebook.extension import load_ipython_extension
 from jitlab.report import MIME
+
+
+def new_shell() -> InteractiveShell:
+    """A shell with jitlab loaded, which keeps no history; what it displays is caught."""
+    settings = Config()
+    settings.HistoryManager.enabled = False
+    settings.InteractiveShell.colors = "nocolor"
+    shell = InteractiveShell.instance(config=settings)
+    shell.display_pub = CapturingDisplayPublisher(parent=shell)
+    load_ipython_extension(shell)
+    return shell
 
 
 @dataclass
