@@ -15,7 +15,7 @@ from jitlab.capture.tensor_array import TensorArray
 
 
 class Feature(enum.Enum):
-    """What conversion may do besides control flow. All of it is always on (§0): the names are accepted."""
+    """What conversion may do besides control flow. All of it is always on: the names are accepted."""
 
     ALL = "ALL"
     AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"

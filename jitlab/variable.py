@@ -164,7 +164,7 @@ class Variable:
 
 
 def _real_value(capture: Capture, value: Any, name: str) -> Any:
-    """The initial value of a Variable that is made while a function is recorded: computed now, outside the recording (§3.5)."""
+    """The initial value of a Variable that is made while a function is recorded: computed now, outside the recording."""
     if isinstance(value, Variable):
         value = value.read_value()
     if isinstance(value, (list, tuple)):

@@ -193,7 +193,7 @@ def page() -> str:
             continue
         first = (cls.__doc__ or "").strip().split("\n\n")[0].replace("\n", " ").replace("|", "&#124;")
         kind = "library" if issubclass(cls, Library) else "view" if issubclass(cls, (View, Reshape)) else "loop"
-        bits = "yes" if cls.exact else "within D14"
+        bits = "yes" if cls.exact else "within a bound"
         name, place = cls.tf_name or cls.__name__, f"{cls.__module__.rpartition('.')[2]}.{cls.__name__}"
         gradient = "yes" if cls.differentiable else "-"
         lines.append(f"| `{name}` | `{place}` | {' '.join(first.split())} | {kind} | {bits} | {gradient} |")

@@ -1,4 +1,4 @@
-"""How a call's arguments become a function's parameters: defaults, input_signature, hints, conversions (§3.1, 3.4, 3.11)."""
+"""How a call's arguments become a function's parameters: defaults, input_signature, hints, conversions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python functions as operations: `numpy_function` and `py_function` are called at every run, in their place (§3.14)."""
+"""Python functions as operations: `numpy_function` and `py_function` are called at every run, in their place."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def verdict(count: int, wrong: int, unbounded: int) -> str:
 
 
 def output_text(output: OutputCheck) -> str:
-    """One output: what it is, how far it is off, what D14 allows, who is guilty."""
+    """One output: what it is, how far it is off, what is allowed (docs/numerics.md), who is guilty."""
     lines = [f"{'■' if output.ok else '✗'} {_head(output)}", f"    {_error(output)}"]
     lines += [f"    {text}" for text in _elsewhere(output)]
     if output.numpy_ulp is not None and (output.max_ulp or output.numpy_ulp):

@@ -1,4 +1,4 @@
-"""`experimental_get_compiler_ir`: what the compiler made of a trace, stage by stage, as text (§3.16)."""
+"""`experimental_get_compiler_ir`: what the compiler made of a trace, stage by stage, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ConcreteFunction: one trace of a `function`, with its type, called by its structure or flat (§3.6-3.8)."""
+"""ConcreteFunction: one trace of a `function`, with its type, called by its structure or flat."""
 
 from __future__ import annotations
 

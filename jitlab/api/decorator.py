@@ -1,4 +1,4 @@
-"""The decorator `function`: its options, their old names, and what is said about unknown ones (§3.15)."""
+"""The decorator `function`: its options, their old names, and what is said about unknown ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`run_functions_eagerly`: every `function` runs as the Python it is, to look into it with a debugger (§3.17)."""
+"""`run_functions_eagerly`: every `function` runs as the Python it is, to look into it with a debugger."""
 
 from __future__ import annotations
 

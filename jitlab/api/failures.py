@@ -1,4 +1,4 @@
-"""Exceptions of the user's code while it is recorded: the same type, and the lines of the user's that led there (§4.5)."""
+"""Exceptions of the user's code while it is recorded: the same type, and the lines of the user's that led there."""
 
 from __future__ import annotations
 

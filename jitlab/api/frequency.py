@@ -1,4 +1,4 @@
-"""The warning that a function is traced again and again (§3.9): counted for each code object, given twice at most."""
+"""The warning that a function is traced again and again: counted for each code object, given twice at most."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A method of an instance that is not kept alive by what was traced of it (§3.10)."""
+"""A method of an instance that is not kept alive by what was traced of it."""
 
 from __future__ import annotations
 

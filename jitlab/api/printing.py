@@ -1,4 +1,4 @@
-"""`jl.print_` prints at every run, in program order; Python's `print` prints once, while a function is traced (§3.14)."""
+"""`jl.print_` prints at every run, in program order; Python's `print` prints once, while a function is traced."""
 
 from __future__ import annotations
 

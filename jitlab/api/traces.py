@@ -248,7 +248,7 @@ class Traces(Explained):
     def _record_first(
         self, concrete: ConcreteFunction, values: tuple[Any, ...], leaves: list[Any], is_sample: bool
     ) -> recorder.Recorded:
-        """The run of the body that has effects; a run that makes Variables is repeated, and the second one counts (§3.5)."""
+        """The run of the body that has effects; a run that makes Variables is repeated, and the second one counts."""
         creation = Creation(self._count == 0, _NOT_FIRST)
         type = concrete.function_type
         memory = Memory(concrete._frozen, self._function())
@@ -312,7 +312,7 @@ class Traces(Explained):
         attrs: dict[str, Any] = {CALLED: True} if capture.graph.scopes and not self.options.jit_compile else {}
         if self.options.jit_compile:
             capture.strict, attrs = True, {"_XlaMustCompile": True}
-            if not capture.graph.scopes:  # §1.10: a scope of its own, unless one is around it
+            if not capture.graph.scopes:  # a scope of its own, unless one is around it
                 attrs |= {
                     "_XlaCompile": True, "_XlaSeparateCompiledGradients": False, "_XlaScope": f"function_{self.name}"
                 }  # fmt: skip

@@ -85,7 +85,7 @@ class Function(Traces):
         self._warned: set[str] = set()
         self._foreign: dict[Any, str] = {}  # signatures whose calls run as Python, and why
         self._warm: list[Any] = []  # what the C functions in front of this one need to live
-        self._native_calls = 0  # of those, how many the warning of §3.9 knows of
+        self._native_calls = 0  # of those, how many the retrace warning knows of
         is_method = isinstance(python_function, WeakMethod)
         plain = python_function.function if isinstance(python_function, WeakMethod) else python_function
         self._frequency = frequency_of(plain)

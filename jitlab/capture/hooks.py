@@ -388,7 +388,7 @@ def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: di
 
 
 def warn_as_is(function: Any) -> None:
-    """§4.1: a function without source that can be read, or a generator, runs as it is; said once."""
+    """A function without source that can be read, or a generator, runs as it is; said once."""
     code = function.__code__
     if code in _told:
         return

@@ -518,7 +518,7 @@ class LoopTracer:
         return None
 
     def check_runs(self, name: str) -> None:
-        """§4.4: a name that only the loop gives is used after it: it has to run once."""
+        """A name that only the loop gives is used after it: it has to run once."""
         capture = self.capture
         from .checking import add_run_check
 
@@ -659,7 +659,7 @@ def set_options(capture: Capture, most: Any, loose: Sequence[Any]) -> None:
 
 
 def capture_wants(capture: Capture, kinds: Sequence[LeafType]) -> bool:
-    """§4.4: the target of an empty range reads as the range's start, where the contract is asked for."""
+    """The target of an empty range reads as the range's start, where the contract is asked for."""
     return capture.wants_bools and len(kinds) == 1 and kinds[0].weak is int
 
 

@@ -1,4 +1,4 @@
-"""What a function's body does to Python happens once a trace (§3, seed 003), though exact sizes are recorded one by one.
+"""What a function's body does to Python happens once a trace, though exact sizes are recorded one by one.
 
 A trace of `function` may stand for many sizes, and each is recorded apart when it first comes. The first recording does what
 the body does: it prints, appends, sets attributes, and the Python values it reads from names and attributes are `Frozen`.

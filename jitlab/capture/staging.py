@@ -343,7 +343,7 @@ def half_defined(joint: Joint, name: str, number: int, bind: Callable[[Any], Non
 
 
 def branch_mismatch(name: str, mismatch: Mismatch) -> Exception:
-    """§4.3: what differs between the branches is said; a shape that depends on data can't be recorded at all."""
+    """What differs between the branches is said; a shape that depends on data can't be recorded at all."""
     mine, other = mismatch.mine, mismatch.other
     if mismatch.kind == "shape":
         return NotReplayable(

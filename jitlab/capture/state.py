@@ -45,7 +45,7 @@ def not_recording() -> Iterator[None]:
 
 @dataclass
 class Creation:
-    """May this recording make Variables? Only the first call of a `function` may (§3.5)."""
+    """May this recording make Variables? Only the first call of a `function` may."""
 
     allowed: bool
     refusal: str = ""  # what a person is told when not

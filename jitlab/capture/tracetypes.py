@@ -1,4 +1,4 @@
-"""Trace types: what of an argument a trace of `function` is for, with the order "is less specific than" among them (§3.1-3.3).
+"""Trace types: what of an argument a trace of `function` is for, with the order "is less specific than" among them.
 
 A call has an exact type. A trace may have a wider one: sizes None, or no shape at all, from a TensorSpec or from
 generalising; below it, each exact size is recorded apart, as a kernel has variants.

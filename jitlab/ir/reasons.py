@@ -10,7 +10,7 @@ from typing import Any
 class Stays(Enum):
     """Why an operation is in no cluster, in the order the questions are asked.
 
-    `meaning` is the question's name here, `upstream` what the contract logs for it (§2.10).
+    `meaning` is the question's name here, `upstream` what the contract logs for it.
     """
 
     def __init__(self, meaning: str, upstream: str) -> None:

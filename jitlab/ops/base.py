@@ -140,7 +140,7 @@ class Reduction(Operation):
 
     axes: tuple[int, ...]  # sorted, non-negative
 
-    compensated: ClassVar[bool] = False  # True: summed in a tree of blocks, to keep D14's error bound
+    compensated: ClassVar[bool] = False  # True: summed in a tree of blocks, to keep the error bound of docs/numerics.md
     has_identity: ClassVar[bool] = True  # False: max, min, argmax of nothing is an error
     numpy_name: ClassVar[str] = ""  # the ufunc that NumPy's message names
 

@@ -94,7 +94,7 @@ class ReadVariable(Identity):
 
 @dataclass(frozen=True)
 class AssignVariable(Identity):
-    """The value that a variable gets (§2.5: writes happen at the end of a cluster)."""
+    """The value that a variable gets: writes happen at the end of a cluster."""
 
     tf_name: ClassVar[str | None] = "AssignVariableOp"
 

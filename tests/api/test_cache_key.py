@@ -1,4 +1,4 @@
-"""§3.1 The cache key: what makes a call another trace."""
+"""The cache key: what makes a call another trace."""
 
 from __future__ import annotations
 
@@ -136,14 +136,14 @@ class Unhashable:
     ],
     ids=str,
 )  # fmt: skip
-def test_section_3_1_which_values_share_a_trace(values, traces):
+def test_which_values_share_a_trace(values, traces):
     f = jl.function(lambda x: None)
     for value in values:
         f(value)
     assert f.experimental_get_tracing_count() == traces
 
 
-def test_section_3_1_equal_objects_share_while_they_live():
+def test_equal_objects_share_while_they_live():
     f = jl.function(lambda x: None)
     one, other = Equal(1), Equal(1)
     f(one), f(other)
@@ -153,7 +153,7 @@ def test_section_3_1_equal_objects_share_while_they_live():
     assert f.experimental_get_tracing_count() == 2
 
 
-def test_section_3_1_a_decorated_argument_is_known_by_what_it_wraps():
+def test_a_decorated_argument_is_known_by_what_it_wraps():
     f = jl.function(lambda x: None)
 
     def inner():
@@ -169,17 +169,17 @@ def test_section_3_1_a_decorated_argument_is_known_by_what_it_wraps():
 
 
 @pytest.mark.parametrize("value", [{1, 2}, slice(1), Unhashable(), [Unhashable()]], ids=lambda v: type(v).__name__)
-def test_section_3_1_what_cannot_be_hashed_has_no_key(value):
+def test_what_cannot_be_hashed_has_no_key(value):
     with pytest.raises(TypeError, match="Could not generate a generic TraceType"):
         jl.function(lambda x: None)(value)
 
 
-def test_section_3_1_weak_references_are_refused():
+def test_weak_references_are_refused():
     with pytest.raises(TypeError, match="not supported for tf.function"):
         jl.function(lambda x: None)(weakref.ref(Equal(1)))
 
 
-def test_section_3_1_variables_are_told_apart_by_type_and_by_which_are_one():
+def test_variables_are_told_apart_by_type_and_by_which_are_one():
     @jl.function
     def add(a, b):
         a.assign_add(b.read_value())
@@ -196,20 +196,20 @@ def test_section_3_1_variables_are_told_apart_by_type_and_by_which_are_one():
             assert add.experimental_get_tracing_count() == traces
 
 
-def test_section_3_1_a_variable_is_no_tensor():
+def test_a_variable_is_no_tensor():
     f = jl.function(lambda x: x * 2)
     assert f(jl.Variable(np.ones(2))).tolist() == f(np.ones(2)).tolist() == [2, 2]
     assert f.experimental_get_tracing_count() == 2
 
 
-def test_section_3_1_a_variable_argument_is_not_the_one_of_a_name():
+def test_a_variable_argument_is_not_the_one_of_a_name():
     state = jl.Variable(10.0)
     f = jl.function(lambda v: v * state)
     assert f(state) == 100 and f(jl.Variable(3.0)) == 30
     assert f.experimental_get_tracing_count() == 1
 
 
-def test_section_3_1_fields_of_attrs_classes_are_a_structure():
+def test_fields_of_attrs_classes_are_a_structure():
     attrs = pytest.importorskip("attrs")
     pair = attrs.make_class("Pair", ["x", "k"])
     f = jl.function(lambda p: p.x * p.k)
@@ -219,7 +219,7 @@ def test_section_3_1_fields_of_attrs_classes_are_a_structure():
     assert f.experimental_get_tracing_count() == 2
 
 
-def test_section_3_1_a_call_inside_another_function_shares_the_cache():
+def test_a_call_inside_another_function_shares_the_cache():
     seen = []
 
     @jl.function
@@ -239,7 +239,7 @@ def test_section_3_1_a_call_inside_another_function_shares_the_cache():
     assert seen == [1, 1] and inner.experimental_get_tracing_count() == 2
 
 
-def test_section_3_1_globals_are_no_part_of_the_key():
+def test_globals_are_no_part_of_the_key():
     factor = 2
     f = jl.function(lambda x: x * factor)
     assert f(np.ones(1))[0] == 2

@@ -1,4 +1,4 @@
-"""§3.6 get_concrete_function, §3.7 calls of a ConcreteFunction, §3.8 signatures as text."""
+"""`get_concrete_function`, calls of a ConcreteFunction, signatures as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def scaled(x, n, *, k="a"):
     return {"r": x * n}
 
 
-def test_section_3_6_one_object_for_each_type():
+def test_one_object_for_each_type():
     f = jl.function(lambda x: abs(x))
     assert f.get_concrete_function(1) is not f.get_concrete_function(2)
     assert f.get_concrete_function(1) is f.get_concrete_function(1)
@@ -41,7 +41,7 @@ def test_seed_003_a_trace_has_a_graph_and_vectors_share_none_with_matrices():
     assert f(vector).tolist() == [2, 2] and f(matrix).tolist() == [[4]]
 
 
-def test_section_3_6_the_body_is_tried_without_effects_until_a_size_fits():
+def test_the_body_is_tried_without_effects_until_a_size_fits():
     runs = []
 
     @jl.function
@@ -53,7 +53,7 @@ def test_section_3_6_the_body_is_tried_without_effects_until_a_size_fits():
     assert len(runs) == 1 and concrete(np.ones(20)) == 21
 
 
-def test_section_3_6_an_error_for_every_size_is_the_users():
+def test_an_error_for_every_size_is_the_users():
     with pytest.raises(ValueError, match="never") as error:
 
         @jl.function
@@ -65,7 +65,7 @@ def test_section_3_6_an_error_for_every_size_is_the_users():
     assert f.experimental_get_tracing_count() == 0
 
 
-def test_section_3_7_called_by_structure():
+def test_called_by_structure():
     concrete = scaled.get_concrete_function(np.ones(1, f32), 2)
     for call in (
         lambda: concrete(np.array([3.0], f32)), lambda: concrete(np.array([3.0], f32), 2), lambda: concrete([3]),
@@ -75,7 +75,7 @@ def test_section_3_7_called_by_structure():
         assert result["r"].tolist() == [6] and result["r"].dtype == f32
 
 
-def test_section_3_7_called_flat():
+def test_called_flat():
     f = jl.function(lambda a, pair: a + pair["x"] * pair["y"])
     concrete = f.get_concrete_function(TensorSpec([], f32), {"x": TensorSpec([], f32), "y": TensorSpec([], f32, name="why")})
     assert concrete(f32(1), f32(2), f32(3)) == 7
@@ -94,14 +94,14 @@ def test_section_3_7_called_flat():
         ((np.ones(3, f32),), {}, InvalidArgumentError, ["was expected to have shape (1,) but has shape (3,)"]),
     ],
 )
-def test_section_3_7_what_fits_neither_way(args, kwargs, error, texts):
+def test_what_fits_neither_way(args, kwargs, error, texts):
     concrete = scaled.get_concrete_function(np.ones(1, f32), 2)
     with pytest.raises(error) as found:
         concrete(*args, **kwargs)
     assert all(text in str(found.value) for text in texts)
 
 
-def test_section_3_7_attributes():
+def test_attributes():
     weights, v = np.ones(3), jl.Variable(np.full(3, 2.0))
     f = jl.function(lambda x, k, point: (x @ weights * k + point.a, v + x), experimental_implements=None)
     concrete = f.get_concrete_function(np.ones((2, 3)), 2, Point(np.float64(1), 5))
@@ -118,7 +118,7 @@ def test_section_3_7_attributes():
     assert scaled.get_concrete_function(np.ones(1, f32), 2).name.split("_")[-2] == "scaled"
 
 
-def test_section_3_7_sizes_that_are_open_are_open_in_the_results():
+def test_sizes_that_are_open_are_open_in_the_results():
     f = jl.function(lambda x, y: (x, x @ y, x.sum(0), x.reshape(-1)))
     concrete = f.get_concrete_function(TensorSpec([None, 3], f32), TensorSpec([3, 4], f32))
     assert [spec.shape.dims for spec in concrete.structured_outputs] == [(None, 3), (None, 4), (3,), (None,)]
@@ -126,7 +126,7 @@ def test_section_3_7_sizes_that_are_open_are_open_in_the_results():
     assert [spec.shape.dims for spec in rank.structured_outputs] == [None, ()]
 
 
-def test_section_3_7_inside_another_function():
+def test_inside_another_function():
     seen = []
 
     @jl.function
@@ -139,7 +139,7 @@ def test_section_3_7_inside_another_function():
     assert seen == [3]
 
 
-def test_section_3_8_verbose_and_short():
+def test_verbose_and_short():
     f = jl.function(lambda x, n, *, k: {"r": x * n})
     f(np.ones(1, f32), 2, k="a")
     f([np.ones(2), (True, None)], 2.5, k=[1]) if False else None
@@ -162,7 +162,7 @@ def test_section_3_8_verbose_and_short():
     )
 
 
-def test_section_3_8_containers_and_captures():
+def test_containers_and_captures():
     table = np.ones(2, f32)
     f = jl.function(lambda xs, *rest: (xs[0] + table, None))
     f([np.ones(2, f32), 1], (True, "s"))
@@ -173,7 +173,7 @@ def test_section_3_8_containers_and_captures():
     assert f"Captures:\n  {id(table)}: TensorSpec(shape=(2,), dtype=tf.float32, name=None)" in text
 
 
-def test_section_3_6_concrete_functions_count_no_calls(caplog):
+def test_concrete_functions_count_no_calls(caplog):
     f = jl.function(lambda x: x)
     for n in range(9):
         f.get_concrete_function(n)

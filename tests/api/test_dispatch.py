@@ -1,4 +1,4 @@
-"""§3.2 Dispatch to the most specific trace, §3.3 reduce_retracing: against the table, and against a model of it."""
+"""Dispatch to the most specific trace, reduce_retracing: against the table, and against a model of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def shapes_of(function):
         ([(3,), (3,), (3,)], [(3,)]),
     ],
 )
-def test_section_3_3_shapes_widen_on_the_second_miss(called, traced):
+def test_shapes_widen_on_the_second_miss(called, traced):
     f = jl.function(lambda x: x * 2, reduce_retracing=True)
     for shape in called:
         assert f(np.ones(shape, f32)).shape == shape
@@ -33,14 +33,14 @@ def test_section_3_3_shapes_widen_on_the_second_miss(called, traced):
     assert f.experimental_get_tracing_count() == len(traced)
 
 
-def test_section_3_3_other_dtypes_and_python_values_start_exact():
+def test_other_dtypes_and_python_values_start_exact():
     f = jl.function(lambda x, n: x * n, reduce_retracing=True)
     for x, n in [(np.ones(1, f32), 1), (np.ones(2, f32), 1), (np.ones(3), 1), (np.ones(4, f32), 2), (np.ones(5, f32), 1)]:
         f(x, n)
     assert [str(c.function_type.parameters[0].shape) for c in f._concretes.values()] == ["(1,)", "(None,)", "(3,)", "(4,)"]
 
 
-def test_section_3_3_lists_widen_by_element():
+def test_lists_widen_by_element():
     f = jl.function(lambda xs: xs[0].sum() + xs[1].sum(), reduce_retracing=True)
     for n in (2, 3, 4):
         assert f([np.ones(n), np.ones(2)]) == n + 2
@@ -48,7 +48,7 @@ def test_section_3_3_lists_widen_by_element():
     assert specs == [(None,), (2,)]
 
 
-def test_section_3_3_the_body_runs_once_a_trace_however_many_sizes_it_meets(capsys):
+def test_the_body_runs_once_a_trace_however_many_sizes_it_meets(capsys):
     kept, state = [], {"n": 0}
 
     class Counter:
@@ -74,7 +74,7 @@ def test_section_3_3_the_body_runs_once_a_trace_however_many_sizes_it_meets(caps
     assert results == [1, 2, 2, 2, 2]  # what the trace for (None,) read is fixed for all of its sizes
 
 
-def test_section_3_3_python_values_freeze_for_all_sizes_of_a_trace():
+def test_python_values_freeze_for_all_sizes_of_a_trace():
     factor = 2
     f = jl.function(lambda x: x * factor)
     f.get_concrete_function(TensorSpec([None], np.float64))
@@ -82,7 +82,7 @@ def test_section_3_3_python_values_freeze_for_all_sizes_of_a_trace():
     assert [f(np.ones(n))[0] for n in (1, 2, 3)] == [2, 2, 2]
 
 
-def test_section_3_2_a_wider_trace_serves_what_it_contains():
+def test_a_wider_trace_serves_what_it_contains():
     f = jl.function(lambda x: x + 1)
     wide = f.get_concrete_function(TensorSpec(None, f32))
     assert f.get_concrete_function(TensorSpec([2], f32)) is wide
@@ -93,7 +93,7 @@ def test_section_3_2_a_wider_trace_serves_what_it_contains():
     assert f.experimental_get_tracing_count() == 2
 
 
-def test_section_3_2_the_exact_trace_wins_then_the_most_specific():
+def test_the_exact_trace_wins_then_the_most_specific():
     f = jl.function(lambda x: x + 1)
     exact = f.get_concrete_function(TensorSpec([2, 3], f32))
     row = f.get_concrete_function(TensorSpec([2, None], f32))
@@ -117,7 +117,7 @@ def test_sizes_of_a_wide_trace_are_no_retraces():
 
 
 class Model:
-    """§3.1 to §3.3 in a few lines: traces are pairs of types; a type is a tuple of (kind, ...)."""
+    """In a few lines: traces are pairs of types; a type is a tuple of (kind, ...)."""
 
     def __init__(self, reduce):
         self.reduce, self.traces = reduce, []

@@ -1,4 +1,4 @@
-"""§3.13 Results and what is refused, §3.14 effects in program order, §4.5 exceptions with the user's lines."""
+"""Results and what is refused, effects in program order, exceptions with the user's lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jitlab.errors import AutoGraphError, CaptureError, OperatorNotAllowedInGrap
 Point = namedtuple("Point", "a b")
 
 
-def test_section_3_13_results_keep_their_form():
+def test_results_keep_their_form():
     def f(x):
         return {"l": [x, None], "t": (x + 1, 2, 3.5, True), "p": Point(x, 1), "s": "text", "o": OrderedDict(x=x)}
 
@@ -25,24 +25,24 @@ def test_section_3_13_results_keep_their_form():
     assert [type(v) for v in result["t"]] == [np.float64, np.int64, np.float64, np.bool_]
 
 
-def test_section_3_13_a_variable_is_given_back_as_its_value():
+def test_a_variable_is_given_back_as_its_value():
     v = jl.Variable([1.0, 2.0])
     result = jl.function(lambda: v)()
     assert type(result) is np.ndarray and result.tolist() == [1, 2]
 
 
-def test_section_3_13_other_objects_are_no_results():
+def test_other_objects_are_no_results():
     with pytest.raises(TypeError, match="must return zero or more Tensors"):
         jl.function(lambda x: object())(np.ones(1))
 
 
 @pytest.mark.parametrize("change", [lambda xs, d: xs.append(1), lambda xs, d: d.update(k=1), lambda xs, d: d.clear()])
-def test_section_3_13_arguments_are_not_modified(change):
+def test_arguments_are_not_modified(change):
     with pytest.raises(ValueError, match="should not modify its Python input arguments"):
         jl.function(lambda xs, d: change(xs, d))([np.ones(1)], {"a": np.ones(1)})
 
 
-def test_section_3_13_a_tensor_of_a_finished_trace(compiled):
+def test_a_tensor_of_a_finished_trace(compiled):
     kept = []
 
     @jl.function
@@ -59,7 +59,7 @@ def test_section_3_13_a_tensor_of_a_finished_trace(compiled):
         jl.function(lambda x: x + kept[0])(np.ones(2))
 
 
-def test_section_3_13_a_symbolic_value_is_no_python_bool():
+def test_a_symbolic_value_is_no_python_bool():
     @jl.function(autograph=False)
     def f(x):
         return x if x.sum() > 0 else -x
@@ -70,7 +70,7 @@ def test_section_3_13_a_symbolic_value_is_no_python_bool():
         jl.function(lambda x: x.numpy())(np.ones(2))
 
 
-def test_section_3_14_effects_run_in_program_order_each_once_at_each_call(capsys):
+def test_effects_run_in_program_order_each_once_at_each_call(capsys):
     v = jl.Variable(0.0)
 
     @jl.function
@@ -90,7 +90,7 @@ def test_section_3_14_effects_run_in_program_order_each_once_at_each_call(capsys
     assert capsys.readouterr().err == "a 0\nb 1\nc 11\n"
 
 
-def test_section_3_14_print_in_loops_and_of_structures(capsys):
+def test_print_in_loops_and_of_structures(capsys):
     @jl.function
     def f(x):
         for i in range(3):
@@ -109,12 +109,12 @@ def test_section_3_14_print_in_loops_and_of_structures(capsys):
         (1j * np.ones(1), "[(0,1)]"),
     ],
 )  # fmt: skip
-def test_section_3_14_print_shows_numbers_short(capsys, value, text):
+def test_print_shows_numbers_short(capsys, value, text):
     jl.print_(value)
     assert capsys.readouterr().err == text + "\n"
 
 
-def test_section_3_14_python_prints_at_trace_only(capsys):
+def test_python_prints_at_trace_only(capsys):
     @jl.function
     def f(a, b):
         print("this runs at trace time; a is", a, "and b is", b)
@@ -152,7 +152,7 @@ def failing(error):
      ValueError("text"), IndexError("text"), ZeroDivisionError("text"), OneText("text"), KeyError("text")],
     ids=lambda e: type(e).__name__,
 )  # fmt: skip
-def test_section_4_5_exceptions_keep_their_type_and_get_the_lines(error):
+def test_exceptions_keep_their_type_and_get_the_lines(error):
     f, helper = failing(error)
     with pytest.raises(type(error)) as found:
         jl.function(f)(np.ones(1))
@@ -165,7 +165,7 @@ def test_section_4_5_exceptions_keep_their_type_and_get_the_lines(error):
     )
 
 
-def test_section_4_5_other_constructors_become_a_staging_error():
+def test_other_constructors_become_a_staging_error():
     f, _ = failing(Two("text", 7))
     with pytest.raises(StagingError, match="in user code") as found:
         jl.function(f)(np.ones(1))
@@ -173,7 +173,7 @@ def test_section_4_5_other_constructors_become_a_staging_error():
     assert "Two: text" in str(found.value)
 
 
-def test_section_4_5_the_first_frame_that_is_not_converted():
+def test_the_first_frame_that_is_not_converted():
     f = jl.function(lambda x: sorted([2, 1], key=no_source))
     with pytest.raises(ValueError, match="in user code") as found:
         f(np.ones(1))
@@ -185,13 +185,13 @@ exec(compile("def no_source(x):\n    raise ValueError('no')\n", "/nowhere/to/be/
 no_source = namespace["no_source"]
 
 
-def test_section_4_5_without_autograph_the_error_passes():
+def test_without_autograph_the_error_passes():
     f, _ = failing(ValueError("text"))
     with pytest.raises(ValueError, match="^text$"):
         jl.function(f, autograph=False)(np.ones(1))
 
 
-def test_section_4_5_system_errors_keep_their_number():
+def test_system_errors_keep_their_number():
     f, _ = failing(FileNotFoundError(2, "No such file", "name"))
     with pytest.raises(FileNotFoundError, match="in user code") as found:
         jl.function(f)(np.ones(1))

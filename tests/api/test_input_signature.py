@@ -1,4 +1,4 @@
-"""§3.4 input_signature: checked when the function is made, converted and refused when it is called."""
+"""`input_signature`: checked when the function is made, converted and refused when it is called."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ VECTOR = TensorSpec([None], f32)
         (lambda x, *, k: x, [VECTOR], "must have a default value"),
     ],
 )
-def test_section_3_4_errors_of_the_signature_itself(function, signature, text):
+def test_errors_of_the_signature_itself(function, signature, text):
     with pytest.raises(TypeError, match=text):
         jl.function(function, input_signature=signature)
 
 
-def test_section_3_4_there_is_one_trace():
+def test_there_is_one_trace():
     f = jl.function(lambda x: x + 1, input_signature=[VECTOR])
     for x in (np.ones(1, f32), np.ones(5, f32), np.ones(3), [1, 2], (1.5,), np.ones(0, f32)):
         result = f(x)
@@ -40,7 +40,7 @@ def test_section_3_4_there_is_one_trace():
     assert jl.function(lambda x: x).input_signature is None
 
 
-def test_section_3_4_numbers_take_the_dtype():
+def test_numbers_take_the_dtype():
     f = jl.function(lambda x: x / 2, input_signature=[TensorSpec([], f32)])
     assert f(1) == 0.5 and f(1).dtype == f32 and f(True is False or 3.0) == 1.5
 
@@ -57,7 +57,7 @@ def test_section_3_4_numbers_take_the_dtype():
         ((np.ones(1, f32),), {"z": 1}, "got an unexpected keyword argument 'z'"),
     ],
 )
-def test_section_3_4_what_does_not_fit_is_a_type_error_and_a_value_error(args, kwargs, text):
+def test_what_does_not_fit_is_a_type_error_and_a_value_error(args, kwargs, text):
     f = jl.function(lambda x, k=2: x * k, input_signature=[VECTOR])
     for kind in (TypeError, ValueError, BindingError):
         with pytest.raises(kind, match="Binding inputs to tf.function failed due to") as error:
@@ -65,14 +65,14 @@ def test_section_3_4_what_does_not_fit_is_a_type_error_and_a_value_error(args, k
         assert text in str(error.value)
 
 
-def test_section_3_4_parameters_without_a_spec_keep_their_default():
+def test_parameters_without_a_spec_keep_their_default():
     f = jl.function(lambda x, k=2, *, flag=True: x * k, input_signature=[VECTOR])
     assert f([1], 2).tolist() == [2] == f([1], k=2, flag=True).tolist()
     with pytest.raises(TypeError, match="Can not cast False to Literal"):
         f([1], flag=False)
 
 
-def test_section_3_4_var_keywords_are_dropped_and_var_positionals_take_the_rest():
+def test_var_keywords_are_dropped_and_var_positionals_take_the_rest():
     f = jl.function(lambda x, *rest, **options: x + sum(rest), input_signature=[VECTOR, VECTOR, VECTOR])
     assert f([1], [2], [3]).tolist() == [6]
     with pytest.raises(TypeError, match="Binding inputs"):
@@ -81,14 +81,14 @@ def test_section_3_4_var_keywords_are_dropped_and_var_positionals_take_the_rest(
         f([1], [2], [3], k=1)
 
 
-def test_section_3_4_specs_nest():
+def test_specs_nest():
     f = jl.function(lambda pair: pair[0] + pair[1]["b"], input_signature=[(VECTOR, {"b": TensorSpec([], f32)})])
     assert f(([1, 2], {"b": 3})).tolist() == [4, 5]
     with pytest.raises(TypeError, match="Can not cast"):
         f(([1, 2], {"c": 3}))
 
 
-def test_section_3_4_self_is_exempt():
+def test_self_is_exempt():
     class Model:
         @jl.function(input_signature=[VECTOR])
         def double(self, x):
@@ -98,14 +98,14 @@ def test_section_3_4_self_is_exempt():
     assert model.double([1]).tolist() == [2] == Model.double(model, [1]).tolist()
 
 
-def test_section_3_4_tensors_inside_a_trace_fit_or_do_not():
+def test_tensors_inside_a_trace_fit_or_do_not():
     f = jl.function(lambda x: x + 1, input_signature=[VECTOR])
     assert jl.function(lambda x: f(x) + f([1, 2]))(np.ones(2, f32)).tolist() == [4, 5]
     with pytest.raises(TypeError, match="Can not cast"):
         jl.function(lambda x: f(x))(np.ones(2))
 
 
-def test_section_3_4_an_array_that_fits_is_written_into():
+def test_an_array_that_fits_is_written_into():
     def fill(x):
         x[:] = 7
 
@@ -114,7 +114,7 @@ def test_section_3_4_an_array_that_fits_is_written_into():
     assert x.tolist() == [7, 7, 7]
 
 
-def test_section_3_6_the_signature_is_the_concrete_function():
+def test_the_signature_is_the_concrete_function():
     f = jl.function(lambda x: x + 1, input_signature=[VECTOR])
     concrete = f.get_concrete_function()
     assert f.get_concrete_function(TensorSpec([2], f32)) is concrete

@@ -26,7 +26,7 @@ def traces(function, *calls):
     return function.experimental_get_tracing_count()
 
 
-# ---- what is a trace (§5.9)
+# ---- what is a trace
 
 
 def test_arrays_count_by_type_and_floats_not_at_all():
@@ -51,7 +51,7 @@ def test_a_float_keeps_numpys_weak_promotion():
     assert f(np.ones(3, np.int32), 2.5).dtype == np.float64
 
 
-# ---- results (D1)
+# ---- results
 
 Pair = namedtuple("Pair", "left right")
 
@@ -85,7 +85,7 @@ def test_nothing_is_given_back_twice():
     np.testing.assert_array_equal(first, kept)
 
 
-# ---- writes into arguments (D4)
+# ---- writes into arguments
 
 
 def test_writes_into_arguments_are_seen_by_the_caller():
@@ -126,7 +126,7 @@ def test_a_read_only_argument_raises_numpys_error():
         jl.jit(program)(a)
 
 
-# ---- what is read from outside (D3)
+# ---- what is read from outside
 
 
 def test_a_global_array_is_read_again_and_may_be_another():
@@ -230,7 +230,7 @@ def _defined(text, namespace):
     return namespace["f"]
 
 
-# ---- Python in between (§5.4, §5.5)
+# ---- Python in between
 
 
 def test_print_happens_on_every_call(capsys):
@@ -287,7 +287,6 @@ def test_an_unknown_name_is_a_name_error():
 
 
 def test_an_error_half_way_leaves_what_python_would_have_left():
-    """D15"""
 
     def program(a, log):
         a[0] = 5.0
@@ -307,7 +306,6 @@ def test_an_error_half_way_leaves_what_python_would_have_left():
 
 
 def test_an_error_half_way_of_an_in_place_program_leaves_what_python_would_have_left():
-    """D15"""
 
     def program(a, i):
         a += 1
@@ -336,7 +334,6 @@ def test_random_numbers_are_drawn_as_numpy_draws_them():
 
 
 def test_a_jitted_function_inside_another_is_part_of_it():
-    """§5.8"""
 
     @jl.jit(capture_mode="bytecode")
     def inner(x):
@@ -389,7 +386,7 @@ def test_methods_partials_and_callable_objects():
     np.testing.assert_array_equal(jl.jit(thing)(x), x * 3)
 
 
-# ---- fullgraph (§5.5)
+# ---- fullgraph
 
 
 def test_fullgraph_refuses_a_store_into_an_object():
@@ -465,7 +462,7 @@ def test_fullgraph_raises_the_users_own_errors():
         jl.jit(fullgraph=True)(lambda x: x / (1 // 0))(x)
 
 
-# ---- mode trace (§5.4)
+# ---- mode trace
 
 
 def test_mode_trace_runs_the_body_once_and_freezes_its_path():
@@ -502,7 +499,7 @@ def test_mode_trace_records_each_signature():
 
 
 def test_warm_calls_give_what_the_first_ones_gave():
-    """Design D17: the C function behind a trace that is called often takes floats and scalars, too."""
+    """The C function behind a trace that is called often takes floats and scalars, too."""
 
     def program(x, y, rate):
         z = np.tanh(x + rate * y)

@@ -61,7 +61,7 @@ def test_there_are_forty():
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_it_runs_as_python_runs_it(name, capsys):
-    """D11: the same results and the same effects, on every call."""
+    """The same results and the same effects, on every call."""
     plain, arguments, seen = made(name, lambda function: function)
     expected = [plain(*arguments) for _ in range(CALLS)]
     expected_effects, expected_text = seen(), capsys.readouterr().out
@@ -76,7 +76,7 @@ def test_it_runs_as_python_runs_it(name, capsys):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_an_event_names_its_line(name):
-    """D11: best effort is never silent."""
+    """Best effort is never silent."""
     jitted, arguments, _ = made(name, jl.jit)
     heard = []
     with events.listen(heard.append):
@@ -88,7 +88,6 @@ def test_an_event_names_its_line(name):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_fullgraph_refuses_it_and_says_where(name):
-    """§5.5"""
     jitted, arguments, _ = made(name, jl.jit(fullgraph=True))
     with pytest.raises(errors.JitlabError) as caught:
         jitted(*arguments)

@@ -40,7 +40,6 @@ WRONG = [
 
 @pytest.mark.parametrize("options, kind, words", WRONG, ids=[str(options) for options, _, _ in WRONG])
 def test_a_wrong_argument_is_refused_at_decoration(options, kind, words):
-    """§5.2"""
     with pytest.raises(kind) as caught:
         jl.jit(**options)
     assert any(part in str(caught.value) for part in words.split("|"))
@@ -52,19 +51,17 @@ IN_ORDER = ["capture_mode", "jit_level", "dynamic", "fullgraph", "exec_order"]
 
 @pytest.mark.parametrize("first", range(len(IN_ORDER)), ids=IN_ORDER)
 def test_the_first_wrong_argument_is_the_one_told_of(first):
-    """§5.2: checks come in this order, options last."""
+    """Checks come in this order, options last."""
     with pytest.raises((TypeError, ValueError), match=IN_ORDER[first]):
         jl.jit(**{name: 7 for name in IN_ORDER[first:]})
 
 
 def test_only_the_function_may_be_positional():
-    """§5.1"""
     with pytest.raises(TypeError):
         jl.jit(add, "ast")
 
 
 def test_every_form_of_decoration_gives_the_same_function():
-    """§5.1"""
     x = np.arange(4.0)
     for jitted in (jl.jit(add), jl.jit(function=add), jl.jit()(add), jl.jit(fullgraph=True)(add), mindspore.jit(add)):
         np.testing.assert_array_equal(jitted(x, x), x + x)
@@ -72,13 +69,11 @@ def test_every_form_of_decoration_gives_the_same_function():
 
 
 def test_what_is_no_function_is_returned_unchanged_with_a_warning():
-    """§5.1"""
     with pytest.warns(UserWarning, match="is returned unchanged"):
         assert jl.jit(3) == 3
 
 
 def test_an_unknown_option_is_ignored_with_a_warning():
-    """§5.2"""
     with pytest.warns(UserWarning, match="is not recognized"):
         jitted = jl.jit(add, faster=True)
     assert jitted(1.0, 2.0) == 3.0
@@ -86,19 +81,16 @@ def test_an_unknown_option_is_ignored_with_a_warning():
 
 @pytest.mark.parametrize("name", ["mode", "input_signature", "jit_config", "compile_once"])
 def test_an_old_name_is_dropped_with_a_warning(name):
-    """§5.2"""
     with pytest.warns(UserWarning, match="has been deprecated"):
         jl.jit(add, **{name: object()})
 
 
 def test_an_option_of_another_backend_is_ignored_with_a_warning():
-    """§5.2"""
     with pytest.warns(UserWarning, match="is only support backend"):
         jl.jit(add, backend="ms_backend", ge_options={"global": {"a": "b"}})
 
 
 def test_valid_options_say_nothing():
-    """§5.2"""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jl.jit(
@@ -108,7 +100,6 @@ def test_valid_options_say_nothing():
 
 
 def test_an_unknown_backend_is_refused_at_the_first_call():
-    """§5.2"""
     jitted = jl.jit(add, backend="foo")
     with pytest.raises(RuntimeError, match="Invalid backend name: foo"):
         jitted(np.ones(2), np.ones(2))
@@ -116,7 +107,6 @@ def test_an_unknown_backend_is_refused_at_the_first_call():
 
 @pytest.mark.parametrize("backend", ["", "ms_backend", "GE"])
 def test_every_backend_runs_here(backend):
-    """§5.2"""
     assert jl.jit(add, backend=backend)(np.ones(2), 1.0).tolist() == [2.0, 2.0]
 
 
@@ -125,13 +115,11 @@ def with_default(x, y, z=1):
 
 
 def test_too_few_arguments_are_counted():
-    """§5.3"""
     with pytest.raises(TypeError, match="Function add needs 2 positional argument, but got 1."):
         jl.jit(add)(1)
 
 
 def test_too_many_arguments_are_counted():
-    """§5.3"""
     with pytest.raises(TypeError, match="and 0 default argument, total 2, but got 3."):
         jl.jit(add)(1, 2, 3)
     with pytest.raises(TypeError, match="needs 2 positional argument and 1 default argument, total 3, but got 4."):
@@ -139,7 +127,6 @@ def test_too_many_arguments_are_counted():
 
 
 def test_a_wrong_keyword_is_told_in_pythons_words():
-    """§5.3"""
     with pytest.raises(TypeError, match="missing a required argument: 'y'"):
         jl.jit(add)(x=1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'w'"):
@@ -147,14 +134,12 @@ def test_a_wrong_keyword_is_told_in_pythons_words():
 
 
 def test_jit_of_a_jitted_function_warns_and_works():
-    """§5.8"""
     with pytest.warns(UserWarning, match="is jitted already"):
         twice = jl.jit(jl.jit(add))
     assert twice(np.ones(2), 1.0).tolist() == [2.0, 2.0]
 
 
 def test_levels_differ_in_fusion_alone():
-    """§5.6"""
     x = np.linspace(-1, 1, 1000)
 
     def program(x):
@@ -171,6 +156,6 @@ def test_levels_differ_in_fusion_alone():
 
 
 def test_the_default_level_fuses_and_that_of_mindspore_does_not():
-    """Design D9: the seed's default is O0."""
+    """The seed's default is O0."""
     assert jl.jit(add).options.jit_level == "O1"
     assert mindspore.jit(add).options.jit_level == "O0"

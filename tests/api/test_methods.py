@@ -1,4 +1,4 @@
-"""§3.10 Methods: traces of their own for each instance, which is held weakly."""
+"""Methods: traces of their own for each instance, which is held weakly."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_instances_are_held_weakly():
     assert gone() is None
 
 
-def test_section_3_10_what_is_no_object_to_refer_to():
+def test_what_is_no_object_to_refer_to():
     class Unhashable(Model):
         __hash__ = None
 
@@ -67,7 +67,7 @@ def test_section_3_10_what_is_no_object_to_refer_to():
         Slots().f(np.ones(2))
 
 
-def test_section_3_10_options_hold_for_each_instance():
+def test_options_hold_for_each_instance():
     class Options:
         @jl.function(input_signature=[jl.TensorSpec([None], np.float32)], jit_compile=False)
         def f(self, x):
@@ -102,7 +102,7 @@ def test_a_method_behind_a_decorator_that_passes_all_arguments_on(compiled):
     assert adds.summed(np.int64(2), np.int64(3)) == 5
 
 
-def test_section_3_10_callable_objects_and_partials():
+def test_callable_objects_and_partials():
     class Scale:
         def __init__(self, k):
             self.k = k

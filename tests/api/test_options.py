@@ -1,4 +1,4 @@
-"""§3.9 the retrace warning, §3.11 hints, §3.15 options and old names, §3.16 jit_compile, §3.17 eager runs."""
+"""The retrace warning, hints, options and old names, jit_compile, eager runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def calls_warned(caplog, function, arguments):
     return found
 
 
-def test_section_3_9_a_trace_at_each_call(caplog):
+def test_a_trace_at_each_call(caplog):
     assert calls_warned(caplog, jl.function(lambda x: x), range(20)) == [
         (5, "5 out of the last 5 calls to"), (6, "6 out of the last 6 calls to"),
     ]  # fmt: skip
@@ -46,17 +46,17 @@ def test_a_warning_has_no_time_so_a_notebook_that_runs_again_is_the_same(caplog)
     assert len(warnings_of(caplog)) == 2 and " ms" in str(f.ledger)  # it says what they cost
 
 
-def test_section_3_9_a_trace_at_each_third_call(caplog):
+def test_a_trace_at_each_third_call(caplog):
     assert calls_warned(caplog, jl.function(lambda x: x), [n // 3 for n in range(40)]) == [
         (13, "5 out of the last 13 calls to"), (16, "5 out of the last 13 calls to"),
     ]  # fmt: skip
 
 
-def test_section_3_9_a_trace_now_and_then_is_no_reason_to_warn(caplog):
+def test_a_trace_now_and_then_is_no_reason_to_warn(caplog):
     assert calls_warned(caplog, jl.function(lambda x: x), [n // 5 for n in range(60)]) == []
 
 
-def test_section_3_9_a_function_made_in_a_loop_is_seen(caplog):
+def test_a_function_made_in_a_loop_is_seen(caplog):
     def body(x):
         return x
 
@@ -65,7 +65,7 @@ def test_section_3_9_a_function_made_in_a_loop_is_seen(caplog):
     assert len(warnings_of(caplog)) == 2
 
 
-def test_section_3_9_concrete_functions_and_inner_calls_do_not_count(caplog):
+def test_concrete_functions_and_inner_calls_do_not_count(caplog):
     f = jl.function(lambda x: x)
     for n in range(8):
         f.get_concrete_function(n)()
@@ -75,7 +75,7 @@ def test_section_3_9_concrete_functions_and_inner_calls_do_not_count(caplog):
     assert not warnings_of(caplog)
 
 
-def test_section_3_9_calls_that_c_answers_count(caplog, compiled):
+def test_calls_that_c_answers_count(caplog, compiled):
     f = jl.function(lambda x: x + 1)
     for n in range(2, 9):
         f(np.ones(n))
@@ -84,7 +84,7 @@ def test_section_3_9_calls_that_c_answers_count(caplog, compiled):
     assert not warnings_of(caplog)
 
 
-def test_section_3_11_hinted_arguments_become_arrays():
+def test_hinted_arguments_become_arrays():
     @jl.function(experimental_follow_type_hints=True)
     def hinted(x: jl.Tensor):
         return x
@@ -97,7 +97,7 @@ def test_section_3_11_hinted_arguments_become_arrays():
     assert (hinted.experimental_get_tracing_count(), plain.experimental_get_tracing_count()) == (1, 2)
 
 
-def test_section_3_11_only_exact_hints_of_given_arguments():
+def test_only_exact_hints_of_given_arguments():
     @jl.function(experimental_follow_type_hints=True)
     def f(x: jl.Tensor, y: jl.Tensor | None = None, *rest: jl.Tensor, k: jl.Tensor = 3, **more: jl.Tensor):
         return x * k
@@ -113,7 +113,7 @@ def test_section_3_11_only_exact_hints_of_given_arguments():
     assert f.experimental_get_tracing_count() == 6
 
 
-def test_section_3_15_old_names(caplog):
+def test_old_names(caplog):
     f = jl.function(lambda x: x, experimental_relax_shapes=True)
     f(np.ones(1)), f(np.ones(2)), f(np.ones(3))
     assert f.experimental_get_tracing_count() == 2
@@ -123,21 +123,21 @@ def test_section_3_15_old_names(caplog):
         jl.function(lambda x: x, experimental_compile=True, jit_compile=True)
 
 
-def test_section_3_15_implements():
+def test_implements():
     f = jl.function(lambda x: x * 2, experimental_implements="mine")
     assert f(1) == 2 and f(2) == 4 and f.experimental_get_tracing_count() == 1
     assert f(jl.Variable(3)) == 6
     assert f.get_concrete_function(1).function_def.attr["_implements"].s == b"mine"
 
 
-def test_section_3_15_attributes():
+def test_attributes():
     f = jl.function(lambda x: x, experimental_attributes={"_noinline": True})
     assert f.get_concrete_function(1).function_def.attr["_noinline"].b is True
     with pytest.raises(ValueError, match="is not supported by tf.function as an attribute"):
         jl.function(lambda x: x, experimental_attributes={"made_up": 1})
 
 
-def test_section_3_15_the_decorator():
+def test_the_decorator():
     def f(x):
         """Says so."""
         return x
@@ -156,7 +156,7 @@ def test_section_3_15_the_decorator():
     assert "try: jit_compile=True" in str(error.value) and "why:" not in str(error.value)
 
 
-def test_section_3_16_what_cannot_be_compiled():
+def test_what_cannot_be_compiled():
     @jl.function(jit_compile=True)
     def bad(x):
         return np.flatnonzero(x)
@@ -181,13 +181,13 @@ def test_section_3_16_what_cannot_be_compiled():
     assert jl.function(bad.python_function, jit_compile=False)(np.ones(3)).tolist() == [0, 1, 2]
 
 
-def test_section_3_16_an_unmarked_function_inside():
+def test_an_unmarked_function_inside():
     inner = jl.function(lambda x: np.flatnonzero(x))
     with pytest.raises(InvalidArgumentError, match="Detected unsupported operations"):
         jl.function(lambda x: inner(x), jit_compile=True)(np.ones(3))
 
 
-def test_section_3_16_compiler_ir(compiled):
+def test_compiler_ir(compiled):
     f = jl.function(lambda x, y: np.tanh(x) + y, jit_compile=True)
     ir = f.experimental_get_compiler_ir(np.ones(3), np.ones(3))
     assert "Tanh" in ir("hlo") and ir("hlo_serialized") == ir().encode()
@@ -203,7 +203,7 @@ def test_section_3_16_compiler_ir(compiled):
         jl.function(lambda x: x).experimental_get_compiler_ir(1)
 
 
-def test_section_3_17_eager_runs(compiled):
+def test_eager_runs(compiled):
     seen = []
 
     @jl.function
@@ -232,7 +232,7 @@ def test_the_warning_names_the_function_without_its_address(caplog):
     assert "calls to <lambda> triggered retracing" in caplog.text and "0x" not in caplog.text
 
 
-def test_section_3_9_under_tensorflow_s_names_the_warning_has_its_words(caplog):
+def test_under_tensorflow_s_names_the_warning_has_its_words(caplog):
     scale = tf.function(lambda x, k: x * k)
     for k in range(12):
         scale(np.ones(3), k)

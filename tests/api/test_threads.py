@@ -1,4 +1,4 @@
-"""§3.6 Threads share a trace, and see no recording but their own."""
+"""Threads share a trace, and see no recording but their own."""
 
 from __future__ import annotations
 

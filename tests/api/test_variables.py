@@ -1,4 +1,4 @@
-"""§3.5 Variables: made in the first call only, whose body runs twice; §3.12: what is captured."""
+"""Variables: made in the first call only, whose body runs twice; what is captured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Model:
         return self.v * x
 
 
-def test_section_3_5_a_first_call_that_makes_a_variable_runs_the_body_twice():
+def test_a_first_call_that_makes_a_variable_runs_the_body_twice():
     model = Model()
     assert model.scale(np.array([1.0, 2.0])).tolist() == [3, 6]
     assert (model.runs, model.scale.experimental_get_tracing_count()) == (2, 2)
@@ -32,14 +32,14 @@ def test_section_3_5_a_first_call_that_makes_a_variable_runs_the_body_twice():
     assert other.scale(np.array([1.0])).tolist() == [3] and model.v is not other.v
 
 
-def test_section_3_5_another_shape_later_is_an_error_of_the_multiply():
+def test_another_shape_later_is_an_error_of_the_multiply():
     model = Model()
     model.scale(np.ones(2))
     with pytest.raises(ValueError, match="broadcast"):
         model.scale(np.ones(3))
 
 
-def test_section_3_5_a_function_that_always_makes_one_fails_at_once():
+def test_a_function_that_always_makes_one_fails_at_once():
     def always(x):
         return jl.Variable(1.0) + x
 
@@ -50,7 +50,7 @@ def test_section_3_5_a_function_that_always_makes_one_fails_at_once():
     assert f.experimental_get_tracing_count() == 0
 
 
-def test_section_3_5_a_later_trace_makes_none():
+def test_a_later_trace_makes_none():
     made = []
 
     @jl.function
@@ -64,7 +64,7 @@ def test_section_3_5_a_later_trace_makes_none():
         f(np.ones(1), True)
 
 
-def test_section_3_5_the_initial_value_depends_on_the_arguments_of_the_first_call():
+def test_the_initial_value_depends_on_the_arguments_of_the_first_call():
     kept = []
 
     @jl.function
@@ -78,14 +78,14 @@ def test_section_3_5_the_initial_value_depends_on_the_arguments_of_the_first_cal
     assert f(np.array([0.0, 0.0])).tolist() == [4, 4]
 
 
-def test_section_3_5_get_concrete_function_makes_variables_too():
+def test_get_concrete_function_makes_variables_too():
     model = Model()
     concrete = model.scale.get_concrete_function(TensorSpec([2], np.float64))
     assert model.v.shape == (2,) and concrete.variables == (model.v,)
     assert concrete(np.array([1.0, 2.0])).tolist() == [3, 6]
 
 
-def test_section_3_5_an_initial_value_that_has_to_wait_says_so():
+def test_an_initial_value_that_has_to_wait_says_so():
     kept = []
 
     @jl.function
@@ -98,7 +98,7 @@ def test_section_3_5_an_initial_value_that_has_to_wait_says_so():
         f.get_concrete_function(TensorSpec([2], np.float64))
 
 
-def test_section_3_5_with_jit_compile():
+def test_with_jit_compile():
     kept = []
 
     @jl.function(jit_compile=True)
@@ -110,7 +110,7 @@ def test_section_3_5_with_jit_compile():
     assert f(np.ones(2)).tolist() == [3, 3]
 
 
-def test_section_3_12_variables_are_read_at_each_call_and_python_values_once():
+def test_variables_are_read_at_each_call_and_python_values_once():
     v, k = jl.Variable(1.5), 2.0
     f = jl.function(lambda: v * k)
     assert f() == 3.0
@@ -120,7 +120,7 @@ def test_section_3_12_variables_are_read_at_each_call_and_python_values_once():
     assert f.get_concrete_function().variables == (v,)
 
 
-def test_section_3_12_a_captured_array_is_an_input():
+def test_a_captured_array_is_an_input():
     table = np.array([1.0, 2.0])
     f = jl.function(lambda x: x + table)
     assert f(np.zeros(2)).tolist() == [1, 2]

@@ -16,7 +16,7 @@ def x20():
 
 
 def test_a_tensor_array_grows_with_a_loop(op_by_op):
-    """§7: the TensorArray of the seed gives [2, 3, 4]."""
+    """The TensorArray of the seed gives [2, 3, 4]."""
 
     @jl.function
     def f(x):
@@ -50,7 +50,7 @@ def test_a_tensor_array_in_eager_code():
 
 
 def test_a_shape_that_changes_is_an_error_until_the_loop_says_that_it_may(op_by_op):
-    """§4.4: shape_invariants."""
+    """`shape_invariants`."""
 
     @jl.function
     def strict(x):
@@ -82,7 +82,7 @@ def test_the_number_of_iterations_can_be_bounded(op_by_op):
 
 
 def test_what_is_not_to_be_converted_stays_pythons(op_by_op):
-    """§4.1: recursion into called functions, not into these."""
+    """Recursion into called functions, not into these."""
 
     @do_not_convert
     def helper(x):
@@ -93,7 +93,7 @@ def test_what_is_not_to_be_converted_stays_pythons(op_by_op):
 
 
 def test_a_function_without_source_is_told_of_once(op_by_op):
-    """§4.1: missing source."""
+    """Missing source."""
     names: dict = {}
     exec("def helper(x):\n    return x * 2", names)
     helper = names["helper"]
@@ -105,7 +105,6 @@ def test_a_function_without_source_is_told_of_once(op_by_op):
 
 
 def test_features_have_the_contracts_names():
-    """§4.2."""
     assert {feature.name for feature in Feature} == {
         "ALL", "AUTO_CONTROL_DEPS", "ASSERT_STATEMENTS", "BUILTIN_FUNCTIONS", "EQUALITY_OPERATORS", "LISTS", "NAME_SCOPES"
     }  # fmt: skip

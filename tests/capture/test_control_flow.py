@@ -178,20 +178,20 @@ def test_traced_control_flow_gives_what_python_gives(op_by_op, program, sign):
 
 
 def test_loop_over_an_array_is_one_node(op_by_op):
-    """§4.1: dispatch is by the type of what is iterated over, not by its length."""
+    """Dispatch is by the type of what is iterated over, not by its length."""
     assert as_numpy(break_and_continue, x20()).count("While") == 1
     assert as_numpy(break_and_continue, x20()[:3]).count("While") == 1
 
 
 def test_one_trace_serves_both_branches(op_by_op):
-    """§7: `if reduce_sum(x) > 0: x*x else -x//2`."""
+    """`if reduce_sum(x) > 0: x*x else -x//2`."""
     f = jl.function(square_or_half)
     assert [f(np.int64(3)), f(np.int64(-2))] == [9, 1]
     assert f.experimental_get_tracing_count() == 1
 
 
 def test_python_values_are_unrolled_as_python_does(op_by_op):
-    """§4.1: everything that is not a tensor is ordinary Python at trace."""
+    """Everything that is not a tensor is ordinary Python at trace."""
     seen = []
 
     @jl.function
@@ -212,7 +212,7 @@ def test_python_values_are_unrolled_as_python_does(op_by_op):
 
 
 def test_branch_has_the_scope_of_its_statement_and_its_operations_none(op_by_op):
-    """§1.7: attributes do not cross the border of a body."""
+    """Attributes do not cross the border of a body."""
 
     @jl.function
     def f(x):
@@ -322,14 +322,14 @@ def number_in_while(x):
     ids=lambda x: getattr(x, "__name__", ""),
 )
 def test_facts_about_the_program_are_errors(op_by_op, program, kind, text):
-    """§4.3 and §4.4: what the branches or iterations give does not fit together."""
+    """What the branches or iterations give does not fit together."""
     with pytest.raises(kind) as error:
         jl.function(program)(x20())
     assert text in str(error.value)
 
 
 def test_branches_of_different_shapes_run_as_python(op_by_op):
-    """§4.3: upstream gives the result an unknown dimension; an exact trace has none, so the call runs as Python."""
+    """Upstream gives the result an unknown dimension; an exact trace has none, so the call runs as Python."""
 
     @jl.function
     def f(x):
@@ -343,7 +343,7 @@ def test_branches_of_different_shapes_run_as_python(op_by_op):
 
 
 def test_names_that_nobody_reads_later_may_differ(op_by_op):
-    """§4.3: dead symbols may differ freely."""
+    """Dead symbols may differ freely."""
 
     def f(x):
         if x.sum() > 0:
@@ -358,7 +358,7 @@ def test_names_that_nobody_reads_later_may_differ(op_by_op):
 
 
 def test_a_name_that_only_a_loop_gives_needs_an_iteration(op_by_op):
-    """§4.4: used after zero iterations."""
+    """Used after zero iterations."""
 
     @jl.function
     def f(x):
@@ -373,7 +373,7 @@ def test_a_name_that_only_a_loop_gives_needs_an_iteration(op_by_op):
 
 
 def test_an_assertion_is_asked_at_each_call(op_by_op):
-    """§4.2: `assert` on a tensor, under every entry point (§0)."""
+    """`assert` on a tensor, under every entry point."""
 
     @jl.function
     def f(x):
@@ -387,7 +387,7 @@ def test_an_assertion_is_asked_at_each_call(op_by_op):
 
 
 def test_a_list_that_a_staged_loop_appends_to_holds_one_value_that_cannot_be_used(op_by_op):
-    """§7: l.append in `for i in x`."""
+    """`l.append` in `for i in x`."""
     kept = []
 
     @jl.function
@@ -404,7 +404,7 @@ def test_a_list_that_a_staged_loop_appends_to_holds_one_value_that_cannot_be_use
 
 
 def test_a_value_of_a_body_cannot_be_used_outside_it_in_the_same_trace(op_by_op):
-    """§3.13: from a loop body, through a list from outside: what happens to that happens while the function is traced."""
+    """From a loop body, through a list from outside: what happens to that happens while the function is traced."""
     kept = []
 
     @jl.function
@@ -418,7 +418,7 @@ def test_a_value_of_a_body_cannot_be_used_outside_it_in_the_same_trace(op_by_op)
 
 
 def test_what_is_printed_in_a_staged_body_is_printed_once(op_by_op, capsys):
-    """§3.14: Python's print is an effect of the trace; tracing a body again for wider types repeats nothing."""
+    """Python's print is an effect of the trace; tracing a body again for wider types repeats nothing."""
 
     @jl.function
     def f(x):

@@ -271,7 +271,7 @@ def test_effects_of_a_body_happen_in_each_iteration(op_by_op, capsys):
 
 
 def test_a_loop_too_long_to_unroll_is_an_error_under_jit_compile(op_by_op):
-    """Design D5: up to 1000 iterations, and the error names the line and the reason."""
+    """Up to 1000 iterations, and the error names the line and the reason."""
 
     @jl.function(jit_compile=True)
     def f(x):

@@ -49,7 +49,7 @@ def session(level=1, tf=""):
     return ClusteringOptions.for_session(read_flags({"TF_XLA_FLAGS": tf}), level)
 
 
-# ---- §2.1 the level
+# ---- the level
 
 
 @pytest.mark.parametrize(("level", "clusters"), [(-1, 0), (0, 0), (1, 1), (2, 1)], ids=["OFF", "DEFAULT", "ON_1", "ON_2"])
@@ -79,7 +79,7 @@ def test_2_1_single_gpu_is_for_graphs_with_one_gpu(g, devices, clusters):
     assert len(clustered(g, y, options=session(0, "--tf_xla_auto_jit=single-gpu(1)")).clusters) == clusters
 
 
-# ---- §2.2 candidates
+# ---- candidates
 
 
 def rejected(g):
@@ -155,7 +155,7 @@ def test_2_2_slow_operations_are_compiled_in_functions_and_where_they_must(g):
     assert sets(clustered(g, slow, jit_compile=True)) == [{"sin", slow.name}]
 
 
-# ---- §2.3 contraction
+# ---- contraction
 
 
 def test_2_3_consumers_come_first_when_the_size_is_limited(g):
@@ -271,7 +271,7 @@ def test_2_3_repeating_changes_nothing(g):
     assert sets(clustered(g, c)) == sets(clustered(g, c))
 
 
-# ---- §2.4 which clusters are kept
+# ---- which clusters are kept
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_2_4_names_are_never_used_again(g):
     assert [clustered(g, y).clusters[0].name for _ in range(2)] == ["cluster_0", "cluster_1"]
 
 
-# ---- §2.5 variables
+# ---- variables
 
 
 def access(g, kind, x, after=()):
@@ -370,7 +370,7 @@ def test_2_5_a_flag_takes_the_rule_away(g):
     assert len(clustered(g, y).clusters) == 2 and len(clustered(g, y, options=session(1, tf)).clusters) == 1
 
 
-# ---- §2.6 control flow
+# ---- control flow
 
 
 def test_2_6_a_branch_is_compiled_whole_with_what_is_around_it(g):
@@ -394,7 +394,7 @@ def test_2_7_internal_scopes_are_never_set(g):
     assert all("_XlaInternalScope" not in node.attrs for node in g.graph.nodes)
 
 
-# ---- §2.8 flags (tests/cluster/test_flags.py has their forms)
+# ---- flags (tests/cluster/test_flags.py has their forms)
 
 
 @pytest.mark.parametrize(
@@ -417,7 +417,7 @@ def test_2_8_what_a_flag_does_to_sin_cos_exp(g, flags, expected):
     assert sets(clustered(g, y, options=session(1, flags))) == expected
 
 
-# ---- §2.9 fusible
+# ---- fusible
 
 
 @pytest.mark.parametrize("flags", ["--tf_xla_auto_jit=fusible", "--tf_xla_fusion_only", "--tf_xla_ops_to_cluster=FUSIBLE"])
@@ -460,7 +460,7 @@ def test_2_9_an_unknown_operation_in_the_list_is_an_error():
         session(1, "--tf_xla_ops_to_cluster=Exp,Expo")
 
 
-# ---- §2.10 reasons and the summary
+# ---- reasons and the summary
 
 #: What upstream may say and jitlab never has a reason to.
 NEVER_SAID = {
@@ -526,7 +526,7 @@ def plan(clustering: Clustering):
     return Executable(clustering, function="f").plan
 
 
-# ---- §2.11 must compile
+# ---- must compile
 
 
 def test_2_11_must_compile_is_one_unit_and_never_falls_back(g):
@@ -552,7 +552,7 @@ def test_2_11_compiled_clusters_give_what_numpy_gives(g):
         np.testing.assert_allclose(got, np.cos(np.sin(x) + 2.0), rtol=1e-15)
 
 
-# ---- §7 seed examples
+# ---- seed examples
 
 
 def test_7_forced_placement_compiles_whatever_the_level_says(g):

@@ -1,4 +1,4 @@
-"""The flags of §2.8: parsed, checked, read anew, and listed."""
+"""The flags: parsed, checked, read anew, and listed."""
 
 from pathlib import Path
 

@@ -174,7 +174,7 @@ def marks(operations):
     return found
 
 
-def test_section_1_7_a_called_functions_own_operations_carry_no_marks_of_the_scope_around_the_call():
+def test_a_called_functions_own_operations_carry_no_marks_of_the_scope_around_the_call():
     @jl.function
     def f(x):
         with jl.jit_scope():
@@ -194,7 +194,7 @@ def test_section_1_7_a_called_functions_own_operations_carry_no_marks_of_the_sco
     np.testing.assert_allclose(f(x), 3 * 4 - np.exp(4 * x))
 
 
-def test_section_1_7_what_is_called_inside_a_scope_compiles_with_it():
+def test_what_is_called_inside_a_scope_compiles_with_it():
     @jl.function(jit_compile=False)
     def f(x):
         with jl.jit_scope():
@@ -207,7 +207,7 @@ def test_section_1_7_what_is_called_inside_a_scope_compiles_with_it():
     assert list(ops.values()) == [True, True, False]
 
 
-def test_section_1_7_the_bodies_of_branches_and_loops_carry_no_marks():
+def test_the_bodies_of_branches_and_loops_carry_no_marks():
     @jl.function
     def f(x):
         with jl.jit_scope():

@@ -311,7 +311,7 @@ def test_a_loop_over_tf_range_is_one_loop_of_the_graph(program):
     assert [o.type for o in graph.get_operations()].count("While") == 1
 
 
-def test_section_4_4_the_target_of_an_empty_tf_range_reads_as_its_start():
+def test_the_target_of_an_empty_tf_range_reads_as_its_start():
     for program, start in ((left_early, 1), (last_index, 0)):
         assert tf.function(program)(tf.constant(0)) == start
 

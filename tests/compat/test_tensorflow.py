@@ -133,7 +133,7 @@ def test_an_assertion_that_does_not_hold_is_told_when_it_runs():
 
 
 @pytest.mark.parametrize("name", ["strings", "py_function", "print"])
-def test_section_3_16_what_jit_compile_refuses(name):
+def test_what_jit_compile_refuses(name):
     @tf.function(jit_compile=True)
     def f(x):
         if name == "strings":

@@ -32,7 +32,7 @@ MODES = ("jit", "jit O0", "function", "function strict", "function off", "graph 
 
 @dataclass
 class Statement:
-    """Lines that bind `target`; `exact`: NumPy's bits are D14's."""
+    """Lines that bind `target`; `exact`: its bits are NumPy's."""
 
     target: str
     lines: list[str]

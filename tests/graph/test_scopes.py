@@ -34,7 +34,7 @@ def scopes(*tensors):
 # ---- 1.1 attributes
 
 
-def test_section_1_1_every_operation_inside_has_all_three(x):
+def test_every_operation_inside_has_all_three(x):
     with jit_scope():
         y = tf.exp(x)
     assert marks(y) == (True, False, b"jit_scope_0")
@@ -45,7 +45,7 @@ def test_section_1_1_every_operation_inside_has_all_three(x):
         y.op.get_attr("_XlaInternalScope")
 
 
-def test_section_1_1_operations_outside_have_none(x):
+def test_operations_outside_have_none(x):
     before = tf.exp(x)
     with jit_scope():
         tf.exp(x)
@@ -53,14 +53,14 @@ def test_section_1_1_operations_outside_have_none(x):
     assert marks(before) == marks(after) == (None, None, None)
 
 
-def test_section_1_1_constants_by_implicit_conversion_have_them_too(x):
+def test_constants_by_implicit_conversion_have_them_too(x):
     with jit_scope():
         y = x * 2.0
     constant = y.op.inputs[1].op
     assert constant.type == "Const" and constant.get_attr("_XlaScope") == b"jit_scope_0"
 
 
-def test_section_1_1_an_attribute_that_an_operation_has_is_not_replaced(x):
+def test_an_attribute_that_an_operation_has_is_not_replaced(x):
     with jit_scope():
         y = tf.exp(x)
     with jit_scope():
@@ -68,7 +68,7 @@ def test_section_1_1_an_attribute_that_an_operation_has_is_not_replaced(x):
     assert marks(g)[2] == b"jit_scope_0"  # the gradient's own, not that of the scope around the call
 
 
-def test_section_1_1_a_view_belongs_to_the_scope_it_is_made_in(x):
+def test_a_view_belongs_to_the_scope_it_is_made_in(x):
     with jit_scope():
         y = tf.transpose(x)
     z = y + 1.0
@@ -78,7 +78,7 @@ def test_section_1_1_a_view_belongs_to_the_scope_it_is_made_in(x):
 # ---- 1.2 numbering
 
 
-def test_section_1_2_only_outermost_entries_count(x):
+def test_only_outermost_entries_count(x):
     with jit_scope():
         a = tf.exp(x)
     with jit_scope():
@@ -93,7 +93,7 @@ def test_section_1_2_only_outermost_entries_count(x):
     assert scopes(a, b, c, d, e, f) == [b"jit_scope_0", *[b"jit_scope_1"] * 4, b"jit_scope_2"]
 
 
-def test_section_1_2_scopes_that_compile_nothing_count_as_well(x):
+def test_scopes_that_compile_nothing_count_as_well(x):
     with jit_scope(False):
         pass
     with jit_scope(lambda node_def: False):
@@ -102,7 +102,7 @@ def test_section_1_2_scopes_that_compile_nothing_count_as_well(x):
         assert scopes(tf.exp(x)) == [b"jit_scope_2"]
 
 
-def test_section_1_2_each_graph_and_each_trace_starts_again(x):
+def test_each_graph_and_each_trace_starts_again(x):
     with jit_scope():
         tf.exp(x)
     with tf.Graph().as_default():
@@ -121,7 +121,7 @@ def test_section_1_2_each_graph_and_each_trace_starts_again(x):
         assert scopes(tf.exp(x)) == [b"jit_scope_1"]
 
 
-def test_section_1_2_each_trace_of_a_function_starts_again():
+def test_each_trace_of_a_function_starts_again():
     found = []
 
     @tf.function
@@ -138,7 +138,7 @@ def test_section_1_2_each_trace_of_a_function_starts_again():
 # ---- 1.3 nesting
 
 
-def test_section_1_3_an_inner_scope_decides_and_is_undone(x):
+def test_an_inner_scope_decides_and_is_undone(x):
     with jit_scope(False):
         a = tf.exp(x)
         with jit_scope(True, separate_compiled_gradients=True):
@@ -152,7 +152,7 @@ def test_section_1_3_an_inner_scope_decides_and_is_undone(x):
 # ---- 1.4 argument forms
 
 
-def test_section_1_4_integers_are_bools_and_other_things_type_errors_at_entry(x):
+def test_integers_are_bools_and_other_things_type_errors_at_entry(x):
     for form, means in ((1, True), (0, False), (np.bool_(True), True)):
         with jit_scope(form):
             assert marks(tf.exp(x))[0] is means
@@ -161,14 +161,14 @@ def test_section_1_4_integers_are_bools_and_other_things_type_errors_at_entry(x)
             pass
 
 
-def test_section_1_4_a_callable_answers_with_a_bool_or_an_int(x):
+def test_a_callable_answers_with_a_bool_or_an_int(x):
     with jit_scope(lambda node_def: 1):
         assert marks(tf.exp(x))[0] is True
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"), jit_scope(lambda node_def: "yes"):
         tf.exp(x)
 
 
-def test_section_1_4_each_call_of_a_decorated_function_is_a_new_scope(x):
+def test_each_call_of_a_decorated_function_is_a_new_scope(x):
     @jit_scope()
     def twice():
         return tf.exp(x)
@@ -176,7 +176,7 @@ def test_section_1_4_each_call_of_a_decorated_function_is_a_new_scope(x):
     assert scopes(twice(), twice()) == [b"jit_scope_0", b"jit_scope_1"]
 
 
-def test_section_1_4_it_yields_nothing(x):
+def test_it_yields_nothing(x):
     with jit_scope() as scope:
         assert scope is None
 
@@ -184,7 +184,7 @@ def test_section_1_4_it_yields_nothing(x):
 # ---- 1.5 what the callable is offered
 
 
-def test_section_1_5_the_node_def_before_the_scopes_own_attributes(x):
+def test_the_node_def_before_the_scopes_own_attributes(x):
     asked = []
 
     def compile_ops(node_def):
@@ -205,7 +205,7 @@ def test_section_1_5_the_node_def_before_the_scopes_own_attributes(x):
     assert [marks(t)[0] for t in (a, b, c)] == [True, False, False]
 
 
-def test_section_1_5_control_inputs_devices_and_chosen_names(x):
+def test_control_inputs_devices_and_chosen_names(x):
     asked = []
     first = tf.no_op(name="first")
     with tf.device("XLA_CPU:0"), tf.control_dependencies([first]), jit_scope(lambda n: bool(asked.append(n)) or True):
@@ -214,7 +214,7 @@ def test_section_1_5_control_inputs_devices_and_chosen_names(x):
     assert (n.name, n.device, n.input) == ("sum", "/device:XLA_CPU:0", ("x", "x", "^first"))
 
 
-def test_section_1_5_a_second_result_is_called_by_its_number(x):
+def test_a_second_result_is_called_by_its_number(x):
     asked = []
     _, vectors = tf.linalg.eigh(x)
     with jit_scope(lambda n: bool(asked.append(n))):
@@ -223,7 +223,7 @@ def test_section_1_5_a_second_result_is_called_by_its_number(x):
     assert vectors.name == f"{vectors.op.name}:1" and vectors.op.outputs[1] is vectors
 
 
-def test_section_1_5_constants_and_random_numbers_have_their_names(x):
+def test_constants_and_random_numbers_have_their_names(x):
     asked = []
     with jit_scope(lambda n: bool(asked.append(n.op))):
         x + 1.0
@@ -231,7 +231,7 @@ def test_section_1_5_constants_and_random_numbers_have_their_names(x):
     assert asked[:2] == ["Const", "AddV2"] and "RandomUniform" in asked
 
 
-def test_section_1_5_it_is_asked_once_also_when_runs_have_other_shapes():
+def test_it_is_asked_once_also_when_runs_have_other_shapes():
     asked = []
     with tf.Graph().as_default():
         y = tf.placeholder(tf.float32, [None])
@@ -245,7 +245,7 @@ def test_section_1_5_it_is_asked_once_also_when_runs_have_other_shapes():
 # ---- 1.6 eager execution
 
 
-def test_section_1_6_entering_it_where_execution_is_eager():
+def test_entering_it_where_execution_is_eager():
     scope = jit_scope()
     with pytest.raises(RuntimeError) as error, scope:
         pass
@@ -253,7 +253,7 @@ def test_section_1_6_entering_it_where_execution_is_eager():
     assert str(error.value).splitlines()[0] == text
 
 
-def test_section_1_6_also_in_a_function_that_runs_eagerly():
+def test_also_in_a_function_that_runs_eagerly():
     @tf.function
     def f(y):
         with jit_scope():
@@ -270,7 +270,7 @@ def test_section_1_6_also_in_a_function_that_runs_eagerly():
 # ---- 1.7 inside functions, and at the border of graphs
 
 
-def test_section_1_7_the_bodies_of_cond_and_while_have_no_attributes(x):
+def test_the_bodies_of_cond_and_while_have_no_attributes(x):
     with jit_scope():
         a = tf.cond(tf.reduce_sum(x) > 0, lambda: tf.exp(x), lambda: tf.sin(x))
         b = tf.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * 2.0), [0, x])[1]
@@ -280,7 +280,7 @@ def test_section_1_7_the_bodies_of_cond_and_while_have_no_attributes(x):
             assert body.nodes and all(not node.attrs for node in body.nodes)
 
 
-def test_section_1_7_branches_and_loops_that_a_function_stages_have_no_attributes_either():
+def test_branches_and_loops_that_a_function_stages_have_no_attributes_either():
     @tf.function
     def f(y):
         with jit_scope():
@@ -296,7 +296,7 @@ def test_section_1_7_branches_and_loops_that_a_function_stages_have_no_attribute
     assert all(not node.attrs for body in branch._node.op.graphs for node in body.nodes)
 
 
-def test_section_1_7_the_operations_of_a_trace_tell_their_attributes():
+def test_the_operations_of_a_trace_tell_their_attributes():
     seen = []
 
     @jl.function
@@ -316,7 +316,7 @@ def test_section_1_7_the_operations_of_a_trace_tell_their_attributes():
 # ---- 1.8 exceptions
 
 
-def test_section_1_8_an_exception_inside_leaves_nothing_behind(x):
+def test_an_exception_inside_leaves_nothing_behind(x):
     with pytest.raises(KeyError), jit_scope(), jit_scope(False):
         raise KeyError
     assert marks(tf.exp(x)) == (None, None, None)
@@ -327,7 +327,7 @@ def test_section_1_8_an_exception_inside_leaves_nothing_behind(x):
 # ---- 1.9 gradients
 
 
-def test_section_1_9_names_of_separate_scopes(x):
+def test_names_of_separate_scopes(x):
     with jit_scope(separate_compiled_gradients=True):
         f = tf.exp(x)
     found = [*tf.gradients(f, x, name="mygrads1"), *tf.gradients(f, x), *tf.gradients(f, x)]
@@ -339,20 +339,20 @@ def test_section_1_9_names_of_separate_scopes(x):
     assert [marks(g)[:2] for g in found] == [(True, None)] * 4
 
 
-def test_section_1_9_the_forward_scope_unless_they_are_separate(x):
+def test_the_forward_scope_unless_they_are_separate(x):
     with jit_scope():
         f = tf.exp(x)
     assert scopes(*tf.gradients(f, x)) == [b"jit_scope_0"]
 
 
-def test_section_1_9_what_is_not_compiled_gives_its_gradient_nothing(x):
+def test_what_is_not_compiled_gives_its_gradient_nothing(x):
     with jit_scope(False):
         f = tf.exp(x)
     g = tf.exp(x)
     assert [marks(t) for t in (*tf.gradients(f, x), *tf.gradients(g, x))] == [(None, None, None)] * 2
 
 
-def test_section_1_9_glue_gets_what_the_calling_scope_sets(x):
+def test_glue_gets_what_the_calling_scope_sets(x):
     with jit_scope(separate_compiled_gradients=True):
         a, b = tf.exp(x), tf.sin(x)
     with jit_scope():
@@ -361,7 +361,7 @@ def test_section_1_9_glue_gets_what_the_calling_scope_sets(x):
     assert {t.op.get_attr("_XlaScope") for t in g.op.inputs} == {b"jit_scope_0_grad_G"}
 
 
-def test_section_1_9_a_tape_takes_no_scope():
+def test_a_tape_takes_no_scope():
     found = []
 
     @tf.function
@@ -381,7 +381,7 @@ def test_section_1_9_a_tape_takes_no_scope():
 # ---- 1.10 functions with an attribute of their own
 
 
-def test_section_1_10_a_function_that_must_be_compiled_is_a_scope_of_its_own_name(x):
+def test_a_function_that_must_be_compiled_is_a_scope_of_its_own_name(x):
     @tf.function(jit_compile=True)
     def inner(y):
         return tf.exp(y)
@@ -391,7 +391,7 @@ def test_section_1_10_a_function_that_must_be_compiled_is_a_scope_of_its_own_nam
         assert marks(inner(x)) == (True, False, b"jit_scope_0")
 
 
-def test_section_1_10_it_is_compiled_while_the_level_is_off(x):
+def test_it_is_compiled_while_the_level_is_off(x):
     @tf.function(jit_compile=True)
     def inner(y):
         return tf.exp(y)

@@ -467,7 +467,7 @@ def test_flags_are_read_for_each_session(graph, monkeypatch):
 
 
 def test_variables_split_clusters_as_the_contract_says(graph):
-    """§2.5: read, compute, assign is one cluster; assign, then read, then compute are two."""
+    """Read, compute, assign is one cluster; assign, then read, then compute are two."""
     config = tf.ConfigProto()
     config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_1
     v = jl.Variable(np.ones(4))

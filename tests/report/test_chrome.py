@@ -15,7 +15,7 @@ def spans(trace):
     return [event for event in trace if event["ph"] == "X"]
 
 
-def test_section_6_1_metadata_comes_first_and_names_every_process(trace):
+def test_metadata_comes_first_and_names_every_process(trace):
     kinds = [event["ph"] for event in trace]
     last = max(i for i, kind in enumerate(kinds) if kind == "M")
     assert set(kinds[: last + 1]) == {"M"}
@@ -25,7 +25,7 @@ def test_section_6_1_metadata_comes_first_and_names_every_process(trace):
     assert "/device:CPU:0 Compute" in names.values() and "/device:CPU:0 Tensors" in names.values()
 
 
-def test_section_6_1_op_by_op_shows_operations_and_compiled_shows_launches(trace):
+def test_op_by_op_shows_operations_and_compiled_shows_launches(trace):
     names = {event["pid"]: event["args"]["name"] for event in trace if event["ph"] == "M"}
     by_op = [e["name"] for e in spans(trace) if "op by op" in names[e["pid"]]]
     compiled = [e["name"] for e in spans(trace) if names[e["pid"]] == "/device:CPU:0 Compute"]
@@ -33,7 +33,7 @@ def test_section_6_1_op_by_op_shows_operations_and_compiled_shows_launches(trace
     assert compiled == ["_XlaLaunch", "ArgPartition", "_XlaLaunch"]
 
 
-def test_section_6_1_spans_have_the_contracts_fields(trace):
+def test_spans_have_the_contracts_fields(trace):
     launch = next(e for e in spans(trace) if e["name"] == "_XlaLaunch")
     assert launch["cat"] == "Op" and launch["args"]["op"] == "_XlaLaunch" and launch["args"]["name"] == "cluster_0"
     assert [launch["args"][f"input{i}"] for i in range(3)] == ["X", "W", "b"]
@@ -44,7 +44,7 @@ def test_section_6_1_spans_have_the_contracts_fields(trace):
         assert event["dur"] >= 1 and event["ts"] >= 0
 
 
-def test_section_6_1_overlapping_spans_get_different_rows():
+def test_overlapping_spans_get_different_rows():
     plan = samples.softmax_plan()
     rec = samples.recorded([events.PlanMade(function="In [7]", trace=1, plan=plan.to_json(), start_ns=0, duration_ns=0)])
     for name, start, ms in (("cluster_0", 0, 3), ("cluster_1", 2, 3)):
@@ -62,7 +62,7 @@ def test_section_6_1_overlapping_spans_get_different_rows():
     assert [e["tid"] for e in spans(trace)] == [0, 1, 0]
 
 
-def test_section_6_1_data_flow_arrows_go_from_end_to_start_with_one_id():
+def test_data_flow_arrows_go_from_end_to_start_with_one_id():
     a = samples.node("a", "Sin")
     b = samples.node("b", "Cos", [a])
     rec = samples.recorded([])
@@ -88,14 +88,14 @@ def tensors(trace, process):
     return [e for e in trace if e["ph"] in "NOD" and e["pid"] == pid]
 
 
-def test_section_6_1_memory_counter_holds_what_later_operations_read(trace):
+def test_memory_counter_holds_what_later_operations_read(trace):
     counters = [event for event in trace if event["ph"] == "C"]
     assert all(event["pid"] == 0 and event["cat"] == "Memory" and event["name"] == "cpu" for event in counters)
     held = [event["args"]["cpu"] for event in counters]
     assert max(held) > 90_000_000 and min(held) == held[-1] == 0
 
 
-def test_section_6_1_each_result_is_an_object_made_described_and_freed(trace):
+def test_each_result_is_an_object_made_described_and_freed(trace):
     found = tensors(trace, "/device:CPU:0 op by op Tensors")
     ran = [e["args"]["name"] for e in spans(trace) if e["pid"] == found[0]["pid"] - 1]
     assert [e["name"] for e in found if e["ph"] == "N"] == ran
@@ -108,13 +108,13 @@ def test_section_6_1_each_result_is_an_object_made_described_and_freed(trace):
     assert len({e["id"] for e in found}) * 3 == len(found)
 
 
-def test_section_6_1_a_launch_makes_only_what_is_read_outside_its_cluster(trace):
+def test_a_launch_makes_only_what_is_read_outside_its_cluster(trace):
     names = [e["name"] for e in tensors(trace, "/device:CPU:0 Tensors") if e["ph"] == "N"]
     every = [e["args"]["name"] for e in spans(trace) if e["name"] != "_XlaLaunch"]
     assert 0 < len(names) < len(every)
 
 
-def test_section_6_1_a_device_has_two_processes_and_arrows_cross_between_devices():
+def test_a_device_has_two_processes_and_arrows_cross_between_devices():
     a = samples.node("a", "Sin")
     b = samples.node("b", "Cos", [a])
     a.attrs["device"] = "/job:localhost/replica:0/task:0/device:XLA_CPU:0"
@@ -137,7 +137,7 @@ def test_section_6_1_a_device_has_two_processes_and_arrows_cross_between_devices
     assert start["id"] == end["id"] and start["tid"] == end["tid"] == 0
 
 
-def test_section_6_1_file_is_compact_json(tmp_path):
+def test_file_is_compact_json(tmp_path):
     path = samples.softmax_report().timeline.save(tmp_path / "timeline.ctf.json")
     text = path.read_text()
     assert text.startswith('{"traceEvents":[{"name":"process_name","ph":"M","pid":0,"args":{"name":"Allocators"}}')

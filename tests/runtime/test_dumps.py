@@ -37,7 +37,7 @@ def test_nothing_happens_without_a_flag(cluster, monkeypatch, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_section_6_2_each_stage_is_a_file_and_one_console_line(cluster, folder, capsys):
+def test_each_stage_is_a_file_and_one_console_line(cluster, folder, capsys):
     stages = [(BEFORE, cluster.nodes), ("after inline, before fuse", "digraph G {\n}\n"), ("after fuse, pipeline end", "k0: 3")]
     heard = []
     with events.listen(heard.append):
@@ -57,7 +57,7 @@ def test_section_6_2_each_stage_is_a_file_and_one_console_line(cluster, folder, 
         dumps.write_dump(path, path.read_text())
 
 
-def test_section_6_2_numbers_go_on_and_a_cluster_keeps_its_version(cluster, folder, capsys):
+def test_numbers_go_on_and_a_cluster_keeps_its_version(cluster, folder, capsys):
     for _ in range(2):
         dump_cluster(cluster, [(BEFORE, cluster.nodes)])
     lines = capsys.readouterr().out.splitlines()
@@ -66,7 +66,7 @@ def test_section_6_2_numbers_go_on_and_a_cluster_keeps_its_version(cluster, fold
 
 
 @pytest.mark.parametrize("pattern, found", [("cluster_0", 1), ("uster", 1), ("^cluster_1", 0), (r"_0\[", 1)])
-def test_section_6_2_pattern_matches_a_part_of_the_name(cluster, folder, monkeypatch, pattern, found):
+def test_pattern_matches_a_part_of_the_name(cluster, folder, monkeypatch, pattern, found):
     monkeypatch.setenv("TF_XLA_FLAGS", "")
     monkeypatch.setenv("XLA_FLAGS", f"--xla_generate_hlo_graph={pattern} --xla_hlo_graph_path={folder}")
     assert len(dump_cluster(cluster, [(BEFORE, cluster.nodes)])) == found
@@ -145,12 +145,12 @@ def test_a_file_of_another_user_stays(cluster, folder, monkeypatch):
     ],
     ids=["none", "an axis twice", "two axes", "a shape"],
 )
-def test_section_6_2_constant_arguments_are_the_axes_and_shapes_that_differ(folder, capsys, program, expected):
+def test_constant_arguments_are_the_axes_and_shapes_that_differ(folder, capsys, program, expected):
     jl.function(program)(np.ones((3, 4)))
     assert set(re.findall(r"_XlaNumConstantArgs=(\d+)", capsys.readouterr().out)) == {str(expected)}
 
 
-def test_section_6_2_a_compiled_function_tells_every_stage_from_start_to_end(folder, capsys):
+def test_a_compiled_function_tells_every_stage_from_start_to_end(folder, capsys):
     jl.function(lambda x: np.tanh(x) * 2)(np.ones(5))
     lines = capsys.readouterr().out.splitlines()
     stages = [re.fullmatch(r"computation cluster_\d+\[.*\]\.v1 \[CPU: (.*)\]: (.*)", line).groups() for line in lines]
@@ -163,7 +163,7 @@ def test_section_6_2_a_compiled_function_tells_every_stage_from_start_to_end(fol
     assert "= Tanh " in (folder / "hlo_graph_2.dot").read_text()
 
 
-def test_section_6_2_without_a_folder_dumps_go_to_the_temporary_one(cluster, folder, monkeypatch):
+def test_without_a_folder_dumps_go_to_the_temporary_one(cluster, folder, monkeypatch):
     monkeypatch.setenv("TF_XLA_FLAGS", "--xla_generate_hlo_graph=.*")
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     (written,) = dump_cluster(cluster, [(BEFORE, cluster.nodes)])
@@ -174,7 +174,7 @@ def test_section_6_2_without_a_folder_dumps_go_to_the_temporary_one(cluster, fol
     "more, kinds", [("", ["txt"]), ("--xla_dump_hlo_as_text", ["txt"]), ("--xla_dump_hlo_as_dot", ["dot"]),
                     ("--xla_dump_hlo_as_text --xla_dump_hlo_as_dot=true", ["dot", "txt"])]
 )  # fmt: skip
-def test_section_6_2_newer_flags_write_the_first_and_the_last_stage_quietly(cluster, folder, monkeypatch, capsys, more, kinds):
+def test_newer_flags_write_the_first_and_the_last_stage_quietly(cluster, folder, monkeypatch, capsys, more, kinds):
     monkeypatch.delenv("TF_XLA_FLAGS")
     monkeypatch.setenv("XLA_FLAGS", f"--xla_dump_to={folder / 'new'} {more}")
     for _ in range(2):  # what is there from before is replaced

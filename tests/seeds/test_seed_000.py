@@ -146,7 +146,7 @@ def test_an_outer_scope_compiles_only_what_an_inner_one_asks_for(inputs, level):
 
 
 def test_the_examples_run_inside_a_function_too():
-    """§1.7: attributes land on the operations of the trace, and what they say is what is compiled."""
+    """Attributes land on the operations of the trace, and what they say is what is compiled."""
 
     @tf.function
     def f(a, b):
