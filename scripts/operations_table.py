@@ -133,7 +133,10 @@ def recorded(call: str) -> Found:
     exec(compile(source, name, "exec"), space)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        graph = jl.function(space["call"]).get_concrete_function(*ARGUMENTS.values()).graph
+        try:
+            graph = jl.function(space["call"]).get_concrete_function(*ARGUMENTS.values()).graph
+        except jl.errors.CaptureError:  # a view that only NumPy can make has to come from NumPy, unless the program copies it
+            return recorded(f"{call}.copy()")
     nodes = [node for node in graph.nodes if not node.op.is_parameter and not isinstance(node.op, (Constant, Length, Item))]
     host = [node for node in nodes if isinstance(node.op, HostCall)]
     names = tuple(dict.fromkeys(node.op.name for node in nodes if not isinstance(node.op, (View, Reshape, Cast))))

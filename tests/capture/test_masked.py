@@ -101,7 +101,7 @@ def test_what_needs_the_elements_takes_them_out_and_says_so(program, arguments):
     with events.listen(heard.append):
         result = jl.function(program)(*arguments)
     np.testing.assert_allclose(result, program(*arguments))
-    assert any(event.kind == "host-operation-ran" and event.op == "ReadItem" for event in heard)
+    assert any(event.kind == "host-operation-ran" and event.op == "Indexing" for event in heard)
 
 
 def test_a_write_through_another_mask_takes_the_elements_out():
