@@ -143,7 +143,7 @@ class LoopMemory:
         """
         from .looping import Entry
 
-        if not is_array(leaf):
+        if not (is_array(leaf) or is_array(start)):
             return
         found = self.origins[id(leaf)]
         among, handed = dict(found.among), None if parameter is None else self.handed.get(parameter._cell)
@@ -153,7 +153,7 @@ class LoopMemory:
         if found.part_of is not None:
             self.late.append(partial(_is_part, result, found.part_of))
             among = {}
-        elif found.is_own:
+        elif found.is_own and is_array(leaf):
             owner = self.owners.setdefault(leaf._cell, result)
             if owner is not result:  # two names for one array
                 self.late.append(partial(_is_part_of_other, result, owner))

@@ -470,8 +470,7 @@ class LoopTracer:
 
     def with_start(self, start: Any, kind: LeafType) -> LeafType:
         """The type of what the loop leaves in a name that no iteration reads: without an iteration that is what was there."""
-        keeps = self.capture.keeps_kinds and not self.runs()
-        return joined(leaf_type(start), kind, kinds=True) if keeps else kind
+        return kind if self.runs() else joined(leaf_type(start), kind, kinds=self.capture.keeps_kinds)
 
     def left_kind(self, leaf: Any, kind: LeafType) -> LeafType:
         """The type behind the loop of what is of the type `kind` in it."""
@@ -504,7 +503,8 @@ class LoopTracer:
                     both = [joined(leaf_type(x), kind) for x, kind in zip(leaves, kinds, strict=True)]
                     if both == [replace(kind, among=frozenset()) for kind in kinds]:
                         return leaves
-                    if self.capture.keeps_kinds and not self.runs():
+                    same = [replace(one, is_scalar=kind.is_scalar) for one, kind in zip(both, kinds, strict=True)] == kinds
+                    if (same or self.capture.keeps_kinds) and not self.runs():
                         return leaves
                 except Mismatch as mismatch:
                     if not self.runs():

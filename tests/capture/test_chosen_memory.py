@@ -255,6 +255,59 @@ def row_of_a_break(m):
     return total, row
 
 
+def changed_in_turns(x, d):
+    kept = d
+    while x.sum() > 3:
+        x = x * 0.5
+        kept = kept + 1
+    return kept
+
+
+def made_in_turns(x, d):
+    kept = d
+    while x.sum() > 3:
+        x = x * 0.5
+        kept = d * 2
+    return kept
+
+
+def replaced_in_turns(x, d):
+    kept = d
+    while x.sum() > 3:
+        x = x * 0.5
+        kept = x[0]
+    return kept
+
+
+@pytest.mark.parametrize("decorate", [jl.jit, jl.function])
+@pytest.mark.parametrize("program", [changed_in_turns, made_in_turns, replaced_in_turns], ids=lambda program: program.__name__)
+def test_an_array_without_axes_is_itself_behind_a_loop_of_no_turn(program, decorate):
+    traced = decorate(program)
+    for x in (np.ones(3), np.full(3, 4.0), np.zeros(3)):
+        d = np.array(2.5)
+        expected, result = program(x, d), traced(x, d)
+        assert result == expected
+        assert (result is d) == (expected is d)
+        assert decorate is jl.function or type(result) is type(expected)
+
+
+def test_an_array_without_axes_or_a_number_of_python_s():
+    def program(x, d):
+        kept = d
+        while x.sum() > 3:
+            x = x * 0.5
+            kept = 1.0
+        return kept
+
+    traced = jl.jit(program)
+    for x in (np.ones(3), np.full(3, 4.0)):
+        d = np.array(2.5)
+        expected, result = program(x, d), traced(x, d)
+        assert result == expected
+        assert (result is d) == (expected is d)
+        assert type(result) is type(expected)
+
+
 def test_a_view_of_which_only_the_data_says_the_part_is_python_s():
     assert_as_python(row_of_a_break, ROWS, whole=False)
     with pytest.raises(jl.errors.CaptureError, match="of which part only the data says"):
