@@ -35,6 +35,20 @@ def test_arrays_count_by_type_and_floats_not_at_all():
     assert traces(f, (x.astype(np.float32), 1.5), (x[:3], 1.5)) == 4
 
 
+def test_whether_an_array_that_is_only_read_may_be_written_makes_no_trace():
+    def smooth(a):
+        b = np.empty_like(a)
+        b[0] = a[0]
+        for i in range(1, a.shape[0]):
+            b[i] = 0.5 * b[i - 1] + 0.5 * a[i]
+        return b
+
+    locked = np.arange(20.0)
+    locked.flags.writeable = False
+    for order in ((locked, np.arange(20.0)), (np.arange(20.0), locked)):
+        assert traces(jl.jit(smooth), *((a,) for a in order)) == 1
+
+
 def test_python_integers_strings_and_bools_are_constants():
     f = jl.jit(lambda x, n, name, flag: x * n + len(name) if flag else x)
     assert traces(f, (x, 2, "ab", True), (x, 2, "ab", True), (x, 3, "ab", True), (x, 3, "a", True), (x, 3, "a", False)) == 4

@@ -234,6 +234,16 @@ def test_other_options():
     assert causes(second) == [("options",)]
 
 
+def test_jit_and_function_of_one_function_have_nothing_to_tell_of_each_other():
+    def add(x):
+        return x + 1
+
+    for _ in range(3):
+        one, other = jl.jit(add), jl.function(add)
+        one(np.ones(3)), other(np.ones(3))
+        assert ("options",) not in causes(one) + causes(other)
+
+
 def test_a_cell_that_is_run_again_with_other_code():
     namespace = {"jl": jl, "np": np, "__name__": "__main__"}
     for number, constant in enumerate((2, 3)):
