@@ -72,6 +72,7 @@ LOOPS = {
     "type": "a variable becomes another type in it",
     "zero_division": "it may divide by 0, which is an error in Python",
     "host_operation": "NumPy runs an operation of its body",
+    "internal": "jitlab made a mistake when it rolled it",
     "check": "its body checks a value that only a run knows, and an error has to come from the right iteration",
     "aliasing": "two names that are one array in an iteration are two in the next",
     "value": "its body asks for a value that only a run knows",
