@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from jitlab.ir import Extent
 from .arrays import Input
 from .changes import Change, Leaf, change_of, layout_change, leaves_of
 from .layouts import Layout
+from .signature import exact
 
 #: Of so few objects that are to be several each pair is compared: that needs no call.
 FEW = 4
@@ -217,9 +218,10 @@ def lookup_of(
     for found_in in attributes:
         steps.append(Guard(found_in.unfit(constants), "", found_in.change, found_in.text, "there"))
     for function, values in defaults.items():
-        found = f"{constants.name(attrgetter('__defaults__', '__kwdefaults__'))}({constants.name(function)})"
+        code = constants.name(function)
         told = partial(_defaults_change, function.__name__, values)
-        steps.append(Guard(f"{found} != {constants.name(values)}", found, told, f"defaults of {function.__name__}", ""))
+        unfit, found = _other_defaults(code, values, constants), f"({code}.__defaults__, {code}.__kwdefaults__)"
+        steps.append(Guard(unfit, found, told, f"defaults of {function.__name__}", ""))
     slots = 0
     for read in reads:
         path, before = read.leaf.path, read.leaf.text
@@ -253,7 +255,7 @@ def lookup_of(
             steps.append(Guard(unfit, ", ".join(several), told, "", ""))
     for text, expected, label in number_guards:
         steps.append(f"found = {text}")
-        unfit = f"type(found) is not {constants.name(type(expected))} or found != {constants.text(expected)}"
+        unfit = f"type(found) is not {constants.name(type(expected))} or {_other('found', expected, constants)}"
         steps.append(Guard(unfit, "found", partial(_number_change, label, expected), label, repr(expected)))
     for n, value in value_guards:
         steps.append(f"found = {f'tuple(map(int, i{n}))' if isinstance(value, tuple) else f'int(i{n})'}")
@@ -337,7 +339,7 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
     if read.kind == "number":
         return kind
     if read.kind == "equal":
-        return f"{kind} or {name} != {constants.text(want[1])}"
+        return f"{kind} or {_other(name, want[1], constants)}"
     if read.kind == "same":
         code = "".join(f" or {name}.__code__ is not {constants.name(code)}" for code in want[1:])
         return f"{name} is not {constants.name(want[0])}{code}"
@@ -345,5 +347,28 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
         return f"{name} is not {constants.name(want[0])}()"
     if read.kind == "alias":
         return f"{name} is not {want[0]}"
-    keys = "" if want[2] is None else f" or tuple({name}) != {constants.name(want[2])}"
+    keys = ""
+    if want[2] is not None:
+        named = all(type(key) is str for key in want[2])
+        other = f"tuple({name}) != {constants.name(want[2])}" if named else _other(f"tuple({name})", want[2], constants)
+        keys = f" or {other}"
     return f"{kind} or len({name}) != {want[1]}{keys}"
+
+
+def _other(found: str, value: Any, constants: Constants) -> str:
+    """The condition under which what was found, of the value's type, is another value: `==` alone takes -0.0 for 0.0."""
+    if isinstance(value, (float, complex)) and not (value.real and (value.imag or type(value) is float)):
+        return f"repr({found}) != {repr(value)!r}"
+    if type(value) in (tuple, frozenset):
+        return f"{constants.name(exact)}({found}) != {constants.name(exact(value))}"
+    return f"{found} != {constants.text(value)}"
+
+
+def _other_defaults(function: str, values: tuple[Any, Any], constants: Constants) -> str:
+    """The condition under which a function's defaults are other objects."""
+    positional, named = values
+    code = f"{function}.__defaults__ is not {constants.name(positional)}"
+    if named is None:
+        return f"{code} or {function}.__kwdefaults__"
+    each = "".join(f" or {function}.__kwdefaults__[{key!r}] is not {constants.name(value)}" for key, value in named.items())
+    return f"{code} or len({function}.__kwdefaults__) != {len(named)}{each}"

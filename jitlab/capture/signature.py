@@ -85,15 +85,16 @@ def _key(value: Any, leaves: list[Any]) -> Any:
         return kind, value
     if kind is float:
         return _float_key(value)
-    if kind is complex:
-        return complex, _float_key(value.real), _float_key(value.imag)
+    if kind is complex or kind is frozenset:
+        return exact(value)
     if isinstance(value, np.generic) and value.dtype in TRACED_DTYPES:
         leaves.append(value)
         return value.dtype, ()
     if isinstance(value, (list, tuple)):
         return kind, tuple(_key(item, leaves) for item in value)
     if isinstance(value, dict):
-        return kind, tuple((name, _key(value[name], leaves)) for name in sorted(value, key=repr))
+        names = sorted(value, key=repr)
+        return kind, tuple((name if type(name) is str else exact(name), _key(value[name], leaves)) for name in names)
     if is_variable(value):
         array = value.__jitlab_array__()
         leaves.append(array)
@@ -107,7 +108,17 @@ def _key(value: Any, leaves: list[Any]) -> Any:
     return _object_key(stands_for(value))
 
 
-_EXACT = frozenset({int, bool, str, bytes, type(None), range, frozenset, type, type(Ellipsis)})
+_EXACT = frozenset({int, bool, str, bytes, type(None), range, type, type(Ellipsis)})
+
+
+def exact(value: Any) -> Any:
+    """What tells a value from others that are equal to it: 1 from 1.0 and True, 0.0 from -0.0. Equal for NaN and NaN."""
+    kind = type(value)
+    if isinstance(value, (float, complex, np.inexact)):
+        return kind, repr(value)
+    if kind in (tuple, frozenset):
+        return kind, kind(map(exact, value))
+    return kind, value
 
 
 def _float_key(value: float) -> Any:
@@ -152,8 +163,8 @@ def literal_key(value: Any) -> Any:
         return kind, value
     if kind is float:
         return _float_key(value)
-    if kind is complex:
-        return complex, _float_key(value.real), _float_key(value.imag)
+    if kind is complex or kind is frozenset:
+        return exact(value)
     return None
 
 

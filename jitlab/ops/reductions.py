@@ -65,6 +65,26 @@ class Sum(Reduction):
 
 
 @dataclass(frozen=True)
+class SignedSum(Sum):
+    """A sum that starts with -0.0, which changes no element's sign, to be added to `initial`."""
+
+    def numpy(self, x: Any) -> Any:
+        return np.sum(x, axis=self.axes, initial=negative_zero(x.dtype))
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        dtype = self.result_dtype(dtype)
+        return e.constant(negative_zero(dtype), dtype)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(axes=(0,)), -0.0 * MATRIX
+        yield cls(axes=(0, 1)), -0.0 * np.abs(MATRIX)
+        yield cls(axes=(1,)), SMALL_INTS
+        yield cls(axes=(0,)), MATRIX + 2j
+        yield cls(axes=(0,)), np.empty((0, 3))
+
+
+@dataclass(frozen=True)
 class Mean(Reduction):
     """Mean of the elements along `axes`: float64 of integers and bools; `reduce` casts float16 to float32 and back."""
 
@@ -418,6 +438,11 @@ def _widened(dtype: np.dtype) -> np.dtype:
 
 def _is_nan(e: Emitter, x: Any) -> Any:
     return e.or_(e.isnan(e.real(x)), e.isnan(e.imag(x))) if x.dtype.kind == "c" else e.isnan(x)
+
+
+def negative_zero(dtype: np.dtype) -> Any:
+    """What changes no element that it is added to, also not -0.0."""
+    return complex(-0.0, -0.0) if dtype.kind == "c" else -0.0 if dtype.kind == "f" else 0
 
 
 def lowest(dtype: np.dtype) -> Any:

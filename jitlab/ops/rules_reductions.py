@@ -17,7 +17,6 @@ from .base import Reduction, Unsupported
 from .build import apply, as_node, cast, constant, elementwise, fitting
 from .creation import fill
 from .registry import rule
-from .sources import Constant
 from .views import broadcast_to, expand_dims, transpose
 
 Rule = Callable[..., Any]
@@ -83,14 +82,6 @@ def flag(keepdims: Any) -> bool:
     return keepdims is not NoValue and bool(keepdims)
 
 
-def _is_negative_zero(x: Any) -> bool:
-    value = x.op.value if isinstance(x, Node) and isinstance(x.op, Constant) else x
-    if isinstance(value, Node) or not isinstance(value, (float, complex, np.inexact, np.ndarray)):
-        return False
-    value = np.asarray(value)
-    return bool(np.any((value == 0) & (np.signbit(value.real) | np.signbit(value.imag))))
-
-
 def sum_rule(ufunc: np.ufunc) -> Rule:
     """sum and prod."""
     build = re.Sum if ufunc is np.add else re.Prod
@@ -106,8 +97,6 @@ def sum_rule(ufunc: np.ufunc) -> Rule:
         where: Any = NoValue,
     ) -> Node:
         refuse(out=out)
-        if ufunc is np.add and _is_negative_zero(initial):
-            raise Unsupported("the argument `initial=-0.0`: a loop's sum of nothing but negative zeros is 0.0")
         x = node(a)
         axes = as_axes(axis, x.ndim)
         wanted = build(()).result_dtype(x.dtype) if dtype is None else as_dtype(dtype)
@@ -119,8 +108,10 @@ def sum_rule(ufunc: np.ufunc) -> Rule:
         if dtype is None and initial is NoValue and (where is NoValue or where is True):
             return re.reduce(build, x, axes, flag(keepdims))
         if where is not NoValue and where is not True or initial is not NoValue:
-            x = masked(kind, cast(x, wanted), where, initial)
-            return started(kind, x, axes, flag(keepdims), initial)
+            signed = ufunc is np.add and initial is not NoValue
+            counted = Kind(re.SignedSum, ufunc, re.negative_zero(wanted)) if signed else kind
+            x = masked(counted, cast(x, wanted), where, initial)
+            return started(counted, x, axes, flag(keepdims), initial)
         return cast(re.reduce(build, cast(x, wanted), axes, flag(keepdims)), wanted)
 
     return rule

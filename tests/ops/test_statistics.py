@@ -173,12 +173,21 @@ def test_weights_have_their_axes_in_the_order_in_which_they_are_named(axis):
 
 
 @pytest.mark.parametrize("dtype", ["e", "f", "d", "D"])
-@pytest.mark.parametrize("write", [
-    lambda x: np.sum(x, initial=-0.0), lambda x: x.sum(axis=0, initial=-0.0), lambda x: np.add.reduce(x, initial=-0.0),
-    lambda x: np.sum(x[:0], initial=-0.0), lambda x: np.sum(x, initial=0.0), lambda x: np.sum(x, initial=-0.0, where=x > 1),
+@pytest.mark.parametrize("start", [
+    lambda x: -0.0, lambda x: 0.0, lambda x: np.float32(-0.0), lambda x: np.zeros((), x.dtype) * -1, lambda x: x.flat[0],
 ])  # fmt: skip
-def test_a_sum_of_negative_zeros_that_starts_with_one_is_one(write, dtype):
-    x = np.full((3, 2), -0.0).astype(dtype)
-    for compiler in (jl.jit, jl.function):
-        mine, theirs = compiler(write)(x), write(x)
-        assert mine.dtype == theirs.dtype and np.array_equal(np.signbit(mine.real), np.signbit(theirs.real))
+@pytest.mark.parametrize("write", [
+    lambda x, z: np.sum(x, initial=z), lambda x, z: x.sum(axis=0, initial=z), lambda x, z: np.add.reduce(x, initial=z),
+    lambda x, z: np.sum(x[:0], initial=z), lambda x, z: np.sum(x, initial=-0.0) + z, lambda x, z: np.nansum(x, initial=z),
+    lambda x, z: np.sum(x, initial=z, where=x != 0), lambda x, z: np.sum(x, initial=z, where=x == 0, axis=1, keepdims=True),
+    lambda x, z: np.sum(x, initial=x[0, 0]), lambda x, z: np.sum(x, axis=(), initial=z), lambda x, z: np.sum(x + 0, initial=z),
+])  # fmt: skip
+def test_a_sum_of_negative_zeros_that_starts_with_one_is_one(write, start, dtype):
+    def signs(x):
+        return np.signbit(x.real).tolist(), np.signbit(x.imag).tolist()
+
+    for shape in ((3, 2), (2, 700)):
+        x = np.full(shape, complex(-0.0, -0.0) if dtype == "D" else -0.0, dtype)
+        for compiler in (jl.jit, jl.function):
+            mine, theirs = np.asarray(compiler(write)(x, start(x))), write(x, start(x))
+            assert mine.dtype == theirs.dtype and signs(mine) == signs(theirs)

@@ -30,7 +30,4 @@ ACCEPTED: dict[str, tuple[str, ...]] = {
         "numpy/_core/tests/test_multiarray.py::TestWritebackIfCopy::test_view_discard_refcount",
     ),
     ROUNDING: ("numpy/linalg/tests/test_linalg.py::TestNormSingle::test_keepdims",),
-    "the sum of nothing but negative zeros is 0.0 where only a run knows that it starts with -0.0": (
-        "numpy/_core/tests/test_ufunc.py::test_addition_reduce_negative_zero[[]True-[efd]]",
-    ),
 }
