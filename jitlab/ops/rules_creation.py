@@ -145,12 +145,11 @@ def arange(*args: Any, dtype: Any = None, device: Any = None, like: Any = None, 
     numbers = start, stop, step = tuple(int(n) if isinstance(n, bool) else n for n in numbers)
     wanted = _range_dtype(*numbers) if dtype is None else as_dtype(dtype)
     length = _range_length(*numbers)
-    if wanted.kind == "c" and not any(isinstance(n, Extent) for n in (*numbers, length)):
-        return constant(np.arange(*numbers, dtype=wanted))
-    if wanted.kind not in "iuf":
-        if wanted.kind == "b" and not any(isinstance(n, Extent) for n in (*numbers, length)):
+    from_negative_zero = wanted.kind == "f" and isinstance(start, (float, np.floating)) and str(start) == "-0.0"
+    if wanted.kind not in "iuf" or from_negative_zero:  # -0.0 + 0 * step, as a loop has the first element, is 0.0
+        if wanted.kind in "cbf" and not any(isinstance(n, Extent) for n in (*numbers, length)):
             return constant(np.arange(*numbers, dtype=wanted))
-        raise Unsupported("arange of this dtype", "dtype")
+        raise Unsupported("arange of this dtype or from -0.0", "dtype")
     first = _in(start, wanted)
     second = _in(start + step, wanted) if int(length) > 1 else first
     return apply(Range((length,)), as_node(first, wanted), as_node(second, wanted))

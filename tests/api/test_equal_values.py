@@ -109,3 +109,18 @@ def test_keys_and_members_are_told_apart_as_values_are(compiler, values, wrap):
     for value in values:
         mine, theirs = np.asarray(compiled(ones, wrap(value))), first(ones, wrap(value))
         assert repr(mine) == repr(theirs), value
+
+
+@pytest.mark.parametrize("make", [
+    lambda x, v: np.full(3, v), lambda x, v: np.where(x > 5, 1, v), lambda x, v: np.pad(x, 1, constant_values=v),
+    lambda x, v: np.nan_to_num(x / 0 * 0, nan=v), lambda x, v: np.clip(x - 2, v, None), lambda x, v: np.arange(v, 3),
+    lambda x, v: np.linspace(v, 5, 3), lambda x, v: np.diff(x, prepend=v), lambda x, v: np.heaviside(x - 2, v),
+    lambda x, v: np.array([v]), lambda x, v: x.astype(np.int64) ** v, lambda x, v: np.full_like(x, v), lambda x, v: [v, (v,)],
+])  # fmt: skip
+@pytest.mark.parametrize("values", [(0.0, -0.0), (-0.0, 0.0), (1, 1.0, True), (True, 1.0), (0, -0.0, False)])
+@pytest.mark.filterwarnings("ignore:.*encountered:RuntimeWarning")
+def test_one_program_holds_equal_values_side_by_side(make, values):
+    def several(x):
+        return [make(x, value) for value in values]
+
+    assert repr(jl.jit(several)(X)) == repr(several(X))
