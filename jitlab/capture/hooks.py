@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Extent, NotRolled, Symbolic
-from jitlab.lazy import Kept
+from jitlab.lazy import Kept, OfEach
 from jitlab.ops.table import FUNCTIONS, VIEWS
 
 from . import conditions, iterables, rolling, staging
@@ -625,7 +625,11 @@ def has_array(x: Any) -> bool:
 
 def _python_property(kind: type, name: str) -> Any:
     """The user's function behind a property, or behind attributes that are made up; None for what is simply there."""
-    return _properties.of((kind, name), _getter, kind, name)
+    return _getter(kind, name) if _properties.of(kind, Kept, 100).of(name, _has_getter, kind, name) else None
+
+
+def _has_getter(kind: type, name: str) -> bool:
+    return _getter(kind, name) is not None
 
 
 def _getter(kind: type, name: str) -> Any:
@@ -634,7 +638,8 @@ def _getter(kind: type, name: str) -> Any:
     return getter if getter is not None and _is_user_function(getter) else None
 
 
-_properties: Kept[tuple[type, str], Any] = Kept(1000)
+#: By name. Nothing here refers to a class or to its functions, which go when the user's last reference goes.
+_properties: OfEach[Kept[str, bool]] = OfEach()
 
 
 def _is_user_function(function: Any) -> bool:

@@ -46,6 +46,7 @@ _spans: dict[int, dict[int, Source]] = {}  # by the id of converted code, then b
 _long: dict[int, weakref.ref[CodeType]] = {}  # other code that is at an instruction beyond LONG, by id
 _positions: dict[int, list[Position]] = {}  # by the id of converted or long code, one for each instruction
 _user: dict[str, bool] = {}
+MOST_FILES = 5000  # each cell of a notebook is one
 
 
 def register(code: CodeType) -> None:
@@ -93,6 +94,8 @@ def is_user_file(filename: str) -> bool:
     """Not the standard library, an installed package, or ours."""
     known = _user.get(filename)
     if known is None:
+        if len(_user) >= MOST_FILES:
+            _user.clear()
         known = _user[filename] = not filename.startswith(("<frozen", "<__array_function__")) and not _is_library(filename)
     return known
 

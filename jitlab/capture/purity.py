@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.lazy import Kept, OfEach
+from jitlab.lazy import OfEach
 
 from .positions import is_user_file
 from .tensor import Tensor
@@ -131,7 +131,7 @@ _OPERATORS = frozenset(
     for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
     for reflected in ("", "r", "i")
 ) | {f"__{name}__" for name in "lt le gt ge neg pos abs invert bool".split()}
-_python_operators: Kept[type, bool] = Kept(1000)
+_python_operators: OfEach[bool] = OfEach()
 
 
 def has_python_operators(kind: type) -> bool:

@@ -88,6 +88,8 @@ def constant_arguments(cluster: Cluster) -> int:
 def _version(cluster: Cluster) -> int:
     with _lock:
         if cluster.name not in _versions:
+            if len(_versions) >= MOST_VERSIONS:
+                del _versions[next(iter(_versions))]
             _versions[cluster.name] = next(_next_version)
         return _versions[cluster.name]
 
@@ -166,3 +168,4 @@ _lock = locks.shared("dumps")
 _numbers = itertools.count()
 _next_version = itertools.count(1)
 _versions: dict[str, int] = {}
+MOST_VERSIONS = 10_000  # an older cluster that is dumped again is another version
