@@ -97,6 +97,7 @@ def _work(sort, seed, first, count):
         print(json.dumps(what), file=told, flush=True)
 
     told, sys.stdout = sys.stdout, sys.stderr
+    faulthandler.enable()  # where it dies
     module, tenth = module_of(sort), max(count // 10, 1)
     for number in range(first, count):
         case = case_of(sort, seed, number)

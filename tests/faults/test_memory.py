@@ -134,3 +134,85 @@ def test_libraries_that_are_gone_leave_no_linker():
         linkers.add(machine.load(code, ["run"])._linker)
     assert len(linkers) <= 2  # that of what is kept, and the one in use
     assert kept[0].address("run")
+
+
+EACH_EVENT = """
+import gc, signal, sys
+from tests.faults.events import at_event, counter
+from jitlab.targets.cpu_llvm import machine
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.unraisablehook = lambda _: None
+number = 0
+
+def tried(what, event):
+    global number
+    number += 1
+    text, symbols, loaded = f"define i32 @f{number}() {{\\n ret i32 {number}\\n}}", [f"f{number}"], []
+    made = machine.compile_object(text, "quick")
+    if what == "frees":
+        loaded.append(machine.load(made, symbols))
+    try:
+        with at_event(event, WRONG):
+            if what == "compiles":
+                machine.compile_object(text, "quick")
+            elif what == "shows":
+                machine.optimized(text, "quick")
+            elif what == "loads":
+                machine.load(made, symbols)
+            loaded.clear()
+    except (KeyboardInterrupt, MemoryError):
+        pass
+    return counter().seen.value
+
+for what in ("compiles", "shows", "loads", "frees"):
+    print(what, file=sys.stderr)
+    tried(what, 0)
+    for event in range(1, tried(what, 0)):
+        tried(what, event)
+gc.collect()
+for _ in range(2 * machine._Linker.MOST):
+    tried("loads", 0)
+gc.collect()
+linkers = sum(type(o) is machine._Linker for o in gc.get_objects())
+assert linkers <= 2, linkers
+try:
+    signal.raise_signal(signal.SIGINT)
+    raise AssertionError("interrupts are lost")
+except KeyboardInterrupt:
+    pass
+"""
+
+
+@pytest.mark.parametrize("wrong", [None, "MemoryError"])
+def test_an_exception_at_no_event_frees_anything_of_llvm_twice(wrong):
+    program = EACH_EVENT.replace("WRONG", str(wrong))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+CLASSES = {
+    "method": "class C:\n    @HOW\n    def f(self, x):\n        return x * self.k\n    k = 2\ncall = lambda: C().f(np.ones(3))",
+    "property": "class C:\n    @property\n    def k(self):\n        return 2\n@HOW\ndef f(c, x):\n    return x * c.k\n"
+    "call = lambda: f(C(), np.ones(3))",
+    "made up": "class C:\n    def __getattr__(self, name):\n        return 2\n@HOW\ndef f(c, x):\n    return x * c.any\n"
+    "call = lambda: f(C(), np.ones(3))",
+    "operator": "class C:\n    __array_ufunc__ = None\n    def __rmul__(self, x):\n        return x * 2\n@HOW\ndef f(c, x):\n"
+    "    return x * c\ncall = lambda: f(C(), np.ones(3))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["jl.function", "jl.jit"])
+@pytest.mark.parametrize("case", CLASSES)
+def test_a_class_that_a_function_met_goes_with_its_last_reference(case, how):
+    source = CLASSES[case].replace("@HOW", f"@{how}")
+    name = f"<a class, {case}, {how}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    space = {"np": np, "jl": jl, "__name__": "classes"}
+    exec(compile(source, name, "exec"), space)
+    for _ in range(3):
+        assert space["call"]().tolist() == [2, 2, 2]
+    gone = weakref.ref(space["C"])
+    space.clear()
+    gc.collect()
+    assert gone() is None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import itertools
 import os
 import platform
+import signal
 import stat
 import sys
 import tempfile
@@ -31,12 +33,45 @@ _lock = threading.RLock()  # target machines and the JIT are shared by all threa
 T = TypeVar("T")
 
 
+class _Held:
+    """In the place of a signal's handler: notes the signal. Where it could not be taken away again, it calls the handler."""
+
+    def __init__(self, handler: Callable[..., Any]) -> None:
+        self.handler, self.holds = handler, True
+        self.came: tuple[Any, ...] | None = None
+
+    def __call__(self, *call: Any) -> None:
+        if self.holds:
+            self.came = call
+        else:
+            self.handler(*call)
+
+
+def _uninterrupted(action: Callable[[], T]) -> T:
+    """What an action gives; an interrupt comes after it. Between what LLVM made or freed and a note of it in Python, one would
+    lose it, or let it be freed twice."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        return action()
+    held = _Held(handler)
+    try:
+        signal.signal(signal.SIGINT, held)
+        return action()
+    finally:
+        try:
+            signal.signal(signal.SIGINT, handler)
+        finally:
+            held.holds = False
+        if held.came is not None:
+            handler(*held.came)
+
+
 def _alone(action: Callable[[], T]) -> T:
     """What an action with LLVM gives; no other thread has one meanwhile. llvmlite takes a lock in Python code, which an
-    interrupt may leave taken: then this thread gives it back."""
+    exception may leave taken: then this thread gives it back."""
     with _lock:
         try:
-            return action()
+            return _uninterrupted(action)
         except BaseException:
             inner = getattr(_llvmlite_lock(), "_lock", None)
             while getattr(inner, "_is_owned", bool)():
@@ -79,15 +114,35 @@ def _llvm() -> Any:
     return llvm
 
 
+def _text(function: str, *about: Any) -> str:
+    """What one of LLVM's functions writes. (llvmlite's own object for it frees it again if an exception comes after the first
+    time.)"""
+    written = ctypes.c_char_p()
+    getattr(_llvm().ffi.lib, function)(*about, ctypes.byref(written))
+    text = (written.value or b"").decode()
+    _llvm().ffi.lib.LLVMPY_DisposeString(written)
+    return text
+
+
 @cache
 def cpu_name() -> str:
-    return str(_llvm().get_host_cpu_name())
+    return _text("LLVMPY_GetHostCPUName")
 
 
 @cache
 def cpu_features() -> str:
     """Sorted `+a,-b,...`, as LLVM takes them."""
-    return ",".join(sorted(str(_llvm().get_host_cpu_features().flatten()).split(",")))
+    return ",".join(sorted(_text("LLVMPY_GetHostCPUFeatures").split(",")))
+
+
+@cache
+def _triple() -> str:
+    return _text("LLVMPY_GetProcessTriple")
+
+
+@cache
+def _target() -> Any:
+    return _llvm().Target.from_triple(_text("LLVMPY_GetDefaultTargetTriple"))
 
 
 def _is_arm() -> bool:
@@ -126,10 +181,14 @@ def lanes(dtype: Any) -> int:
 
 @cache
 def _target_machine(codegen: int) -> Any:
-    target = _llvm().Target.from_default_triple()
-    return target.create_target_machine(
+    return _target().create_target_machine(
         cpu=cpu_name(), features=cpu_features(), opt=codegen, reloc="pic", codemodel="small"
     )
+
+
+@cache
+def _data_layout() -> str:
+    return _text("LLVMPY_CopyStringRepOfTargetData", _target_machine(2).target_data)
 
 
 def _module(text: str, tier: Tier) -> tuple[Any, Any]:
@@ -137,8 +196,7 @@ def _module(text: str, tier: Tier) -> tuple[Any, Any]:
     ask_for(COMPILER_BYTES + BYTES_PER_CHARACTER * len(text), "compiling a kernel")
     machine = _target_machine(0 if tier == "quick" else 2)
     module = _llvm().parse_assembly(text)
-    module.triple = _llvm().get_process_triple()
-    module.data_layout = str(machine.target_data)
+    module.triple, module.data_layout = _triple(), _data_layout()
     if tier == "good":
         options = _llvm().create_pipeline_tuning_options(speed_level=1)
         options.loop_vectorization = options.slp_vectorization = False
@@ -162,7 +220,7 @@ def compile_object(text: str, tier: Tier = "good") -> bytes:
 
 def optimized(text: str, tier: Tier = "good") -> str:
     """The module's text after the tier's passes."""
-    return _alone(lambda: str(_module(text, tier)[0]))
+    return _alone(lambda: _text("LLVMPY_PrintModuleToString", _module(text, tier)[0]))
 
 
 def asm(text: str, tier: Tier = "good") -> str:
@@ -181,15 +239,29 @@ def asm(text: str, tier: Tier = "good") -> str:
 class Loaded:
     """Code in memory, for as long as this lives: whoever holds an address holds this too."""
 
-    def __init__(self, addresses: Mapping[str, int], tracker: Any, linker: _Linker) -> None:
-        self._addresses, self._tracker, self._linker = addresses, tracker, linker
+    def __init__(self, linker: _Linker) -> None:
+        self._tracker: Any = None
+        self._linker = linker
+        linker.loaded += 1
+        linker.linked += 1
+
+    def link(self, builder: Any) -> None:
+        tracker = self._tracker = builder.link(self._linker.jit, f"jitlab.{next(_libraries)}")
+        tracker._owned = True  # llvmlite does not free it: an exception in the midst of that would do it twice
 
     def address(self, name: str) -> int:
-        return self._addresses[name]
+        return int(self._tracker[name])
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if hasattr(self, "_linker") and not is_finalizing():  # else the process ends, and llvmlite's parts may be gone
-            self._tracker.close()
+            _uninterrupted(self._free)
+
+    def _free(self) -> None:
+        tracker, self._tracker = self._tracker, None
+        try:
+            if tracker is not None:
+                _llvm().ffi.lib.LLVMPY_LLJIT_Dylib_Tracker_Dispose(tracker, ctypes.byref(ctypes.c_char_p()))
+        finally:
             self._linker.loaded -= 1
             self._linker.may_go()
 
@@ -200,9 +272,9 @@ class _Linker:
     MOST = 16
 
     def __init__(self) -> None:
-        target = _llvm().Target.from_default_triple()
-        machine = target.create_target_machine(cpu=cpu_name(), features=cpu_features(), opt=2, jit=True)
+        machine = _target().create_target_machine(cpu=cpu_name(), features=cpu_features(), opt=2, jit=True)
         self.jit: Any = _llvm().create_lljit_compiler(machine)
+        self.jit._owned = True  # by this
         self.loaded = self.linked = 0
 
     def may_go(self) -> None:
@@ -210,7 +282,7 @@ class _Linker:
         if not self.loaded and self.linked >= self.MOST:
             jit, self.jit = self.jit, None  # by one thread alone
             if jit is not None:
-                jit.close()
+                _llvm().ffi.lib.LLVMPY_LLJITDispose(jit)
 
 
 _linkers: list[_Linker] = []  # the one in use
@@ -235,11 +307,9 @@ def load(object_bytes: bytes, symbols: Sequence[str], imports: Mapping[str, int]
             builder = builder.import_symbol(name, address)
         for name in symbols:
             builder = builder.export_symbol(name)
-        linker = _linker()
-        tracker = builder.link(linker.jit, f"jitlab.{next(_libraries)}")
-        linker.loaded += 1
-        linker.linked += 1
-        return Loaded({name: int(tracker[name]) for name in symbols}, tracker, linker)
+        loaded = Loaded(_linker())
+        loaded.link(builder)
+        return loaded
 
     return _alone(link)
 
@@ -295,7 +365,7 @@ class ObjectCache:
         import llvmlite
 
         versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
-        parts = (text, tier, cpu_name(), cpu_features(), versions, _llvm().get_process_triple())
+        parts = (text, tier, cpu_name(), cpu_features(), versions, _triple())
         digest = hashlib.sha256()
         for part in parts:
             data = part.encode()
