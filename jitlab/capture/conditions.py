@@ -164,6 +164,7 @@ def python_number(kind: type, x: Tensor) -> Any:
     if int(x.size) != 1 or x.dtype.kind not in "biuf":
         return NotImplemented
     if x.ndim:
+        kind(np.ones((1,) * x.ndim))  # from NumPy 2.4 on, int() and float() want an array without axes
         x = x.reshape(())
     if kind is bool:
         node = condition(operator.ne(x, 0) if x.dtype.kind != "b" else x, "bool()")

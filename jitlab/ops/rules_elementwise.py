@@ -183,7 +183,12 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Node:
 def choose(condition: Node, x: Any, y: Any) -> Node:
     """`np.where` with weak Python numbers."""
     dtype = _common([x, y])
-    return apply(Select(), cast(condition, bool), _literal(x, dtype), _literal(y, dtype))
+    return apply(Select(), cast(condition, bool), *(as_node(_wrapped(value, dtype), dtype) for value in (x, y)))
+
+
+def _wrapped(x: Any, dtype: np.dtype) -> Any:
+    """`np.where` makes an array of a Python int, and casts that: what does not fit wraps."""
+    return np.asarray(x).astype(dtype) if type(x) is int and dtype.kind in "iu" else x
 
 
 def _common(xs: list[Any]) -> np.dtype:

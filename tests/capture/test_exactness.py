@@ -38,3 +38,21 @@ def test_what_is_known_to_fit_is_not_asked_for(program):
     """Counts, sums of indices, remainders: nothing is checked at a run."""
     report = jl.explain(jl.jit(program), DATA[4])
     assert "Check" not in report.ir(report.clusters[0].name, stage="graph")
+
+
+@pytest.mark.parametrize("decorate", [jl.jit, jl.function])
+@pytest.mark.parametrize("kind", [int, float, bool])
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_number_of_an_array_with_axes_is_what_this_numpy_makes_of_it(decorate, kind, shape):
+    def program(x):
+        return kind(x)
+
+    x = np.full(shape, 1.5)
+    try:
+        expected = program(x)
+    except TypeError as error:
+        with pytest.raises(TypeError, match="0-dimensional"):
+            decorate(program)(x)
+        assert "0-dimensional" in str(error)
+    else:
+        assert decorate(program)(x) == expected

@@ -193,6 +193,8 @@ def elementwise_programs() -> Iterator[Program]:
     for c in (x > 0, x, sample((2, 3), "i4"), np.bool_(True)):
         yield Program(np.where, (c, x, y))
         yield Program(np.where, (c, x, 0))
+        yield Program(np.where, (c, sample((3,), "u1"), -1))
+        yield Program(np.where, (c, 1000, sample((3,), "i1")))
         yield Program(np.where, (c, 1, 2.5))
         yield Program(np.where, (c, sample((3,), "f4"), 1.5))
         yield Program(np.where, (c, sample((3,), "i1"), np.float32(2)))
