@@ -349,9 +349,12 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
         return f"{name} is not {want[0]}"
     keys = ""
     if want[2] is not None:
-        named = all(type(key) is str for key in want[2])
-        other = f"tuple({name}) != {constants.name(want[2])}" if named else _other(f"tuple({name})", want[2], constants)
-        keys = f" or {other}"
+        keys = f" or tuple({name}) != {constants.name(want[2])}"
+        kinds = tuple(map(type, want[2]))
+        if any(issubclass(kind, (float, complex, np.inexact, tuple, frozenset)) for kind in kinds):
+            keys = f" or {_other(f'tuple({name})', want[2], constants)}"
+        elif set(kinds) - {str}:  # 1 is equal to True
+            keys += f" or tuple({constants.name(map)}({constants.name(type)}, {name})) != {constants.name(kinds)}"
     return f"{kind} or len({name}) != {want[1]}{keys}"
 
 
@@ -360,7 +363,8 @@ def _other(found: str, value: Any, constants: Constants) -> str:
     if isinstance(value, (float, complex)) and not (value.real and (value.imag or type(value) is float)):
         return f"repr({found}) != {repr(value)!r}"
     if type(value) in (tuple, frozenset):
-        return f"{constants.name(exact)}({found}) != {constants.name(exact(value))}"
+        other = f"{constants.name(exact)}({found}) != {constants.name(exact(value))}"
+        return f"({found} is not {constants.name(value)} and {other})"
     return f"{found} != {constants.text(value)}"
 
 

@@ -62,14 +62,14 @@ def run(arguments: Sequence[str], **environment: str) -> dict[str, Ended]:
     """How each test ended, by its name."""
     died: dict[str, Ended] = {}
     while True:
-        ended, last = _process([*arguments, *(f"--deselect={name}" for name in died)], environment)
+        ended, last, how = _process([*arguments, *(f"--deselect={name}" for name in died)], environment)
         if last is None:
             return {**ended, **died}
-        died[last] = Ended("died", "the process ended in this test")
+        died[last] = Ended("died", how)
 
 
-def _process(arguments: Sequence[str], environment: dict[str, str]) -> tuple[dict[str, Ended], str | None]:
-    """What one process said, and the test that it died in."""
+def _process(arguments: Sequence[str], environment: dict[str, str]) -> tuple[dict[str, Ended], str | None, str]:
+    """What one process said, the test that it died in, and how: faulthandler wrote where to its stderr."""
     with tempfile.TemporaryDirectory() as folder:
         outcomes = Path(folder) / "outcomes"
         outcomes.touch()
@@ -84,10 +84,10 @@ def _process(arguments: Sequence[str], environment: dict[str, str]) -> tuple[dic
     ended = {fact["test"]: Ended(fact["outcome"], fact["why"]) for fact in facts if "test" in fact}
     started = next((fact["started"] for fact in reversed(facts) if "started" in fact), None)
     if started is not None and started not in ended:
-        return ended, started
+        return ended, started, f"the process ended with {done.returncode}, a signal if negative\n{done.stderr[-3000:]}"
     if done.returncode not in (0, 1, 5):  # passed, failed, nothing to run
         raise RuntimeError(done.stdout[-3000:] + done.stderr[-3000:])
-    return ended, None
+    return ended, None, ""
 
 
 def differences(modules: Sequence[str], *arguments: str, part: str = "all") -> Iterator[tuple[str, Ended, Ended]]:

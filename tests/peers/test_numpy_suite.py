@@ -50,11 +50,13 @@ class TestIt:
 def test_a_test_that_ends_otherwise_and_one_that_ends_its_process_are_found(tmp_path):
     path = tmp_path / "test_own.py"
     path.write_text(OWN)
-    ended = {name.partition("::")[2]: how.outcome for name, how in run([str(path)]).items()}
+    found = {name.partition("::")[2]: how for name, how in run([str(path)]).items()}
+    ended = {name: how.outcome for name, how in found.items()}
     assert ended == {
         "test_that_passes": "passed", "TestIt::test_that_looks_who_runs_it[1]": "passed",
         "TestIt::test_that_looks_who_runs_it[2]": "failed", "TestIt::test_that_ends_the_process": "died",
         "TestIt::test_that_is_left_away": "skipped", "TestIt::test_that_fails_anyway": "failed",
     }  # fmt: skip
+    assert "ended with 3" in found["TestIt::test_that_ends_the_process"].why
     plain = {name.partition("::")[2]: how for name, how in run([str(path)], JITLAB_PLAIN="1").items()}
     assert plain["TestIt::test_that_looks_who_runs_it[2]"] == Ended("passed") == plain["TestIt::test_that_ends_the_process"]
