@@ -184,6 +184,17 @@ except KeyboardInterrupt:
 """
 
 
+def test_what_the_collector_of_cycles_finds_is_freed(monkeypatch):
+    code, raised = machine.compile_object("define i64 @run() {\n ret i64 0\n}\n", "quick"), []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    for _ in range(3 * machine._Linker.MOST):
+        cycle = [machine.load(code, ["run"])]
+        cycle.append(cycle)
+    del cycle
+    gc.collect()
+    assert not raised
+
+
 @pytest.mark.parametrize("wrong", [None, "MemoryError"])
 def test_an_exception_at_no_event_frees_anything_of_llvm_twice(wrong):
     program = EACH_EVENT.replace("WRONG", str(wrong))

@@ -241,6 +241,7 @@ class Loaded:
 
     def __init__(self, linker: _Linker) -> None:
         self._tracker: Any = None
+        self._pointer: Any = None
         self._linker = linker
         linker.loaded += 1
         linker.linked += 1
@@ -248,6 +249,7 @@ class Loaded:
     def link(self, builder: Any) -> None:
         tracker = self._tracker = builder.link(self._linker.jit, f"jitlab.{next(_libraries)}")
         tracker._owned = True  # llvmlite does not free it: an exception in the midst of that would do it twice
+        self._pointer = tracker._ptr  # the collector of cycles may end the tracker before this
 
     def address(self, name: str) -> int:
         return int(self._tracker[name])
@@ -257,10 +259,10 @@ class Loaded:
             _uninterrupted(self._free)
 
     def _free(self) -> None:
-        tracker, self._tracker = self._tracker, None
+        pointer, self._pointer = self._pointer, None
         try:
-            if tracker is not None:
-                _llvm().ffi.lib.LLVMPY_LLJIT_Dylib_Tracker_Dispose(tracker, ctypes.byref(ctypes.c_char_p()))
+            if pointer is not None:
+                _llvm().ffi.lib.LLVMPY_LLJIT_Dylib_Tracker_Dispose(pointer, ctypes.byref(ctypes.c_char_p()))
         finally:
             self._linker.loaded -= 1
             self._linker.may_go()
@@ -274,15 +276,15 @@ class _Linker:
     def __init__(self) -> None:
         machine = _target().create_target_machine(cpu=cpu_name(), features=cpu_features(), opt=2, jit=True)
         self.jit: Any = _llvm().create_lljit_compiler(machine)
-        self.jit._owned = True  # by this
+        self.jit._owned, self._pointer = True, self.jit._ptr  # this frees it
         self.loaded = self.linked = 0
 
     def may_go(self) -> None:
         """Nothing is left of what was linked, and nothing more will be."""
         if not self.loaded and self.linked >= self.MOST:
-            jit, self.jit = self.jit, None  # by one thread alone
-            if jit is not None:
-                _llvm().ffi.lib.LLVMPY_LLJITDispose(jit)
+            pointer, self._pointer = self._pointer, None  # by one thread alone
+            if pointer is not None:
+                _llvm().ffi.lib.LLVMPY_LLJITDispose(pointer)
 
 
 _linkers: list[_Linker] = []  # the one in use
