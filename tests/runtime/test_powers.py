@@ -157,3 +157,11 @@ def test_the_graph_still_has_a_power_and_its_gradient():
     np.testing.assert_allclose(jl.grad(lambda x: np.sum(jl.grad(lambda x: np.sum(x**4))(x)))(x), 12 * x**2, rtol=1e-14)
     graph = jl.function(lambda x: x**3).get_concrete_function(x).graph
     assert [node.op.name for node in graph.nodes].count("Pow") == 1
+
+
+@pytest.mark.parametrize("function", [np.fmod, np.remainder, np.floor_divide, np.power, np.arctan2])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_a_nan_that_comes_in_goes_out_with_its_sign(function, dtype):
+    nans, numbers = np.array([np.nan, -np.nan] * 4, dtype), np.linspace(1.5, 9, 8).astype(dtype)
+    for x, y in ((nans, numbers), (numbers, nans)):
+        np.testing.assert_array_equal(np.signbit(jl.jit(lambda x, y: function(x, y))(x, y)), np.signbit(function(x, y)))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .arithmetic import Arithmetic
     from .values import Val
 
-INF, NAN = float("inf"), float("nan")
+INF, NAN = float("inf"), -float("nan")  # of an invalid operation, as hardware makes it: with its sign set
 LOG_2 = 0.6931471805599453
 
 
@@ -596,7 +596,7 @@ def arctan2(y: Num, x: Num) -> Num:
     a, b = where(both, 1.0, a * scale), where(both, 1.0, b * scale)
     r = where(a.equals(0.0), 0.0, _atan_of_ratio(a, b))
     r = where(x.wrap(x.e.signbit(x.v)), 4 * high - (r - 4 * low), r)
-    return where(x.is_nan() | y.is_nan(), NAN, copysign(r, y))
+    return where(x.is_nan() | y.is_nan(), x + y, copysign(r, y))
 
 
 def _asin_parts(x: Num) -> tuple[Num, Num, Num]:
@@ -665,7 +665,7 @@ def pow(x: Num, y: Num) -> Num:
     negative = x.wrap(x.e.signbit(x.v))
     result = where(negative & odd, -result, result)
     result = where((x < 0.0) & (x > -INF) & ~whole, NAN, result)
-    result = where(x.is_nan() | y.is_nan(), NAN, result)
+    result = where(x.is_nan() | y.is_nan(), x + y, result)
     return where(x.equals(1.0) | y.equals(0.0) | (a.equals(1.0) & infinite_y), 1.0, result)
 
 
@@ -825,13 +825,15 @@ def fmod(x: Num, y: Num) -> Num:
 def _fmod(x: Num, y: Num) -> Num:
     """C's fmod: exact. In one step while the quotient has its units digit, else by the C library."""
     b = abs(y)
-    quotient = abs(x / y)
+    signed = x / y
+    quotient = abs(signed)
     a = abs(x)
     r = fma(-trunc(quotient), b, a)
     r = where(r < 0.0, r + b, r)  # the quotient was rounded up to an integer
     r = where(a < b, a, r)
-    usual = where(quotient < 2.0**x.format.mantissa, copysign(r, x), NAN)
-    usual = where(y.equals(y), usual, NAN)
+    invalid = signed * (x - x)  # the NaN of an operand, or that of an invalid operation: with the sign that C's has
+    usual = where(quotient < 2.0**x.format.mantissa, copysign(r, x), invalid)
+    usual = where(y.equals(y), usual, invalid)
     rare = (quotient >= 2.0**x.format.mantissa) & (a < INF) & (b > 0.0)
     return rarely(rare, lambda: x.wrap(x.e.call("fmod" if x.format.itemsize == 8 else "fmodf", x.v, y.v)), usual)
 
