@@ -5,17 +5,16 @@ import threading
 
 import numpy as np
 import pytest
-from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from jitlab import errors
 from jitlab.api.replaying import largest_error, op_by_op
 from jitlab.capture import NotReplayable
 from jitlab.config import config
 from jitlab.notebook.compare import Comparison
-from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
+from jitlab.notebook.extension import session_of, unload_ipython_extension
 from jitlab.report import MIME
+from tests.notebook.shells import new_shell
 
 SOFTMAX = """\
 z = x - x.max(axis=1, keepdims=True)
@@ -26,12 +25,7 @@ p = e / e.sum(axis=1, keepdims=True)
 
 @pytest.fixture
 def shell():
-    settings = Config()
-    settings.HistoryManager.enabled = False
-    settings.InteractiveShell.colors = "nocolor"
-    ip = InteractiveShell.instance(config=settings)
-    ip.display_pub = CapturingDisplayPublisher(parent=ip)
-    load_ipython_extension(ip)
+    ip = new_shell()
     ip.user_ns.update(np=np, x=np.random.default_rng(0).normal(size=(300, 40)))
     yield ip
     unload_ipython_extension(ip)

@@ -8,9 +8,7 @@ import threading
 import time
 
 import pytest
-from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from jitlab import events
 from jitlab.capture import cells as capture_cells
@@ -18,6 +16,7 @@ from jitlab.errors import OptionError
 from jitlab.notebook import extension, running
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
 from jitlab.report import MIME, Report
+from tests.notebook.shells import new_shell
 
 PLAN = {
     "plans": [{"name": "In [1] #1", "function": "cell", "trace": 1}],
@@ -79,12 +78,7 @@ def cells(monkeypatch):
 
 @pytest.fixture
 def shell(cells):
-    settings = Config()
-    settings.HistoryManager.enabled = False
-    settings.InteractiveShell.colors = "nocolor"
-    ip = InteractiveShell.instance(config=settings)
-    ip.display_pub = CapturingDisplayPublisher(parent=ip)
-    load_ipython_extension(ip)
+    ip = new_shell()
     yield ip
     unload_ipython_extension(ip)
     InteractiveShell.clear_instance()
