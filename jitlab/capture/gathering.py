@@ -359,8 +359,9 @@ def _unfit(read: Read, name: str, constants: Constants) -> str:
 
 
 def _other(found: str, value: Any, constants: Constants) -> str:
-    """The condition under which what was found, of the value's type, is another value: `==` alone takes -0.0 for 0.0."""
-    if isinstance(value, (float, complex)) and not (value.real and (value.imag or type(value) is float)):
+    """The condition under which what was found, of the value's type, is another value: `==` alone takes -0.0 for 0.0, and nan
+    for another one each time."""
+    if isinstance(value, (float, complex)) and (value != value or not (value.real and (value.imag or type(value) is float))):
         return f"repr({found}) != {repr(value)!r}"
     if type(value) in (tuple, frozenset):
         other = f"{constants.name(exact)}({found}) != {constants.name(exact(value))}"

@@ -124,3 +124,18 @@ def test_one_program_holds_equal_values_side_by_side(make, values):
         return [make(x, value) for value in values]
 
     assert repr(jl.jit(several)(X)) == repr(several(X))
+
+
+NAN = float("nan")
+IMAGINARY_NAN = complex(1, NAN)
+NANS = [
+    lambda x, n: x * NAN, lambda x, n: x * IMAGINARY_NAN, lambda x, n: (str(n), x), lambda x, n: x if n == n else x + 1,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", NANS)
+def test_nan_is_the_nan_that_a_trace_was_made_with(program):
+    compiled = jl.jit(program)
+    for _ in range(3):
+        compiled(np.ones(3), float("nan"))
+    assert compiled.experimental_get_tracing_count() == 1
