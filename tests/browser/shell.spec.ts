@@ -46,6 +46,7 @@ test('a compiled cell has one line below it, which opens the panel there', async
 
 test('a closed panel gets no messages, and the badge comes from the cell’s own output', async ({ lab }) => {
   await ready(lab);
+  await lab.has(NOTEBOOK, 'planned'); // times that a busy machine takes longer for would be told anew
   await lab.command('application:toggle-right-area');
   await expect.poll(() => lab.debugState()).toMatchObject({ shown: false });
   const before = await lab.debugState();
@@ -55,9 +56,7 @@ test('a closed panel gets no messages, and the badge comes from the cell’s own
   await expect(badge(lab, 'compiled')).toHaveText(/compiled/);
   await expect(badge(lab, 'compiled')).not.toHaveText(/older version/);
   expect(await lab.debugState()).toMatchObject({ events: before.events, last: before.last });
-  // It runs again alike: the file keeps its bytes, and what stands below the cell is of the newest run, as the badge is. The
-  // output of a first run that was slow, or ran the quick tier's code, has given way by then, as it should.
-  await lab.run('compiled', 'compiled');
+  // It runs again alike: the file keeps its bytes, and what stands below the cell is of the newest run, as the badge is.
   const kept = await lab.htmlOutput('compiled');
   await lab.run('compiled');
   expect(await lab.htmlOutput('compiled')).toBe(kept);

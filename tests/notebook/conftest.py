@@ -1,15 +1,14 @@
 """A real shell with jitlab loaded; lets the tests here import their programs."""
 
 import sys
-from itertools import count
 from pathlib import Path
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from jitlab.notebook.extension import unload_ipython_extension
-from jitlab.report import build
 from tests.notebook.shells import new_shell
+from tests.planned_times import plan_times
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -25,18 +24,7 @@ def own_outputs(tmp_path_factory):
 
 @pytest.fixture
 def planned_times(monkeypatch):
-    """Reports say about 1 ms of good code, none quite the same as another, whatever the runs of this machine took."""
-    measured, number = build.verdict, count()
-
-    def verdict(*args):
-        result, seconds = measured(*args), 1e-3 + 1e-7 * next(number)
-        result.pop("statement_seconds", None)
-        result |= {key: seconds for key in ("seconds", "numpy_seconds") if result[key] is not None}
-        if "first_run" in result:
-            result["first_run"]["quick_share"] = 0.0
-        return result
-
-    monkeypatch.setattr(build, "verdict", verdict)
+    plan_times(monkeypatch.setattr)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,25 @@
+"""Times that a test plans: what a report says of a cell's time then does not depend on what else the machine does."""
+
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+from jitlab.report import build
+
+#: A hundredth of the whole, which tables show, and far below what counts as a change.
+SECONDS, STEP = 1e-3, 1e-5
+
+
+def plan_times(replace: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Reports say about 1 ms of good code, none quite the same as another, whatever the runs of this machine took."""
+    measured, number = build.verdict, count()
+
+    def verdict(*args: Any) -> build.Json:
+        result, seconds = measured(*args), SECONDS + STEP * (next(number) % 8)
+        result.pop("statement_seconds", None)
+        result |= {key: seconds for key in ("seconds", "numpy_seconds") if result[key] is not None}
+        if "first_run" in result:
+            result["first_run"]["quick_share"] = 0.0
+        return result
+
+    replace(build, "verdict", verdict)
