@@ -114,14 +114,23 @@ class TensorArray:
         if self._rows is not None:
             return self._rows.copy()
         if not self._size:
-            return np.zeros((0, *(self.element_shape or ())), self.dtype or np.float32)
+            return self._none_of(self.element_shape or ())
         return np.stack([self.read(n) for n in range(self._size)])
 
     def concat(self, name: str | None = None) -> Any:
         """The elements one after the other, along their first axis."""
-        if self._rows is not None:
-            return self._rows.reshape(-1, *self._rows.shape[2:])
-        return np.concatenate([self.read(n) for n in range(self._size)])
+        rows = self._rows
+        elements = [self.read(n) for n in range(self._size)] if rows is None else []
+        shape = self.element_shape if rows is None else rows.shape[1:]
+        if any(np.ndim(element) == 0 for element in elements) or (shape is not None and len(shape) == 0):
+            raise _misused("scalars of a TensorArray are concatenated.", "a scalar has no axis to join along", "take stack()")
+        if rows is not None:
+            return rows.reshape(rows.shape[0] * rows.shape[1], *rows.shape[2:])
+        if elements:
+            return np.concatenate(elements)
+        if shape is None:
+            raise _misused("a TensorArray of no elements is concatenated.", "what they would be like is not known", GIVE)
+        return self._none_of(shape[1:])
 
     def gather(self, indices: Any, name: str | None = None) -> Any:
         """The elements of these numbers as one array."""
@@ -185,12 +194,15 @@ class TensorArray:
         if self._items:
             first = next(iter(self._items.values()))
             return np.zeros(np.shape(first), self._dtype_of(first))[()]
-        if self.element_shape is not None:
+        if self.element_shape is not None and None not in self.element_shape:
             return np.zeros(tuple(self.element_shape), self.dtype)[()]
-        raise ControlFlowValueError(
-            f"element {number} of a TensorArray is read before it is written.", where=describe(here()),
-            why="its shape is not known yet", hint="write it first, or give element_shape",
-        )  # fmt: skip
+        raise _misused(f"element {number} of a TensorArray is read before it is written.", "its shape is not known yet", GIVE)
+
+    def _none_of(self, shape: Sequence[int | None]) -> Any:
+        """No elements of this shape, which has to be known."""
+        if None in shape:
+            raise _misused("a TensorArray of no elements becomes an array.", "its element_shape leaves a size open", GIVE)
+        return np.zeros((0, *shape), self.dtype or np.float32)
 
     def _check(self, number: int, growing: bool = False) -> None:
         if number < 0 or (number >= self._size and not (growing and self.dynamic_size)):
@@ -199,6 +211,13 @@ class TensorArray:
 
 class Unprepared(Signal):
     """A TensorArray is written in a loop before its elements are one array: the body is traced again with them so."""
+
+
+GIVE = "write one first, or give element_shape with every size"
+
+
+def _misused(what: str, why: str, hint: str) -> ControlFlowValueError:
+    return ControlFlowValueError(what, where=describe(here()), why=why, hint=hint)
 
 
 def _is_traced(x: Any) -> bool:

@@ -49,6 +49,50 @@ def test_a_tensor_array_in_eager_code():
         TensorArray(np.float32, size=1).write(1, 0.0)
 
 
+@pytest.mark.parametrize("way", [lambda f: f, jl.jit, jl.function], ids=["plain", "jit", "function"])
+@pytest.mark.parametrize(
+    ("options", "given", "wanted"),
+    [
+        ({}, "concat", "no elements is concatenated"),
+        ({"element_shape": (None, 3)}, "concat", (0, 3)),
+        ({"element_shape": (2, 3)}, "concat", (0, 3)),
+        ({"element_shape": (2, None)}, "concat", "leaves a size open"),
+        ({"element_shape": (2,)}, "concat", (0,)),
+        ({"element_shape": ()}, "concat", "scalars of a TensorArray"),
+        ({"size": 2, "element_shape": ()}, "concat", "scalars of a TensorArray"),
+        ({"size": 2, "element_shape": (2,)}, "concat", (4,)),
+        ({"size": 2}, "concat", "read before it is written"),
+        ({"size": 2, "element_shape": (None,)}, "stack", "read before it is written"),
+        ({}, "stack", (0,)),
+        ({"element_shape": (2, 3)}, "stack", (0, 2, 3)),
+        ({"element_shape": (2, None)}, "stack", "leaves a size open"),
+    ],
+)
+def test_a_tensor_array_without_elements_has_the_shape_it_was_given_or_an_error_that_says_so(options, given, wanted, way):
+    def f(x):
+        return getattr(TensorArray(np.float32, **options), given)()
+
+    if isinstance(wanted, tuple):
+        result = way(f)(np.ones(2))
+        assert result.shape == wanted and result.dtype == np.float32 and not result.any()
+    else:
+        with pytest.raises(ValueError, match=wanted) as caught:
+            way(f)(np.ones(2))
+        assert "  try: " in str(caught.value)
+
+
+def test_scalars_of_a_tensor_array_that_a_loop_carries_are_not_concatenated():
+    @jl.function
+    def f(x):
+        ta = TensorArray(np.float64, size=20)
+        for i in range(len(x)):
+            ta = ta.write(i, x[i])
+        return ta.concat()
+
+    with pytest.raises(ValueError, match="scalars of a TensorArray"):
+        f(np.arange(20.0))
+
+
 def test_a_shape_that_changes_is_an_error_until_the_loop_says_that_it_may(op_by_op):
     """`shape_invariants`."""
 

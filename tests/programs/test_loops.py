@@ -4,26 +4,13 @@ import copy
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import jitlab as jl
+from tests.programs.alike import same
 
 sys.path.insert(0, str(Path(__file__).parent))
 from loops import PROGRAMS  # noqa: E402
-
-
-def same(found, wanted):
-    assert type(found) is type(wanted), f"{type(found).__name__} for {type(wanted).__name__}"
-    if isinstance(wanted, (tuple, list)):
-        assert len(found) == len(wanted)
-        for a, b in zip(found, wanted, strict=True):
-            same(a, b)
-    elif isinstance(wanted, (np.ndarray, np.generic)):
-        assert found.dtype == wanted.dtype and found.shape == wanted.shape
-        np.testing.assert_allclose(found, wanted, rtol=1e-9 if wanted.dtype.itemsize > 4 else 1e-4, atol=1e-10)
-    else:
-        assert found == pytest.approx(wanted) if isinstance(wanted, float) else found == wanted
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
