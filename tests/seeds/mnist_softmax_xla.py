@@ -1,4 +1,4 @@
-"""Softmax regression on digits, with or without clusters: the tutorial of seed 002, on digits that are drawn here.
+"""Softmax regression on digits, with or without clusters, as a TensorFlow 1 program has it; the digits are drawn here.
 
     python mnist_softmax_xla.py --xla=false     timeline.ctf.json with a box for each operation
     python mnist_softmax_xla.py                 timeline.ctf.json with one _XlaLaunch
