@@ -85,6 +85,11 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """The public names, so that completion offers those alone; and Python's own of a module."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
+
+
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext jitlab`."""
     from .notebook.extension import load_ipython_extension as load

@@ -92,6 +92,11 @@ def test_all_is_what_is_there():
     assert there - submodules == set(jitlab.__all__) - submodules
 
 
+def test_completion_offers_the_public_names_alone():
+    assert [name for name in dir(jitlab) if not name.startswith("_")] == jitlab.__all__
+    assert {"__doc__", "__version__", "__file__"} <= set(dir(jitlab))
+
+
 @pytest.mark.parametrize("folder", sorted({file.parts[0] for file in FILES if len(file.parts) > 1}))
 def test_all_of_a_folder_is_there(folder):
     module = __import__(f"jitlab.{folder}", fromlist=["__all__"])

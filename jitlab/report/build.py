@@ -461,7 +461,7 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
         seconds, numpy_seconds = recording.compared.compiled_ns / 1e9, recording.compared.numpy_ns / 1e9
     suggestions = things_to_do(data, seconds)
     result: Json = {
-        "lead": lead(compiled, len(ops), len(data["statements"])),
+        "lead": lead(compiled, len(ops), len(data["statements"]), None if data["retraces"] else recording.plain),
         "operations": len(ops), "compiled": compiled,
         "clusters": sum(cluster["plan"] in shown for cluster in data["clusters"]),
         "kernels": sum(kernel["plan"] in shown for kernel in data["kernels"]),
@@ -488,8 +488,10 @@ def verdict(data: Json, recording: Recording, shown: set[str]) -> Json:
     return result
 
 
-def lead(compiled: int, operations: int, statements: int = 0) -> str:
+def lead(compiled: int, operations: int, statements: int = 0, plain: Any = None) -> str:
     if not operations:
+        if plain is not None and not statements:
+            return wording.not_compiled(plain)
         return "No NumPy operation was captured" if statements else "Nothing to compile"
     return f"{compiled} of {wording.counted(operations, 'operation')} compiled"
 

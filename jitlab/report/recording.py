@@ -8,7 +8,10 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from jitlab import events, locks
 from jitlab.capture import says_where
@@ -133,6 +136,7 @@ class Recording:
         self.repeated: events.Repeated | None = None
         self.numerics: list[dict[str, Any]] | None = None  # of the last check
         self.lanes = {"op by op": Lane(COMPARED_SPANS), "compiled": Lane(SPANS), "first call": Lane(SPANS)}
+        self.plain: Any = None  # what `explain` called, where that is a function as Python or NumPy has it
         self.count = 0  # events that were taken in
         self.texts: OrderedDict[str, dict[tuple[str, str], str]] = OrderedDict()  # of each cluster's plan, all its stages
         self.codes: OrderedDict[str, ClusterCode] = OrderedDict()  # of each cluster, as long as its texts are kept
@@ -352,6 +356,8 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Repor
     """Call `function` once and report what happened."""
     with record() as recording:
         function(*args, **kwargs)
+    if isinstance(getattr(function, "__func__", function), (FunctionType, BuiltinFunctionType, np.ufunc)):
+        recording.plain = function
     report = recording.report()
     report.explains = function
     return report

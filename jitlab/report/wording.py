@@ -6,6 +6,7 @@ import ast
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType
 from typing import Any
 
 from jitlab import trees
@@ -312,6 +313,16 @@ def no_flip(code: str, kinds: Iterable[str]) -> str:
     if code == "library_call" and "MatMul" in kinds:
         return "A sum of products would be loops that fuse; a product of this size is a library's work."
     return NEVER.get(code, NO_FLIP)
+
+
+def not_compiled(function: Any) -> str:
+    """Of a function that is neither a jl.function nor a jl.jit, and called none: that, and what would compile it."""
+    name = clean(function.__name__)
+    if not isinstance(getattr(function, "__func__", function), FunctionType):
+        return f"{name} is not compiled by itself: call it in a function under @jl.jit, and explain that one"
+    if not name.isidentifier():
+        return "This function is plain Python, so nothing is compiled: hand jl.jit(function) to jl.explain"
+    return f"{name} is plain Python, so nothing is compiled: put @jl.jit above it, or ask jl.explain(jl.jit({name}), ...)"
 
 
 def calls_text(calls: int, seconds: float | None) -> str:

@@ -511,3 +511,39 @@ def test_the_results_of_a_host_call_are_no_operations():
     plan = without_items({"ops": ops, "boundaries": [edge, {**edge, "producer": "svd", "consumer": "item"}], "clusters": []})
     assert [(made["name"], made["inputs"]) for made in plan["ops"]] == [("svd", ["x"]), ("exp", ["svd"])]
     assert [(made["producer"], made["consumer"]) for made in plan["boundaries"]] == [("svd", "exp")]
+
+
+def plain(x):
+    return np.tanh(x) + 1
+
+
+class Model:
+    def plain(self, x):
+        return np.tanh(x) + 1
+
+    @jl.function
+    def compiled(self, x):
+        return np.tanh(x) + 1
+
+
+@pytest.mark.parametrize("function", [plain, Model().plain], ids=["function", "method"])
+def test_explaining_a_plain_function_says_that_it_is_not_compiled_and_what_would_compile_it(function):
+    said = "plain is plain Python, so nothing is compiled: put @jl.jit above it, or ask jl.explain(jl.jit(plain), ...)"
+    report = jl.explain(function, np.ones(3))
+    assert report.verdict["lead"] == said and " ".join(str(report).split()) == said
+    assert len(jl.explain(jl.jit(function), np.ones(3)).kernels) == 1  # it is so
+
+
+@pytest.mark.parametrize(
+    ("function", "start"),
+    [(lambda x: x + 1, "This function is plain Python"), (np.tanh, "tanh is not compiled by itself"), (len, "len is not")],
+)
+def test_explaining_what_has_no_decorator_says_so(function, start):
+    assert jl.explain(function, np.ones(3)).verdict["lead"].startswith(start)
+
+
+def test_a_plain_function_that_calls_a_compiled_one_is_explained_by_it():
+    compiled, tried = jl.function(plain), jl.jit(lambda x: str(x))
+    assert jl.explain(lambda x: compiled(x) * 2, np.ones(3)).verdict["lead"] == "2 of 2 operations compiled"
+    assert "plain Python" not in str(jl.explain(lambda x: tried(x), np.ones(3)))
+    assert "plain Python" not in str(jl.explain(Model().compiled, np.ones(3)))
