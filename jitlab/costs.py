@@ -148,23 +148,6 @@ _open = _Open()
 keep(lambda: _open.top, lambda before: setattr(_open, "top", before))
 
 
-def counted(number: int, noun: str) -> str:
-    """ "1 trace", "2,000 traces"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def duration(seconds: float | None) -> str:
-    """0.0098 -> "9.8 ms"; "" when it is not known. As duration() of extension/src/core/format.ts."""
-    if seconds is None:
-        return ""
-    if seconds >= 1:
-        return f"{seconds:.{0 if seconds >= 100 else 1 if seconds >= 10 else 2}f} s"
-    ms = seconds * 1e3
-    if ms >= 0.1:
-        return f"{ms:.{0 if ms >= 100 else 1 if ms >= 1 else 2}f} ms"
-    return f"{ms * 1e3:.{0 if ms >= 0.01 or ms == 0 else 1}f} µs"
-
-
 def short_numbers(before: str, after: str) -> tuple[str, str]:
     """Both sides of a change with numbers of very many digits in short, unless that makes the two look alike."""
     short = [_LONG_NUMBER.sub(lambda found: f"{float(found[0]):.6g}", side) for side in (before, after)]

@@ -29,7 +29,7 @@ LINES = (
     ("specs",),
     ("costs",),
     ("errors", "events", "statistics"),
-    ("noting", "legible", "transactions", "trees"),
+    ("noting", "legible", "messages", "transactions", "trees"),
     ("address_space", "lazy", "locks"),
 )
 DEPTH = {part: depth for depth, line in enumerate(LINES) for part in line}

@@ -15,10 +15,11 @@ import numpy as np
 from jitlab import events
 from jitlab.config import config
 from jitlab.ir import Graph, Node
-from jitlab.ir.dot import clean, line_text
+from jitlab.ir.dot import line_text
+from jitlab.legible import clean
+from jitlab.messages import units
 
 from .eagerly import as_python
-from .experiments import size_text
 from .explaining import Ways
 from .reference import NUMPYS, OURS, Value, distance, reference
 from .replaying import TooMuch, first_effect, keeping_random_state, op_by_op
@@ -62,7 +63,7 @@ def against_python(executable: Any, inputs: Sequence[Any], names: Sequence[str],
     try:
         world = World({**ways.roots, **_named(names, inputs)}, config.copy_limit_bytes)
     except TooMuch as refusal:
-        return _not_run(f"copies of what it may change take more than jl.config.copy_limit_bytes ({size_text(refusal.limit)})")
+        return _not_run(f"copies of what it may change take more than jl.config.copy_limit_bytes ({units.size(refusal.limit)})")
     except ActsOutsideError as refusal:
         return _not_run(str(refusal))
     try:
@@ -145,7 +146,7 @@ def _compared(mine: Results, theirs: Leaves, ours: Leaves, captured: Results) ->
     count = sum(not name.endswith(" afterwards") for name in ours)
     if not differing:
         said = "the same bits" if count else "nothing is returned, and all that it changes has the same bits"
-        return Against(True, True, f"{said} in {_counted(count, 'result')}" if count else said, count)
+        return Against(True, True, f"{said} in {units.counted(count, 'result')}" if count else said, count)
     graph = mine.op_by_op()
     suspects = [name for name in differing if not _same(theirs[name], graph[name])]
     wrong = _beyond(mine, theirs, graph, suspects) if suspects else []
@@ -298,14 +299,11 @@ def _example(theirs: Any, ours: Any) -> str:
     at = np.unravel_index(int(np.argmax(np.nan_to_num(away, posinf=np.inf))), a.shape)
     place = f"[{', '.join(map(str, at))}]" if at else ""
     count = int((np.asarray(away) > 0).sum())
-    return f"{_counted(count, 'element')}; {f'at {place} ' if place else ''}Python {a[at].item()!r}, compiled {b[at].item()!r}"
+    where = f"at {place} " if place else ""
+    return f"{units.counted(count, 'element')}; {where}Python {a[at].item()!r}, compiled {b[at].item()!r}"
 
 
 def _form(leaves: Leaves) -> str:
     names = [name for name in leaves if not name.endswith(" afterwards")]
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return (", ".join(names[:MOST_NAMED]) or "nothing") + more
-
-
-def _counted(n: int, word: str) -> str:
-    return f"{n:,} {word}{'' if n == 1 else 's'}"

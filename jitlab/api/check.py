@@ -13,6 +13,7 @@ from jitlab import events
 from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.ir import NO_OVERRIDES, Cluster, Graph, Node, Overrides, bind_extents, is_operation
+from jitlab.messages import units
 from jitlab.ops.base import Elementwise
 from jitlab.ops.library import Library
 from jitlab.ops.linear import Product
@@ -20,7 +21,6 @@ from jitlab.ops.reductions import Mean, Prod, Sum
 from jitlab.runtime import Executable
 
 from .against import Against, against_python
-from .experiments import size_text
 from .reference import Value, distance, is_inexact, reference
 from .replaying import first_effect, keeping_random_state
 
@@ -177,8 +177,8 @@ def check_executable(executable: Any, arguments: Sequence[Any], pause: Pause = l
     needed = COPIES_OF_EACH * sum(node.type.nbytes for node in graph.nodes if node.dtype.kind != "V")
     if needed > config.copy_limit_bytes:
         raise Refused(
-            f"The check would keep {size_text(needed)} of values, more than jl.config.copy_limit_bytes, which is"
-            f" {size_text(config.copy_limit_bytes)}."
+            f"The check would keep {units.size(needed)} of values, more than jl.config.copy_limit_bytes, which is"
+            f" {units.size(config.copy_limit_bytes)}."
         )
     with keeping_random_state(graph), np.errstate(all="ignore"):
         study = Study(executable, list(arguments), pause)

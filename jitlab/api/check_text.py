@@ -6,7 +6,9 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from jitlab.ir import told
-from jitlab.ir.dot import clean, line_text
+from jitlab.ir.dot import line_text
+from jitlab.legible import clean
+from jitlab.messages import units
 
 if TYPE_CHECKING:
     from .check import Check, OutputCheck
@@ -33,11 +35,11 @@ def verdict(count: int, wrong: int, unbounded: int) -> str:
     """ "all 9 outputs within their bounds", "2 of 9 outputs outside their bounds", "8 outputs within their bounds, 1 without a
     stated bound"."""
     if wrong:
-        return f"{wrong} of {_counted(count, 'output')} outside {'its bound' if count == 1 else 'their bounds'}"
+        return f"{wrong} of {units.counted(count, 'output')} outside {'its bound' if count == 1 else 'their bounds'}"
     if count == unbounded:
-        return f"{_counted(count, 'output')} compared, no bound is stated for {'it' if count == 1 else 'them'}"
+        return f"{units.counted(count, 'output')} compared, no bound is stated for {'it' if count == 1 else 'them'}"
     held = count - unbounded
-    head = f"{_counted(held, 'output')} within {'its bound' if held == 1 else 'their bounds'}"
+    head = f"{units.counted(held, 'output')} within {'its bound' if held == 1 else 'their bounds'}"
     return f"{head}, {unbounded:,} without a stated bound" if unbounded else f"{'all ' if count > 1 else ''}{head}"
 
 
@@ -78,15 +80,15 @@ def _error(output: OutputCheck) -> str:
         relative = f", {output.max_rel:.2g} relative" if output.max_rel else ""
         parts.append(f"off by {output.max_abs:.2g} at most{relative}{f', {_ulps(output.max_ulp)}' if floats else ''}")
     if output.nan:
-        parts.append(f"{_counted(output.nan, 'element')} NaN on one side alone")
+        parts.append(f"{units.counted(output.nan, 'element')} NaN on one side alone")
     if output.inf:
-        parts.append(f"{_counted(output.inf, 'element')} infinite on one side alone")
+        parts.append(f"{units.counted(output.inf, 'element')} infinite on one side alone")
     if not parts:
         parts.append("the signs of zeros differ")
     if near is not None and floats and near.abs:
         differ = "differs" if output.differing == 1 else "differ"
-        return "; ".join([*parts, f"{_counted(output.differing, 'element')} {differ}"])
-    return "; ".join([*parts, f"in {_counted(output.differing, 'element')}"]) + f" ({_allowed(output)})"
+        return "; ".join([*parts, f"{units.counted(output.differing, 'element')} {differ}"])
+    return "; ".join([*parts, f"in {units.counted(output.differing, 'element')}"]) + f" ({_allowed(output)})"
 
 
 def _elsewhere(output: OutputCheck) -> list[str]:
@@ -109,9 +111,6 @@ def _allowed(output: OutputCheck) -> str:
 def _ulps(count: float) -> str:
     return f"{count:.2g} ULP" if count < 100 else f"{count:,.0f} ULP" if count < 1e7 else f"{count:.1e} ULP"
 
-
-def _counted(n: int, word: str) -> str:
-    return f"{n:,} {word}" + ("" if n == 1 else "s")
 
 
 def _wrapped(text: str, indent: str) -> str:

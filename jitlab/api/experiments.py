@@ -12,9 +12,9 @@ import numpy as np
 
 from jitlab import events
 from jitlab.config import config
-from jitlab.costs import duration
 from jitlab.errors import OptionError
 from jitlab.ir import NO_OVERRIDES, Node, Overrides
+from jitlab.messages import units
 from jitlab.runtime import Executable
 from jitlab.statistics import Change, difference, interval
 
@@ -209,7 +209,7 @@ def copied_call(executable: Executable, arguments: Sequence[Any]) -> Call:
         return Call(executable, [copies.of(argument) for argument in arguments])
     except TooMuch as refusal:
         raise OptionError(
-            f"the copies of the arguments would take {size_text(refusal.needed)}, more than {size_text(refusal.limit)}",
+            f"the copies of the arguments would take {units.size(refusal.needed)}, more than {units.size(refusal.limit)}",
             hint=f"jl.config.copy_limit_bytes = {2 * refusal.needed}",
         ) from None
 
@@ -236,12 +236,4 @@ def fingerprint_of(trial: Trial) -> str:
     return hashlib.sha256(repr((kernels, host)).encode()).hexdigest()[:12]
 
 
-def size_text(count: float) -> str:
-    """2_400_000 -> "2.4 MB"; as report.wording has it."""
-    for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= least:
-            return f"{count / least:.{0 if count / least >= 100 else 1}f} {unit}"
-    return f"{int(count)} B"
-
-
-__all__ = ["Experiment", "Refusal", "Side", "copied_call", "duration", "repeated", "size_text"]
+__all__ = ["Experiment", "Refusal", "Side", "copied_call", "repeated"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import Change, Leaf, says_where
 from jitlab.costs import Costs, short_numbers
-from jitlab.ir.dot import clean
+from jitlab.legible import clean
 
 from .definitions import Site
 from .fixes import Fix

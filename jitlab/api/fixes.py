@@ -19,9 +19,9 @@ import numpy as np
 
 from jitlab.capture import Leaf
 from jitlab.config import config
-from jitlab.costs import duration
 from jitlab.events import Cause, VariantCause
 from jitlab.ir import Source
+from jitlab.messages import units
 
 from .callsite import at_call, with_option
 from .patterns import listed, told_powers
@@ -133,7 +133,7 @@ class Fix:
         return f"write `@jl.function({code})`" if code.startswith(OPTIONS) else f"set `{code}`"
 
     def __str__(self) -> str:
-        return self.count + (f", saves {duration(self.seconds)}" if self.seconds >= 1e-6 else "")
+        return self.count + (f", saves {units.duration(self.seconds)}" if self.seconds >= 1e-6 else "")
 
 
 def _is_elsewhere(code: str) -> bool:

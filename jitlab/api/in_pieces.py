@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from jitlab.capture import Change
 from jitlab.capture.bodies import BodyTrace, Telling
 from jitlab.capture.piece_traces import Failed, differences
-from jitlab.costs import counted, duration
 from jitlab.events import Cause
+from jitlab.messages import units
 
 from .definitions import Site
 from .frequency import Frequency
@@ -36,7 +36,7 @@ class Piece:
 
     def __str__(self) -> str:
         again = f": {change_text(self.change)}" if self.change is not None else ""
-        counts = f"{counted(self.traces, 'trace')}, {counted(self.calls, 'call')}, {duration(self.seconds)}"
+        counts = f"{units.counted(self.traces, 'trace')}, {units.counted(self.calls, 'call')}, {units.duration(self.seconds)}"
         return f"  the piece from {self.site}: {counts}{again}"
 
 

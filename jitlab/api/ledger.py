@@ -21,10 +21,11 @@ from jitlab import events, locks
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans, with_guard
 from jitlab.capture.positions import here
 from jitlab.config import config
-from jitlab.costs import Costs, counted, duration, tell_charge
+from jitlab.costs import Costs, tell_charge
 from jitlab.events import Cause
 from jitlab.ir import is_operation
-from jitlab.ir.dot import clean
+from jitlab.legible import clean
+from jitlab.messages import units
 
 from .definitions import Definition, Site
 from .fixes import Fix, fixes
@@ -385,19 +386,20 @@ def ledger_text(ledger: Ledger) -> str:
     pieces = sorted(ledger.pieces.values(), key=lambda piece: (piece.site.file, piece.site.line))
     count = len(misses) + ledger.dropped + sum(piece.traces for piece in pieces)
     calls = sum(miss.costs.all_calls for miss in misses) + sum(piece.calls for piece in pieces)
-    took = f"{duration(ledger.seconds)} to trace and compile{', in pieces' if pieces else ''}"
-    head = f"{ledger.name}: {counted(count, 'trace')}, {counted(calls, 'call')}, {took}"
+    took = f"{units.duration(ledger.seconds)} to trace and compile{', in pieces' if pieces else ''}"
+    head = f"{ledger.name}: {units.counted(count, 'trace')}, {units.counted(calls, 'call')}, {took}"
     lines = [head]
     for miss in misses[-MOST_LINES:]:
         costs = miss.costs
         gone = ", made room" if miss.evicted_by is not None else ""
-        ran = f", {duration(costs.each_ns / 1e9)} a call" if costs.each_ns is not None else ""
+        ran = f", {units.duration(costs.each_ns / 1e9)} a call" if costs.each_ns is not None else ""
         what = "first call" if miss.nearest is None else miss.sentence().removeprefix(f"{ledger.name}: ")
-        counts = f"{duration(miss.seconds)}, {counted(costs.all_calls, 'call')}{ran}{gone}"
+        counts = f"{units.duration(miss.seconds)}, {units.counted(costs.all_calls, 'call')}{ran}{gone}"
         lines.append(f"  #{miss.number} {what}: {counts}; from {miss.site}")
         lines += [f"     and {change_text(change)}" for change in miss.changes[1:]]
         lines += [
-            f"     another form of {v.cluster} ({v.cause}): {v.argument} was {v.before}, then {v.after}, {duration(v.seconds)}"
+            f"     another form of {v.cluster} ({v.cause}): {v.argument} was {v.before}, then {v.after},"
+            f" {units.duration(v.seconds)}"
             for v in costs.variants
         ]
     lines += map(str, pieces[:MOST_LINES])
@@ -419,10 +421,10 @@ class Summary(list[Total]):
         if not self:
             return "nothing was traced"
         whole = sum(total.seconds for total in self)
-        head = f"{counted(sum(t.misses for t in self), 'trace')}, {duration(whole)} to trace and compile"
+        head = f"{units.counted(sum(t.misses for t in self), 'trace')}, {units.duration(whole)} to trace and compile"
         lines = [
-            f"  {duration(t.seconds):>8}  {t.function}, {t.site}: {counted(t.misses, 'trace')}"
-            + (f", {counted(t.retraces, 'retrace')}" if t.retraces else "")
+            f"  {units.duration(t.seconds):>8}  {t.function}, {t.site}: {units.counted(t.misses, 'trace')}"
+            + (f", {units.counted(t.retraces, 'retrace')}" if t.retraces else "")
             for t in self[:MOST_LINES]
         ]
         more = [f"  … and {len(self) - MOST_LINES} more"] if len(self) > MOST_LINES else []

@@ -11,14 +11,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from jitlab.costs import duration
 from jitlab.errors import ImpossiblePlanError, OptionError
 from jitlab.ir import Node, Plan, display_name, told, told_kind, told_node
-from jitlab.ir.dot import clean
+from jitlab.legible import clean
+from jitlab.messages import units
 from jitlab.runtime import Executable
 from jitlab.statistics import Change
 
-from .experiments import ENOUGH_SECONDS, Experiment, Refusal, Side, copied_call, size_text
+from .experiments import ENOUGH_SECONDS, Experiment, Refusal, Side, copied_call
 from .keeping import Keep, keep
 from .questions import Place, Question, at, lines_of
 from .replaying import draws
@@ -100,9 +100,9 @@ def _clean_lines(lines: Iterable[str]) -> str:
 
 
 _ROWS: tuple[tuple[str, Callable[[Side], str]], ...] = (
-    ("time", lambda side: f"{duration(side.seconds)} ({duration(side.low)} to {duration(side.high)})"),
-    ("memory traffic", lambda side: size_text(side.bytes)),
-    ("temporaries", lambda side: f"{side.temporaries}, {size_text(side.temporary_bytes)}"),
+    ("time", lambda side: f"{units.duration(side.seconds)} ({units.duration(side.low)} to {units.duration(side.high)})"),
+    ("memory traffic", lambda side: units.size(side.bytes)),
+    ("temporaries", lambda side: f"{side.temporaries}, {units.size(side.temporary_bytes)}"),
     ("kernels, clusters", lambda side: f"{side.kernels}, {side.clusters}"),
     ("error beside NumPy", lambda side: _ulp(side.largest_error_ulp)),
 )
@@ -161,7 +161,7 @@ class Sweep:
         lines = [f"{self.plan}: {self.tried} {cuts} tried, {self.measurable} with a measurable change"]
         wide = max((len(edge.title + at(edge.lines)) for edge in self.edges), default=0)
         for edge in self.edges:
-            more = f", {size_text(edge.bytes_more)} more" if edge.bytes_more > 0 else ""
+            more = f", {units.size(edge.bytes_more)} more" if edge.bytes_more > 0 else ""
             lines.append(f"  {edge.title + at(edge.lines):<{wide}}  {edge.change.word}{more}")
         return _clean_lines([*lines, *([f"  {self.stopped}"] if self.stopped else [])])
 
@@ -229,7 +229,7 @@ def sweep(
         if spent >= seconds:
             left = len(pairs) - len(tried)
             was = "was" if left == 1 else "were"
-            stopped = f"Stopped after {duration(seconds)}: {left} of {len(pairs)} cuts {was} not tried"
+            stopped = f"Stopped after {units.duration(seconds)}: {left} of {len(pairs)} cuts {was} not tried"
             stopped += ", those of the smallest values." if tried else "."
             break
         if between is not None:
@@ -338,15 +338,15 @@ def _advice(question: Question, change: Change, before: Side, after: Side) -> st
     if not change.significant:
         return "No measurable change. Leave it."
     lost, more = after.seconds - before.seconds, after.bytes - before.bytes
-    time_text = duration(abs(lost))
+    time_text = units.duration(abs(lost))
     if change.ratio > 1:
-        saved = f"{time_text} and {size_text(more)}" if more > 0 else time_text
+        saved = f"{time_text} and {units.size(more)}" if more > 0 else time_text
         keep_it = {
             "cut": "Keep the fusion. It saves", "fuse": "Leave them apart. That saves", "keep_out": "Keep it compiled. It saves"
         }.get(question.kind, "Leave it as it is. That saves")
         return f"{keep_it} {saved} in every run."
     change_it = {"cut": "Cut it.", "fuse": "Fuse them.", "keep_out": "Keep it out."}.get(question.kind, "Change it.")
-    cost = f", and moves {size_text(more)} more" if more > 0 else f", and {size_text(-more)} of traffic" if more < 0 else ""
+    cost = f", and moves {units.size(more)} more" if more > 0 else f", and {units.size(-more)} of traffic" if more < 0 else ""
     return f"{change_it} That saves {time_text} in every run{cost}."
 
 

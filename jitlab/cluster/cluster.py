@@ -32,6 +32,7 @@ from jitlab.ir import (
     told_kind,
     told_node,
 )
+from jitlab.messages import units
 
 from .candidates import Study, draws_or_checks, is_constant, is_silent, unsupported
 from .decided import decided
@@ -109,7 +110,7 @@ def _clustering(
             groups.append(group)
             continue
         size = effective_size(group)
-        text = f"{_count(size, 'operation')} could be joined here; a cluster has at least {options.min_size}"
+        text = f"{units.counted(size, 'operation')} could be joined here; a cluster has at least {options.min_size}"
         for node in group:
             stays[node] = Reason(Stays.SIZE, text, (size, options.min_size))
     if options.constants_count:
@@ -190,7 +191,7 @@ class _Result:
         code = joined or (Joined.MARKED if marked else Joined.PLACED if placed else Joined.AUTO)
         text = code.value
         if code is Joined.MARKED and marked < len(group):
-            text += f", with {_count(len(group) - marked, 'operation')} joined by auto-clustering"
+            text += f", with {units.counted(len(group) - marked, 'operation')} joined by auto-clustering"
         scopes = dict.fromkeys(scope_text(node.attrs["_XlaScope"]) for node in group if node.attrs.get("_XlaScope"))
         devices = frozenset(self.study.device(node) for node in group)
         device = chosen_device(devices, frozenset()) if any(node.attrs.get("device") for node in group) else None
@@ -294,7 +295,7 @@ class _Result:
         if code is Apart.SCOPES:
             text = f"{evidence[0]} and {evidence[1]} compile apart"
         elif code is Apart.SIZE:
-            text = f"together they would have {_count(evidence[0], 'operation')}, a cluster has at most {evidence[1]}"
+            text = f"together they would have {units.counted(evidence[0], 'operation')}, a cluster has at most {evidence[1]}"
         elif code is Apart.DEVICES:
             text = f"one is on {evidence[0]}, the other on {evidence[1]}"
         elif code is Apart.CROSS_DEVICE:
@@ -307,7 +308,3 @@ class _Result:
             host = [told_kind(node) for node, inside in zip(nodes, shown, strict=True) if not inside]
             text = f"joining them would make a cycle through {host[0] if host else evidence[0]}"
         return Reason(code, text, evidence)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"

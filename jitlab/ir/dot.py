@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from jitlab.legible import clean as clean
+from jitlab.legible import clean
 
 from .graph import Node
 

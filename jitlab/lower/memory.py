@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 from jitlab.ir import Copied, Copy, Node, Reason
 from jitlab.ir.dot import line_text
+from jitlab.messages import units
 from jitlab.ops.host import Item
 from jitlab.ops.indexing import Scatter
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Update, View
 
-from .apart import bytes_text
 from .block import Block, covers, is_control, overwritten
 from .cuts import NO_CUTS, Cuts
 from .fusion import Group, Stage, groups_of, is_lazy, must_be_stored, stages_of
@@ -201,7 +201,7 @@ def _copied_bases(
 def copied(node: Node, code: Copied, nbytes: int | None = None) -> Copy:
     """The record of a copy; `nbytes` where it is not of the whole array."""
     nbytes = node.type.nbytes if nbytes is None else nbytes
-    size = bytes_text(nbytes)
+    size = units.size(nbytes)
     lines = line_text(s.line for s in node.sources) or "line ?"
     name = called(node)
     text = {

@@ -26,6 +26,8 @@ from jitlab.api.replaying import (
     warm_up,
 )
 from jitlab.config import config
+from jitlab.legible import clean
+from jitlab.messages import units
 from jitlab.report import Recording, wording
 from jitlab.runtime import watching
 
@@ -90,8 +92,8 @@ class Comparison:
                 self.calls.append(Call(executable, copies, drawn))
             except TooMuch as refusal:
                 self._refuse(
-                    f"the copies of what the cell reads would take more than {wording.size(refusal.limit)}"
-                    f" ({wording.size(refusal.needed)} so far). Try: jl.config.copy_limit_bytes = {2 * refusal.needed},"
+                    f"the copies of what the cell reads would take more than {units.size(refusal.limit)}"
+                    f" ({units.size(refusal.needed)} so far). Try: jl.config.copy_limit_bytes = {2 * refusal.needed},"
                     " or fewer iterations"
                 )
 
@@ -137,8 +139,8 @@ class Comparison:
         needed = self._copies.bytes + Replays.more_bytes(self.calls)
         if needed > config.copy_limit_bytes:
             return (
-                f"the copies of what the cell reads and changes would take {wording.size(needed)}, more than"
-                f" {wording.size(config.copy_limit_bytes)}. Try: jl.config.copy_limit_bytes = {needed}"
+                f"the copies of what the cell reads and changes would take {units.size(needed)}, more than"
+                f" {units.size(config.copy_limit_bytes)}. Try: jl.config.copy_limit_bytes = {needed}"
             )
         loops, loop_ns = repeated(self.calls, loops, runs)
         told = events.Repeated(cell=events.current_cell(), loops=loops, loop_ns=loop_ns, left_out=tuple(left_out))
@@ -192,4 +194,4 @@ class Comparison:
 def statements_of(recording: Recording) -> list[str]:
     """The statements that Python ran, each with its line: "print(y) (line 3)"."""
     found = recording.report().data["statements"]
-    return [f"{wording.clean(entry['text'])} ({wording.line_text(wording.numbers_of(entry['lines']))})" for entry in found]
+    return [f"{clean(entry['text'])} ({wording.line_text(wording.numbers_of(entry['lines']))})" for entry in found]

@@ -9,8 +9,8 @@ from typing import Any
 import ipywidgets
 import numpy as np
 
-from jitlab.ir.dot import clean
 from jitlab.ir.types import TRACED_DTYPES
+from jitlab.legible import clean
 
 #: An axis gets up to so many times its first size, and an array up to so many bytes.
 LARGEST, MOST_BYTES = 1 << 24, 1 << 30

@@ -12,8 +12,9 @@ import ipywidgets
 from jitlab.api.variants import compiled_as
 from jitlab.errors import OptionError
 from jitlab.ir import display_name
-from jitlab.ir.dot import clean
-from jitlab.report import Report, record, wording
+from jitlab.legible import clean
+from jitlab.messages import units
+from jitlab.report import Report, record
 
 from .controls import WIDE, controls_for
 from .widgets import ReportBox
@@ -91,8 +92,8 @@ class Explorer(ipywidgets.VBox):  # type: ignore[misc]
             self.views.layout.display = ""
             self._plot(self.report)
             self.text.outputs = ()
-            first = wording.duration(spent[0])
-            warm = f"A call takes {wording.duration(min(spent[1:]))}, the first took" if spent[1:] else "The call took"
+            first = units.duration(spent[0])
+            warm = f"A call takes {units.duration(min(spent[1:]))}, the first took" if spent[1:] else "The call took"
             every = f" The report adds up all {len(spent)} calls." if spent[1:] else ""
             self.status.value = f"{warm} {first}. {self.report.verdict['lead']}.{every}"
             return self.report

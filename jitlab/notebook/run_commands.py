@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from jitlab.errors import OptionError
 from jitlab.legible import clean
+from jitlab.messages import units
 from jitlab.report.comparing import RunComparison
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ def baseline(session: Session, line: str) -> str:
     history = session.history
     if asked.load is not None:
         found = history.load(asked.load, asked.name)
-        return f"Baseline {found.name!r}: {_cells(len(found.cells))} read from {asked.load}."
+        return f"Baseline {found.name!r}: {units.counted(len(found.cells), 'cell')} read from {asked.load}."
     if asked.name is None:
         if asked.save is not None or asked.drop:
             raise OptionError("There is no baseline without a name.", hint=HINTS["baseline"])
-        lines = [f"{name}: {_cells(count)}" for name, count in history.names.items()]
+        lines = [f"{name}: {units.counted(count, 'cell')}" for name, count in history.names.items()]
         return "\n".join(lines) or f"There is no baseline. Try: {HINTS['baseline']}"
     runs = _ended(session) if asked.cell is None else [_cell(session, asked.cell)]
     if asked.drop:
@@ -38,7 +39,7 @@ def baseline(session: Session, line: str) -> str:
         return f"Dropped {asked.name!r}."
     told = []
     if asked.save is None or asked.name not in history.names or asked.cell is not None:
-        told.append(f"Baseline {asked.name!r}: {_cells(history.pin(asked.name, *runs))} pinned.")
+        told.append(f"Baseline {asked.name!r}: {units.counted(history.pin(asked.name, *runs), 'cell')} pinned.")
     if asked.save is not None:
         told.append(f"Written: {clean(history.save(asked.name, asked.save))}")
     return "\n".join(told)
@@ -105,7 +106,3 @@ def _cell(session: Session, number: int) -> CellRun:
 def _no_runs(number: int | None = None) -> OptionError:
     what = f"There is no recorded run of In [{number}]." if number is not None else "There is no recorded run yet."
     return OptionError(what, hint="run a cell with %%jit or a jl.function; %jitlab status lists them")
-
-
-def _cells(count: int) -> str:
-    return "1 cell" if count == 1 else f"{count} cells"

@@ -28,9 +28,9 @@ from jitlab.api import Options, compile_trace
 from jitlab.capture import cells
 from jitlab.capture.positions import cell_names, cell_traceback
 from jitlab.capture.statements import waits
+from jitlab.legible import clean
 from jitlab.report import Recording
 from jitlab.report.outline import PARTS
-from jitlab.report.wording import clean
 
 from .compare import Comparison
 from .session import KEPT_SOURCES, CellRun, Session

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.api.check_text import verdict
 from jitlab.ir import told
+from jitlab.legible import clean
+from jitlab.messages import units
 
 from . import wording
 
@@ -55,13 +57,13 @@ def in_words(data: Mapping[str, Any]) -> list[str]:
     is_per_turn = any(cluster.get("per_turn") and cluster["calls"] for cluster in data["clusters"])
     if not moved and not is_per_turn:
         return []
-    lines = [f"moved {wording.size(moved)}{_beside(saved, moved)} (cost model)"] if moved else []
+    lines = [f"moved {units.size(moved)}{_beside(saved, moved)} (cost model)"] if moved else []
     like = {plan["name"] for plan in data["plans"] if plan.get("like", plan["name"]) == plan["name"]}
     every = [t for t in data.get("temporaries", ()) if t["plan"] in like and t["bytes"] >= SMALL_BYTES]
     traces = _by_value(data, sorted(every, key=lambda t: -t["bytes"]))
     left = [of_value[0] for of_value in traces]
     if left:
-        total = wording.size(sum(t["bytes"] for t in left))
+        total = units.size(sum(t["bytes"] for t in left))
         still = "values still reach" if len(left) > 1 else "value still reaches"
         lines.append(f"{len(left)} {still} memory besides results, {total} a call")
         ops = wording.operations(data)
@@ -88,7 +90,7 @@ def _beside(saved: int | None, moved: int) -> str:
         return ""
     if abs(saved) * 1000 < moved:
         return ", as much as op by op"
-    return f", {wording.size(abs(saved))} {'less' if saved > 0 else 'more'} than op by op"
+    return f", {units.size(abs(saved))} {'less' if saved > 0 else 'more'} than op by op"
 
 
 def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
@@ -111,7 +113,7 @@ def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
     for row in wrong:
         said = row["guilty"]["text"] if row["guilty"] else row.get("note", "")
         name = told(row["output"], row.get("called") or "", row.get("within") or "", lines=wording.line_text(row["lines"]))
-        lines.append(wording.clean(f"✗ {name}: {said}"))
+        lines.append(clean(f"✗ {name}: {said}"))
     return [*lines, NOT_PYTHON]
 
 
@@ -123,5 +125,5 @@ def in_a_line(temporary: Mapping[str, Any], ops: Mapping[tuple[str, str], Mappin
     value += temporary["name"].removeprefix(temporary["producer"])
     readers = ", ".join(wording.operation_text(ops.get((plan, name)), name) for name in temporary["consumers"])
     text = wording.first_sentence(temporary["reason"]["text"])[0]
-    said = "" if wording.names_size(text) else f"{wording.size(temporary['bytes'])}: "
-    return wording.clean(f"{value} → {readers}: {said}{text}")
+    said = "" if wording.names_size(text) else f"{units.size(temporary['bytes'])}: "
+    return clean(f"{value} → {readers}: {said}{text}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from jitlab.messages import units
+
 from . import wording
 from .recording import Recording
 
@@ -35,13 +37,13 @@ def things_to_do(data: Json, seconds: float | None) -> list[Json]:
 def _host(fallback: Json, seconds: float | None) -> Json:
     numbers = wording.line_text(wording.numbers_of(fallback["lines"]))
     felt = seconds and seconds >= fallback["seconds"]
-    share = f" ({wording.percent(fallback['seconds'] / seconds)} of the run)" if felt and seconds else ""
+    share = f" ({units.percent(fallback['seconds'] / seconds)} of the run)" if felt and seconds else ""
     reason = fallback["reason"]["text"] if fallback["reason"] else ""
     why = f"Not compiled: {reason}." + (f" ({fallback['op']}, {numbers})" if numbers else "")
     if fallback["reason"] and _draws_in_body(fallback["reason"]):
         why += " Draw them before the loop, for all iterations at once (size=...): the rest can be native code."
     return {
-        "text": f"{fallback['op']} on the host, {wording.duration(fallback['seconds'])}{share}", "code": None,
+        "text": f"{fallback['op']} on the host, {units.duration(fallback['seconds'])}{share}", "code": None,
         "why": why, "section": "clusters",
     }  # fmt: skip
 
@@ -60,7 +62,7 @@ def _cure(retraces: list[Json], whole: float) -> Json:
     place = alike[-1].get("place") or place_of({**first, "fix": fix})
     why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
     code = fix if wording.is_code(fix) else None
-    saved, all_of_it = wording.duration(_lost(retraces)), wording.duration(whole)
+    saved, all_of_it = units.duration(_lost(retraces)), units.duration(whole)
     lost = f"{saved} lost." if saved == all_of_it else f"This could save {saved} of {all_of_it} lost."
     return {
         "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces), fix),

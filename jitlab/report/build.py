@@ -11,6 +11,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.events import Cause, VariantCause
+from jitlab.messages import units
 from jitlab.runtime.peaks import Peaks, known_peaks
 
 from . import wording
@@ -324,7 +325,7 @@ def _add_savings(retraces: list[Json]) -> None:
         retrace["place"] = retrace["place"] or place_of(retrace)
         saved = lost[retrace["function"], retrace["argument"]]
         if retrace["proof"] and retrace["fix"] and saved:
-            retrace["proof"] += f", saves {wording.duration(saved)}"
+            retrace["proof"] += f", saves {units.duration(saved)}"
 
 
 def _variants(recording: Recording, titles: Titles) -> list[Json]:
@@ -493,7 +494,7 @@ def lead(compiled: int, operations: int, statements: int = 0, plain: Any = None)
         if plain is not None and not statements:
             return wording.not_compiled(plain)
         return "No NumPy operation was captured" if statements else "Nothing to compile"
-    return f"{compiled} of {wording.counted(operations, 'operation')} compiled"
+    return f"{compiled} of {units.counted(operations, 'operation')} compiled"
 
 
 def _spans(lines: Iterable[Any]) -> list[list[Any]]:

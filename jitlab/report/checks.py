@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from . import wording
+from jitlab.legible import clean
+from jitlab.messages import units
+
 from .baselines import Baseline
 from .comparing import compared
 
@@ -34,7 +36,7 @@ class CellCheck:
         word = "worse" if self.worse else "changed" if self.other else "as before"
         lines = [f"{self.title}: {word}"]
         for text in (*self.worse, *self.other):
-            lines += wrap(wording.clean(text), WIDTH, initial_indent="  ", subsequent_indent="    ")
+            lines += wrap(clean(text), WIDTH, initial_indent="  ", subsequent_indent="    ")
         return "\n".join(lines)
 
 
@@ -60,7 +62,7 @@ class Checked:
         told += [f"{title}: gone\n  in the baseline, and nothing like it was compiled now" for title in self.gone]
         changed = len(self.cells) - same - worse
         counts = [
-            f"{wording.counted(same, 'cell')} as before" if same else "", f"{worse} worse" if worse else "",
+            f"{units.counted(same, 'cell')} as before" if same else "", f"{worse} worse" if worse else "",
             f"{len(self.gone)} gone" if self.gone else "",
             f"{changed} changed{'' if worse else ', none of them worse'}" if changed else "",
         ]  # fmt: skip
@@ -99,7 +101,7 @@ def _cell(before: Json, after: Json, times: bool) -> CellCheck:
     other: list[str] = []
     for key, what in MORE_IS_WORSE.items():
         if before[key] != after[key]:
-            numbers = [wording.size(facts[key]) if key == "bytes" else str(facts[key]) for facts in (before, after)]
+            numbers = [units.size(facts[key]) if key == "bytes" else str(facts[key]) for facts in (before, after)]
             if numbers[0] == numbers[1]:
                 numbers = [f"{facts[key]} B" for facts in (before, after)]
             line = f"{what}: {' → '.join(numbers)}"
@@ -122,4 +124,4 @@ def _cell(before: Json, after: Json, times: bool) -> CellCheck:
 
 
 def _title(facts: Mapping[str, Any]) -> str:
-    return wording.clean(str(facts["title"] or "the program"))
+    return clean(str(facts["title"] or "the program"))

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from . import wording
+from jitlab.legible import clean
+from jitlab.messages import units
 
 Json = dict[str, Any]
 
@@ -50,7 +51,7 @@ class Comparison:
             percent = f" by {abs(change) * 100:.0f} %" if change is not None and abs(change) > 0.02 else ""
             name = row.name if len(row.name) <= 31 else row.name[:30] + "…"
             lines.append(
-                f"{name:<32}{wording.duration(row.before) or '–':>10}{wording.duration(row.after) or '–':>10}   {word}{percent}"
+                f"{name:<32}{units.duration(row.before) or '–':>10}{units.duration(row.after) or '–':>10}   {word}{percent}"
             )
         return "\n".join(line.rstrip() for line in lines)
 
@@ -86,7 +87,7 @@ class Timeline:
         sums: dict[str, list[float]] = {}
         for lane in self.lanes:
             for span in lane["spans"]:
-                sums.setdefault(wording.clean(f"{lane['name']}: {span['name']}"), []).append(span["duration"] / 1e6)
+                sums.setdefault(clean(f"{lane['name']}: {span['name']}"), []).append(span["duration"] / 1e6)
         return {name: sum(values) / len(values) for name, values in sums.items()}
 
     def __repr__(self) -> str:

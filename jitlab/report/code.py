@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.ir import UNKNOWN, ClusterCode, Origin, Origins
 from jitlab.ir.program_lines import located_lines
+from jitlab.legible import clean
+from jitlab.messages import units
 from jitlab.runtime.compiled import final_tier
 from jitlab.targets.cpu_llvm.listing import Listed, Listing, listing
-
-from . import wording
 
 if TYPE_CHECKING:
     from .report import Report
@@ -103,7 +103,7 @@ class Code:
 
         def fold() -> None:
             if folded:
-                out.append(f"{'':>{width}} ┊ {wording.counted(folded, 'line')} folded")
+                out.append(f"{'':>{width}} ┊ {units.counted(folded, 'line')} folded")
 
         for text, line in zip(gutter, self.lines, strict=True):
             if line.noise:
@@ -112,15 +112,15 @@ class Code:
             fold()
             folded = 0
             shown = text if len(text) <= width else text[: width - 1] + "…"
-            out.append(f"{shown:>{width}} │ {wording.clean(line.text.expandtabs(8)).rstrip()}")
+            out.append(f"{shown:>{width}} │ {clean(line.text.expandtabs(8)).rstrip()}")
         fold()
-        out += [f"{'':>{width}} ┊ {wording.clean(entry.text)}" for entry in self.absorbed]
+        out += [f"{'':>{width}} ┊ {clean(entry.text)}" for entry in self.absorbed]
         return "\n".join([*out, *([self.note] if self.note else [])])
 
     def __repr__(self) -> str:
         own = sum(not line.noise for line in self.lines)
-        share = f"{wording.percent(self.share)} with a line of the program" if own else "none here"
-        return f"<Code of {self.cluster}, {self.stage}: {wording.counted(own, 'line')}, {share}>"
+        share = f"{units.percent(self.share)} with a line of the program" if own else "none here"
+        return f"<Code of {self.cluster}, {self.stage}: {units.counted(own, 'line')}, {share}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))
@@ -149,7 +149,7 @@ def cluster_code(
 
 def _note(kept: Listing, stage: str) -> str | None:
     if stage == "asm" and kept.strays:
-        return f"{wording.counted(kept.strays, 'instruction')} could not be located: LLVM made other code beside locations."
+        return f"{units.counted(kept.strays, 'instruction')} could not be located: LLVM made other code beside locations."
     if kept.tier == "quick":
         return "This Program is too long for the good tier: this is the code of the quick one, which runs."
     return None
@@ -296,7 +296,7 @@ def _nearest(name: str, ways: Mapping[str, Sequence[str]], alive: set[str]) -> t
 def _gutter(at: Sequence[tuple[str, int]], several: bool) -> str:
     if not several:
         return ",".join(str(line) for _, line in at)
-    return ",".join(f"{wording.clean(file).rsplit('/', 1)[-1]}:{line}" for file, line in at)
+    return ",".join(f"{clean(file).rsplit('/', 1)[-1]}:{line}" for file, line in at)
 
 
 def code_of(report: Report, cluster: str, stage: str, plan: str | None = None) -> Json:

@@ -10,6 +10,8 @@ from textwrap import wrap
 from typing import Any
 
 from jitlab.lazy import lazy
+from jitlab.legible import clean
+from jitlab.messages import units
 from jitlab.statistics import FEWEST, difference, interval
 
 from . import wording
@@ -169,7 +171,7 @@ def _notes(before: Json, after: Json) -> list[str]:
             notes.append(f"{_capital(runs_text(facts['runs']))} ({side}) ran the same plan and are taken together.")
     busy = max(before["others"] or 0.0, after["others"] or 0.0)
     if busy >= BUSY:
-        notes.append(f"Other programs took {wording.percent(busy)} of the processors meanwhile; times are known less well.")
+        notes.append(f"Other programs took {units.percent(busy)} of the processors meanwhile; times are known less well.")
     return notes
 
 
@@ -190,7 +192,7 @@ def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = Fal
     before, after = found.data["samples"]
     if is_past and before < FEWEST:
         old = runs_text(found.data["runs"][0])
-        few = f"The old code has {wording.counted(before, 'timed call')} ({old}) and gets no more, too few to tell ({FEWEST})"
+        few = f"The old code has {units.counted(before, 'timed call')} ({old}) and gets no more, too few to tell ({FEWEST})"
         needs: Json = {"runs": None, "text": f"{few}: %jitlab baseline NAME keeps runs of a code before it is changed."}
     elif runs is not None:
         times = "once more" if runs == 1 else f"{runs} more times"
@@ -199,7 +201,7 @@ def with_runs_needed(found: RunComparison, runs: int | None, is_past: bool = Fal
     else:
         which = against_text(found.data["against"])
         cure = "pin one after more runs" if "baseline" in found.data["against"] else "compare with a later run"
-        few = f"{which[0].upper()}{which[1:]} has {wording.counted(before, 'timed call')}"
+        few = f"{which[0].upper()}{which[1:]} has {units.counted(before, 'timed call')}"
         needs = {"runs": None, "text": f"{few}, too few to tell ({FEWEST}): {cure}."}
     return RunComparison({**found.data, "needs": needs})
 
@@ -230,7 +232,7 @@ def _plan_changes(pairs: Sequence[Pair]) -> list[Json]:
         elif part["kind"] == "host":
             text = f"{_at(part)} runs on the host now: {part['reason']}." if after else _host_gone(part, pairs)
         else:
-            what = f"{wording.counted(len(part['ops']), 'operation')} in {wording.counted(part['kernels'], 'kernel')}"
+            what = f"{units.counted(len(part['ops']), 'operation')} in {units.counted(part['kernels'], 'kernel')}"
             text = f"{_at(part)} is new: {what}." if after else f"{_at(part)} is gone: it had {what}."
         found.append({"cluster": part["name"] if part["kind"] == "cluster" else None, "text": text, "lines": part["lines"]})
     return found
@@ -256,9 +258,9 @@ def _cluster_changed(before: Json, after: Json) -> str:
     """`Plan changed in cluster_1: 3 kernels → 2. Take (line 10) now runs inside k3; 188 MB less moved.`"""
     facts = []
     if before["kernels"] != after["kernels"]:
-        facts.append(f"{wording.counted(before['kernels'], 'kernel')} → {after['kernels']}")
+        facts.append(f"{units.counted(before['kernels'], 'kernel')} → {after['kernels']}")
     if len(before["ops"]) != len(after["ops"]):
-        facts.append(f"{wording.counted(len(before['ops']), 'operation')} → {len(after['ops'])}")
+        facts.append(f"{units.counted(len(before['ops']), 'operation')} → {len(after['ops'])}")
     more, fewer = _kinds(after, before), _kinds(before, after)
     moved = [*(f"{kind} is new" for kind in more), *(f"{kind} is gone" for kind in fewer)]
     if not more and not fewer:
@@ -266,7 +268,7 @@ def _cluster_changed(before: Json, after: Json) -> str:
     moved = moved[:MOST_MOVED] + ([f"{len(moved) - MOST_MOVED} more"] if len(moved) > MOST_MOVED else [])
     less = before["bytes"] - after["bytes"]
     if less:
-        moved.append(f"{wording.size(abs(less))} {'less' if less > 0 else 'more'} moved")
+        moved.append(f"{units.size(abs(less))} {'less' if less > 0 else 'more'} moved")
     if not facts and not moved:
         facts.append("the same operations read and fuse in another way")
     head = f"Plan changed in {after['name']}: {', '.join(facts)}." if facts else f"Plan changed in {after['name']}:"
@@ -320,7 +322,7 @@ def _at(part: Json) -> str:
 
 def against_text(against: Mapping[str, Any]) -> str:
     if "baseline" in against:
-        return f"baseline “{wording.clean(str(against['baseline']))}”"
+        return f"baseline “{clean(str(against['baseline']))}”"
     return f"run {against['run']}" if against.get("run") is not None else "the other report"
 
 
@@ -328,18 +330,18 @@ def comparison_text(data: Mapping[str, Any]) -> str:
     """The comparison for a terminal, at most 100 columns."""
     what = f"run {data['run']}" if data.get("run") is not None else "this report"
     rows = data["rows"]
-    room = max([12, *(len(wording.clean(row["name"])) + 2 for row in rows)])
+    room = max([12, *(len(clean(row["name"])) + 2 for row in rows)])
     room = min(room, 40)
     head = f"{what} against {against_text(data['against'])}, times of one call"
     lines = [head, f"  {'':<{room}}{'before':>10}{'now':>10}   change"]
     for row in rows:
-        name = wording.clean(row["name"])
+        name = clean(row["name"])
         name = name if len(name) < room else name[: room - 2] + "…"
-        times = [wording.duration(row[key]) if row[key] is not None else "–" for key in ("before", "after")]
+        times = [units.duration(row[key]) if row[key] is not None else "–" for key in ("before", "after")]
         word = {"added": "new", "removed": "gone"}.get(row["state"]) or (row["change"]["word"] if row["change"] else "")
         lines.append(f"  {name:<{room}}{times[0]:>10}{times[1]:>10}   {word}".rstrip())
     for change in data["plan_changes"]:
-        lines += wrap(wording.clean(change["text"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines += wrap(clean(change["text"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
     if not data["plan_changes"]:
         lines.append("  Same plan.")
     retraces = data["retraces"]
@@ -348,9 +350,9 @@ def comparison_text(data: Mapping[str, Any]) -> str:
     if all(data["samples"]):
         lines.append(f"  {data['samples'][0]} and {data['samples'][1]} timed calls; ± is half of the 95 % interval.")
     if data.get("needs"):
-        lines += wrap(wording.clean(data["needs"]["text"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines += wrap(clean(data["needs"]["text"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
     if data["note"]:
-        lines += wrap(wording.clean(data["note"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines += wrap(clean(data["note"]), WIDTH, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines)
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from jitlab.ir import told
+from jitlab.legible import clean
+from jitlab.messages import units
 
 from . import wording
 
@@ -54,7 +56,7 @@ class Op:
     within: str = ""  # the helper function in which it is made
 
     def __str__(self) -> str:
-        return wording.clean(told(self.name, self.called, self.within, lines=wording.line_text(self.lines)))
+        return clean(told(self.name, self.called, self.within, lines=wording.line_text(self.lines)))
 
 
 @dataclass(frozen=True)
@@ -228,8 +230,8 @@ def _line(item: Any) -> str:
     """The thing in a line: what, where, why, how long."""
     match item:
         case Cluster() | Kernel():
-            what = wording.counted(len(item.ops), "operation")
-            what += f", {wording.counted(len(item.kernels), 'kernel')}" if isinstance(item, Cluster) else ""
+            what = units.counted(len(item.ops), "operation")
+            what += f", {units.counted(len(item.kernels), 'kernel')}" if isinstance(item, Cluster) else ""
             text = f"{item.name}{_at(item.lines)}: {what}{_took(item.seconds)}"
         case Trace():
             text = f"{item.function} #{item.trace}{_at(item.lines)}: {item.text}{_took(item.seconds)}"
@@ -241,18 +243,18 @@ def _line(item: Any) -> str:
         case Fallback():
             text = f"{item.op}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Boundary():
-            size = "" if wording.names_size(str(item.reason)) else f", {wording.size(item.bytes)}"
+            size = "" if wording.names_size(str(item.reason)) else f", {units.size(item.bytes)}"
             text = f"{' → '.join(item.said)}: {item.reason}{size}"
         case Temporary():
             name, *readers = item.said
-            text = f"{name} → {', '.join(readers)}: {wording.size(item.bytes)}, {item.reason}"
+            text = f"{name} → {', '.join(readers)}: {units.size(item.bytes)}, {item.reason}"
         case Statement():
             text = f"{item.text}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Loop():
-            text = f"{item.text}{_at(item.lines)}, {wording.counted(item.iterations, 'iteration')}: {item.reason}"
+            text = f"{item.text}{_at(item.lines)}, {units.counted(item.iterations, 'iteration')}: {item.reason}"
         case _:
             text = str(item)
-    return wording.clean(text)
+    return clean(text)
 
 
 def _at(lines: Iterable[int]) -> str:
@@ -261,7 +263,7 @@ def _at(lines: Iterable[int]) -> str:
 
 
 def _took(seconds: float | None) -> str:
-    return "" if seconds is None else f", {wording.duration(seconds)}"
+    return "" if seconds is None else f", {units.duration(seconds)}"
 
 
 def entry_of(cls: Any, entry: Mapping[str, Any]) -> Any:

@@ -11,6 +11,8 @@ from typing import Any, SupportsIndex
 
 from jitlab.capture import says_where
 from jitlab.errors import OptionError
+from jitlab.legible import clean
+from jitlab.messages import units
 
 from . import wording
 from .recording import record
@@ -71,7 +73,7 @@ class Expectations:
             found = COUNTS[name](report)
             if holds(found):
                 continue
-            shown = wording.size(found) if name == "bytes" else str(found)
+            shown = units.size(found) if name == "bytes" else str(found)
             if shown != str(found) and shown in wanted:  # rounded, they look alike
                 shown = f"{found} B"
             lines.append(f"{name}: {shown}, expected {wanted}")
@@ -103,12 +105,12 @@ def _retraces(report: Report) -> list[str]:
         lines.append(f"try: {trace.proof or trace.fix}")
         if trace.proof and trace.fix and wording.is_code(trace.fix):
             lines.append(f"     {trace.fix}")
-    return [wording.clean(line) for line in lines]
+    return [clean(line) for line in lines]
 
 
 def _fallbacks(report: Report) -> list[str]:
     found = [f"{f.op}, {wording.line_text(f.lines)}: {f.reason or 'on the host'}" for f in report.fallbacks[:MOST_TOLD]]
-    return [wording.clean(line) for line in [*found, *_more(len(report.fallbacks))]]
+    return [clean(line) for line in [*found, *_more(len(report.fallbacks))]]
 
 
 def _listed(things: Callable[[Report], list[Any]]) -> Callable[[Report], list[str]]:

@@ -10,9 +10,8 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from jitlab.messages import units
 from jitlab.runtime.compiled import final_tier
-
-from . import wording
 
 if TYPE_CHECKING:
     from .recording import Recording
@@ -52,10 +51,10 @@ def _ready(recording: Recording) -> Mapping[tuple[str, int, str], float]:
 
 
 def _text(waited: float, seconds: float | None, share: float, is_better_there: bool) -> str:
-    took = f"Captured for the first time: {wording.duration(waited)} of capturing and compiling"
-    head = f"{took} came besides these {wording.duration(seconds)}." if seconds else f"{took}, once; it is not in these times."
+    took = f"Captured for the first time: {units.duration(waited)} of capturing and compiling"
+    head = f"{took} came besides these {units.duration(seconds)}." if seconds else f"{took}, once; it is not in these times."
     if not share:
         return head
-    part = "They ran" if share >= 0.995 else f"{wording.percent(share)} of them ran"
+    part = "They ran" if share >= 0.995 else f"{units.percent(share)} of them ran"
     state = "in place now" if is_better_there else "being made"
     return f"{head} {part} the quick tier's code; better code is {state}: run the cell again for its times."

@@ -14,6 +14,9 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from jitlab.legible import clean
+from jitlab.messages import units
+
 from . import wording
 from .lines import Line, line_costs
 from .origin import run_text
@@ -63,7 +66,7 @@ def report_html(data: Mapping[str, Any], texts: Mapping[tuple[str, str], str], n
     for (name, stage), text in texts.items():
         names.setdefault((stage, text), []).append(name)
     for (stage, text), clusters in names.items():
-        shown = "\n".join(wording.clean(line) for line in text.split("\n"))
+        shown = "\n".join(clean(line) for line in text.split("\n"))
         heading = f"{', '.join(clusters)}: {stage}"
         parts.append(_section(heading, f"<pre>{escape(shown)}</pre>", is_open=len(text) <= LONG))
     parts.append(_section("As text", f"<pre>{escape(report_text(data))}</pre>"))
@@ -113,7 +116,7 @@ def _sources(data: Mapping[str, Any]) -> list[str]:
     for line in line_costs(data):
         files.setdefault(line.file, []).append(line)
     if not files:
-        written = (wording.clean(line.expandtabs(4)) for line in data["cell"].get("source") or ())
+        written = (clean(line.expandtabs(4)) for line in data["cell"].get("source") or ())
         files[""] = [Line("", i, text, "") for i, text in enumerate(written, 1)]
     sections = []
     for file, lines in files.items():
@@ -162,8 +165,8 @@ def _measure(value: Any) -> bool:
 def _clusters(data: Mapping[str, Any]) -> tuple[str, str]:
     heads = ("cluster", "plan", "lines", "operations", "kernels", "calls", "time", "reads", "writes", "why")
     return "Clusters", _table(heads, (
-        (c["name"], c["plan"], _lines(c), len(c["ops"]), len(c["kernels"]), c["calls"], wording.duration(c["seconds"]),
-         wording.size(c["bytes_read"]), wording.size(c["bytes_written"]), c["reason"]["text"])
+        (c["name"], c["plan"], _lines(c), len(c["ops"]), len(c["kernels"]), c["calls"], units.duration(c["seconds"]),
+         units.size(c["bytes_read"]), units.size(c["bytes_written"]), c["reason"]["text"])
         for c in data["clusters"]
     ))  # fmt: skip
 
@@ -171,8 +174,8 @@ def _clusters(data: Mapping[str, Any]) -> tuple[str, str]:
 def _kernels(data: Mapping[str, Any]) -> tuple[str, str]:
     heads = ("kernel", "cluster", "lines", "operations", "calls", "time", "reads", "writes", "flops", "bound")
     return "Kernels", _table(heads, (
-        (k["name"], k["cluster"], _lines(k), " ".join(k["ops"]), k["calls"], wording.duration(k["seconds"]),
-         wording.size(k["bytes_read"]), wording.size(k["bytes_written"]), wording.amount(k["flops"]), wording.bound_text(k))
+        (k["name"], k["cluster"], _lines(k), " ".join(k["ops"]), k["calls"], units.duration(k["seconds"]),
+         units.size(k["bytes_read"]), units.size(k["bytes_written"]), units.amount(k["flops"]), wording.bound_text(k))
         for k in data["kernels"]
     ))  # fmt: skip
 
@@ -181,18 +184,18 @@ def _retraces(data: Mapping[str, Any]) -> tuple[str, str]:
     heads = ("trace", "cause", "what", "lines", "time", "calls", "try")
     return "Traces", _table(heads, (
         (f"{r['function']} #{r['trace']}", wording.cause_text(r["cause"], r["before"]), r["text"], _lines(r),
-         wording.duration(r["seconds"]), r["calls"], r["fix"])
+         units.duration(r["seconds"]), r["calls"], r["fix"])
         for r in data["retraces"]
     ))  # fmt: skip
 
 
 def _fallbacks(data: Mapping[str, Any]) -> tuple[str, str]:
     rows = [
-        (f["op"], _lines(f), f["reason"]["text"] if f["reason"] else "", f["calls"], wording.duration(f["seconds"]))
+        (f["op"], _lines(f), f["reason"]["text"] if f["reason"] else "", f["calls"], units.duration(f["seconds"]))
         for f in data["fallbacks"]
     ]
     rows += [
-        (s["text"].split("\n", 1)[0], _lines(s), s["reason"]["text"], s["calls"], wording.duration(s["seconds"]))
+        (s["text"].split("\n", 1)[0], _lines(s), s["reason"]["text"], s["calls"], units.duration(s["seconds"]))
         for s in data.get("statements", ())
     ]
     return "On the host", _table(("what", "lines", "why", "calls", "time"), rows)
@@ -206,7 +209,7 @@ def _loops(data: Mapping[str, Any]) -> tuple[str, str]:
 
 def _copies(data: Mapping[str, Any]) -> tuple[str, str]:
     return "Copies", _table(("of", "cluster", "why", "bytes"), (
-        (c["node"], c["cluster"], c["reason"]["text"], wording.size(c["bytes"])) for c in data.get("copies", ())
+        (c["node"], c["cluster"], c["reason"]["text"], units.size(c["bytes"])) for c in data.get("copies", ())
     ))  # fmt: skip
 
 
@@ -215,7 +218,7 @@ def _temporaries(data: Mapping[str, Any]) -> tuple[str, str]:
     ops = wording.operations(data)
     return "Still in memory between kernels", _table(heads, (
         (_said(ops, t["plan"], t["producer"]) + t["name"].removeprefix(t["producer"]), t["plan"], t["cluster"], _lines(t),
-         ", ".join(_said(ops, t["plan"], name) for name in t["consumers"]), wording.size(t["bytes"]),
+         ", ".join(_said(ops, t["plan"], name) for name in t["consumers"]), units.size(t["bytes"]),
          t["reason"]["text"])
         for t in sorted(data.get("temporaries", ()), key=lambda t: -t["bytes"])
     ))  # fmt: skip
@@ -239,7 +242,7 @@ def _boundaries(data: Mapping[str, Any]) -> tuple[str, str]:
     ops = wording.operations(data)
     return "Not fused", _table(("from", "to", "why", "bytes", "would fuse"), (
         (_said(ops, b["plan"], b["producer"]), _said(ops, b["plan"], b["consumer"]), b["reason"]["text"],
-         wording.size(b["bytes"]),
+         units.size(b["bytes"]),
          wording.flip_text(b["would_fuse_if"]) if b["would_fuse_if"] else "")
         for b in data["boundaries"]
     ))  # fmt: skip
@@ -267,7 +270,7 @@ def _lines(entry: Mapping[str, Any]) -> str:
 
 
 def _e(value: Any) -> str:
-    return escape(wording.clean(value), quote=True)
+    return escape(clean(value), quote=True)
 
 
 def _coded(value: Any) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import wording
+from jitlab.legible import clean
+
 from .svg import CLUSTERS, HOST, LINE, MUTED, Drawing, cut, width
 
 MOST = 150  # operations drawn; the rest is counted
@@ -37,7 +38,7 @@ def graph_svg(data: Mapping[str, Any]) -> str:
             x += wide[key] + GAP
     top = {key: 40 + i * STEP for i, rank in enumerate(ranks) for key in rank}
     draw = Drawing()
-    draw.text(GAP, 22, wording.clean(data["verdict"]["lead"]), bold=True, room=total - 2 * GAP)
+    draw.text(GAP, 22, clean(data["verdict"]["lead"]), bold=True, room=total - 2 * GAP)
     for way in ways:
         d = ""
         for above, below in zip(way, way[1:], strict=False):
@@ -59,13 +60,13 @@ def graph_svg(data: Mapping[str, Any]) -> str:
     if len(data["ops"]) > MOST:
         draw.text(GAP, bottom + 4, f"and {len(data['ops']) - MOST} more operations", size=11, fill=MUTED)
         bottom += 20
-    return draw.done(bottom, f"Graph: {wording.clean(data['verdict']['lead'])}", total)
+    return draw.done(bottom, f"Graph: {clean(data['verdict']['lead'])}", total)
 
 
 def _label(op: Mapping[str, Any]) -> str:
     """`inv6 (RealDiv)`, or the operation alone where its value has no name or a long one."""
-    kind = wording.clean(op["op"])
-    called = f"{wording.clean(op['called'])} ({kind})" if op.get("called") else kind
+    kind = clean(op["op"])
+    called = f"{clean(op['called'])} ({kind})" if op.get("called") else kind
     return called if width(called, 11, bold=True) <= MOST_WIDE else kind
 
 
@@ -104,4 +105,4 @@ def _mean(values: list[float], otherwise: float) -> float:
 
 
 def _note(op: Mapping[str, Any]) -> str:
-    return f"{wording.clean(op['dtype'])}[{','.join(map(str, op['shape']))}]"
+    return f"{clean(op['dtype'])}[{','.join(map(str, op['shape']))}]"

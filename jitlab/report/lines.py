@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from jitlab.legible import clean
+from jitlab.messages import units
+
 from . import wording
 
 Json = dict[str, Any]
@@ -35,7 +38,7 @@ class Line:
         """ "k0 5.3 ms, lines 4–9", "k0 with line 4", "" for a line without operations."""
         if self.seconds is not None:
             of = f", {wording.line_text(self.span)}" if len(self.span) > 1 else ""
-            return f"{self.what} {wording.duration(self.seconds)}{of}"
+            return f"{self.what} {units.duration(self.seconds)}{of}"
         if self.head is None:
             return f"in {self.what}" if self.what else ""
         file, line = self.head
@@ -129,8 +132,8 @@ def where_text(places: Iterable[Place], home: str) -> str:
 
 def in_words(found: Mapping[str, Any]) -> str:
     """ "lines 4–9 (one kernel), 5.3 ms, 54 % of the time"."""
-    share = f", {wording.percent(found['share'])} of the time" if found["share"] < 0.995 else ""
-    return f"{found['text']}, {wording.duration(found['seconds'])}{share}"
+    share = f", {units.percent(found['share'])} of the time" if found["share"] < 0.995 else ""
+    return f"{found['text']}, {units.duration(found['seconds'])}{share}"
 
 
 def _seconds(group: Iterable[Part]) -> float:
@@ -162,7 +165,7 @@ def _text(data: Mapping[str, Any]) -> Iterator[tuple[str, int, str]]:
 
 
 def _line(file: str, number: int, text: str, here: Sequence[Part]) -> Line:
-    text = wording.clean(text.expandtabs(4))
+    text = clean(text.expandtabs(4))
     timed = [part for part in here if part.head == (file, number) and part.seconds is not None]
     if timed:
         span = sorted({line for part in timed for line in part.lines(file)})

@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from . import wording
+from jitlab.legible import clean
+from jitlab.messages import units
 
 Json = dict[str, Any]
 
@@ -32,14 +33,14 @@ def run_text(data: Mapping[str, Any]) -> str:
     """The line that stands below a report; "" for one that does not say of which run it is."""
     run = data.get("run")
     text = run.get("text") if isinstance(run, Mapping) else None
-    return wording.clean(text) if isinstance(text, str) else ""
+    return clean(text) if isinstance(text, str) else ""
 
 
 def _text(at: datetime, versions: Json, here: Json) -> str:
     """The line below a report."""
     names = {"jitlab": "jitlab", "python": "Python", "numpy": "NumPy"}
     used = ", ".join(f"{name} {versions[key]}" for key, name in names.items())
-    where = ", ".join(part for part in (here["cpu"], wording.counted(here["cores"], "core")) if part)
+    where = ", ".join(part for part in (here["cpu"], units.counted(here["cores"], "core")) if part)
     when = f"{at.day} {MONTHS[at.month - 1]} {at.year} at {at:%H:%M} {at:%Z}"
     return f"Ran on {when} · {used} · {where}"
 
@@ -76,4 +77,4 @@ def _processor() -> str:
         from jitlab.targets.cpu_llvm.machine import cpu_name
 
         name = cpu_name()
-    return wording.clean(" ".join(name.split()))
+    return clean(" ".join(name.split()))

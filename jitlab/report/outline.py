@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from jitlab.legible import clean
+from jitlab.messages import units
+
 from . import wording
 from .lines import home_file, where_text
 
@@ -108,12 +111,12 @@ class Outline:
     @property
     def took(self) -> str:
         """ "9.8 ms", and of a run that was repeated the mean: "9.0 ms ± 1.4 ms"."""
-        return " ± ".join(wording.duration(seconds) for seconds in (self.seconds, self.deviation) if seconds is not None)
+        return " ± ".join(units.duration(seconds) for seconds in (self.seconds, self.deviation) if seconds is not None)
 
     @property
     def faster(self) -> str:
         """ "4.9 × faster", "1.2 × slower", "as fast as NumPy", "…, one run each"; "" until NumPy was measured."""
-        said = wording.ratio(self.numpy_seconds, self.seconds)
+        said = units.ratio(self.numpy_seconds, self.seconds)
         return f"{said}, {wording.ONE_RUN_EACH}" if said and self.compared_once else said
 
 
@@ -128,7 +131,7 @@ def outline(data: Json, most_boxes: int = 12, most_retraces: int = 6, most_kerne
     rows, more, warm_up = _retraces(data, most_retraces)
     loops = [_loop(loop) for loop in data.get("loops", ())]
     return Outline(
-        lead=wording.clean(verdict["lead"]), counts=_counts(verdict),
+        lead=clean(verdict["lead"]), counts=_counts(verdict),
         seconds=repeated.get("mean", verdict["seconds"]), deviation=repeated.get("deviation"),
         numpy_seconds=verdict["numpy_seconds"], next=verdict["next"],
         boxes=tuple(box if i + 1 in kept else replace(box, edge="") for i, box in enumerate(boxes) if i in kept),
@@ -146,13 +149,13 @@ def _counts(verdict: Json) -> tuple[str, ...]:
     for key, noun in (("clusters", "cluster"), ("kernels", "kernel"), ("host", ""), ("retraces", "retrace")):
         number = verdict.get(key) or 0
         if number:
-            words.append(wording.counted(number, noun) if noun else f"{number} on the host")
+            words.append(units.counted(number, noun) if noun else f"{number} on the host")
     if verdict.get("loops"):
-        words.append(f"{wording.counted(verdict['loops'], 'loop')} not rolled")
+        words.append(f"{units.counted(verdict['loops'], 'loop')} not rolled")
     if verdict.get("statements"):
         took = verdict.get("statement_seconds")  # where it is felt
-        told = f", {wording.duration(took)}" if took else ""
-        words.append(f"{wording.counted(verdict['statements'], 'statement')} run by Python{told}")
+        told = f", {units.duration(took)}" if took else ""
+        words.append(f"{units.counted(verdict['statements'], 'statement')} run by Python{told}")
     return tuple(words)
 
 
@@ -191,7 +194,7 @@ def _plan_boxes(data: Json, plan: Json, most_kernels: int) -> list[Box]:
         if moved:
             name, count = max(moved.items(), key=lambda item: item[1])
             more = f" +{len(moved) - 1}" if len(moved) > 1 else ""
-            box = replace(box, edge=f"{wording.clean(name)}{more} {wording.size(sum(moved.values()))}")
+            box = replace(box, edge=f"{clean(name)}{more} {units.size(sum(moved.values()))}")
         last = result[-1] if result else None
         if last and box.kind == last.kind == "host" and (box.name, box.why, box.lines) == (last.name, last.why, last.lines):
             total = (last.seconds or 0) + (box.seconds or 0) if last.seconds or box.seconds else None
@@ -212,12 +215,12 @@ def _outermost(name: str, ops: Mapping[str, Json]) -> str:
 
 def _heading(data: Json, plan: Json, alike: Sequence[str]) -> str:
     if len(alike) == 1:
-        return wording.clean(plan["name"])
+        return clean(plan["name"])
     traces = [p["trace"] for p in data["plans"] if p["name"] in alike]
     which = wording.line_text(traces).replace("line", "trace", 1)
     if len(set(traces)) == 1:
         which += f" of {len(traces)} functions"
-    return f"{wording.clean(plan['function'])}, {which}, which differ in sizes or values only"
+    return f"{clean(plan['function'])}, {which}, which differ in sizes or values only"
 
 
 def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Json], most_kernels: int) -> Box:
@@ -252,15 +255,15 @@ def _cluster(data: Json, title: str, same: Sequence[Json], ops: Mapping[str, Jso
         nests = _nests(data, kernel, ops)
         where = _where(kernel, ops, home)
         shown = "" if where == whole else where
-        rows.append(KernelRow(wording.clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values()), nests, shown))
+        rows.append(KernelRow(clean(kernel["name"]), kinds, seconds, note, tuple(cuts.values()), nests, shown))
     scopes = dict.fromkeys(ops[name]["scope"] for name in cluster["ops"] if name in ops and ops[name]["scope"])
     return Box(
-        kind="cluster", name=wording.clean(cluster["name"]), lines=whole,
+        kind="cluster", name=clean(cluster["name"]), lines=whole,
         seconds=_total(c["seconds"] for c in same), calls=sum(c["calls"] for c in same), color=cluster["color"],
-        scope=", ".join(map(wording.clean, scopes)), kernels=tuple(rows), more_kernels=len(kernels) - len(rows),
+        scope=", ".join(map(clean, scopes)), kernels=tuple(rows), more_kernels=len(kernels) - len(rows),
         copies=tuple(
             dict.fromkeys(
-                wording.clean(copy["reason"]["text"])
+                clean(copy["reason"]["text"])
                 for copy in data.get("copies", ())
                 if copy["plan"] == title and copy.get("cluster") == cluster["name"]
             )
@@ -280,8 +283,8 @@ def _where(entry: Json, ops: Mapping[str, Json], home: str) -> str:
 def _kind(op: Json) -> str:
     """The operation's name; a loop's is what the program calls it: "for i (line 7)"."""
     if not op.get("loop"):
-        return wording.clean(op["op"])
-    head = wording.clean(op["loop"]).partition(" in ")[0]
+        return clean(op["op"])
+    head = clean(op["loop"]).partition(" in ")[0]
     return f"{_short(head, 24)} ({wording.line_text(wording.numbers_of(op['lines']))})"
 
 
@@ -311,17 +314,17 @@ def _host(op: Json, total: tuple[float | None, int] | None) -> Box:
     seconds, calls = total or (None, 0)
     reason = op["reason"]["text"] if op["reason"] else ""
     return Box(
-        kind="host", name=wording.clean(op["op"]), lines=wording.line_text(wording.numbers_of(op["lines"])), seconds=seconds,
-        calls=calls, why=f"Not compiled: {wording.clean(reason)}", at=_first_line(op["lines"]),
+        kind="host", name=clean(op["op"]), lines=wording.line_text(wording.numbers_of(op["lines"])), seconds=seconds,
+        calls=calls, why=f"Not compiled: {clean(reason)}", at=_first_line(op["lines"]),
     )  # fmt: skip
 
 
 def _statement(statement: Json) -> Box:
-    text = wording.clean(str(statement["text"]).split("\n", 1)[0])
+    text = clean(str(statement["text"]).split("\n", 1)[0])
     return Box(
         kind="statement", name=text if len(text) <= 40 else text[:39] + "…",
         lines=wording.line_text(wording.numbers_of(statement["lines"])), seconds=statement["seconds"],
-        calls=statement["calls"], why=f"Run by Python: {wording.clean(statement['reason']['text'])}",
+        calls=statement["calls"], why=f"Run by Python: {clean(statement['reason']['text'])}",
     )  # fmt: skip
 
 
@@ -344,12 +347,12 @@ def _first_line(spans: Sequence[Sequence[Any]]) -> tuple[str, int]:
 
 
 def _cut(edge: Json) -> Cut:
-    head, why = wording.first_sentence(wording.clean(edge["reason"]["text"]))
+    head, why = wording.first_sentence(clean(edge["reason"]["text"]))
     if edge["bytes"] and not wording.names_size(head):
-        head = f"{head}, {wording.size(edge['bytes'])}"
+        head = f"{head}, {units.size(edge['bytes'])}"
     flip = edge["would_fuse_if"]
     why = f"{why.removesuffix('.')}." if why else ""
-    return Cut(f"Not fused: {head}", why, wording.clean(wording.flip_text(flip)) if flip else None)
+    return Cut(f"Not fused: {head}", why, clean(wording.flip_text(flip)) if flip else None)
 
 
 def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
@@ -369,31 +372,31 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
         fix = group[-1]["fix"]
         compiled = sum(r.get("compiled") or 0 for r in group)
         unfixed = "No change of the arguments that was replayed avoids it." if compiled else "Nothing to fix."
-        proof = wording.clean(group[-1].get("proof") or "")
+        proof = clean(group[-1].get("proof") or "")
         note = "" if fix else proof if proof.endswith("Nothing to fix.") else unfixed
         done = "" if compiled else "captured again; nothing compiled"
         detail = ", ".join(filter(None, (wording.cause_text(cause, start), numbers)))
         rows.append(
             RetraceRow(
                 f"{len(group)} × {_short(argument) or 'call'}{change}{more}",
-                "; ".join(filter(None, (wording.clean(detail), done))),
-                sum(r["seconds"] or 0.0 for r in group), wording.clean(fix) if fix else None, note,
+                "; ".join(filter(None, (clean(detail), done))),
+                sum(r["seconds"] or 0.0 for r in group), clean(fix) if fix else None, note,
                 proof if fix else "",
             )
         )  # fmt: skip
     rows.sort(key=lambda row: (-row.seconds, row.text))
-    return tuple(rows[:most]), max(0, len(rows) - most), wording.duration(first) if first else ""
+    return tuple(rows[:most]), max(0, len(rows) - most), units.duration(first) if first else ""
 
 
 def _loop(loop: Json) -> LoopRow:
-    counts = wording.counted(loop["iterations"], "iteration") if loop["iterations"] else ""
+    counts = units.counted(loop["iterations"], "iteration") if loop["iterations"] else ""
     where = wording.line_text(wording.numbers_of(loop["lines"]))
     times = f"recorded {loop['times']} times" if loop["times"] > 1 else ""
-    return LoopRow(_short(loop["text"]), ", ".join(filter(None, (where, counts, times))), wording.clean(loop["reason"]["text"]))
+    return LoopRow(_short(loop["text"]), ", ".join(filter(None, (where, counts, times))), clean(loop["reason"]["text"]))
 
 
 def _short(text: str, most: int = 40) -> str:
-    text = wording.clean(text)
+    text = clean(text)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import build, wording
+from jitlab.legible import clean
+
+from . import build
 from .dot import HOST, LINES
 
 #: A figure knows nothing of the page's theme: it shows the page's ground, and its ink reads on white (4.5:1) and #111 (4.2:1).
@@ -53,7 +55,7 @@ def report_figure(data: Mapping[str, Any]) -> Any:
     figure.update_xaxes(title_text="operations a byte", type="log", dtick=1, row=1, col=3)
     figure.update_annotations(font_size=13)
     figure.update_yaxes(type="log", dtick=1, row=1, col=3)
-    title = _text(wording.clean(data["verdict"]["lead"]))
+    title = _text(clean(data["verdict"]["lead"]))
     margin = {"l": 50, "r": 20, "t": 80, "b": 45}
     figure.update_layout(
         barmode="stack", showlegend=False, height=340, template="plotly_white", title=title, margin=margin,
@@ -78,4 +80,4 @@ def _row(kernel: Mapping[str, Any], colors: Mapping[str, str], name: str) -> dic
 
 def _text(text: str) -> str:
     """plotly reads a small HTML in its texts: user text must not."""
-    return wording.clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return clean(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -7,8 +7,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from jitlab import events
-
-from . import wording
+from jitlab.messages import units
 
 MOST_NAMED = 3
 
@@ -24,8 +23,8 @@ def repeated(event: events.Repeated) -> dict[str, Any]:
 
 
 def _text(mean: float, deviation: float, runs: int, loops: int, left_out: Sequence[str]) -> str:
-    of = f"mean ± std. dev. of {wording.counted(runs, 'run')}, {wording.counted(loops, 'loop')} each"
-    text = f"{wording.small_duration(mean)} ± {wording.small_duration(deviation)} per loop ({of}), compiled code alone"
+    of = f"mean ± std. dev. of {units.counted(runs, 'run')}, {units.counted(loops, 'loop')} each"
+    text = f"{units.short_duration(mean)} ± {units.short_duration(deviation)} per loop ({of}), compiled code alone"
     if left_out:
         more = len(left_out) - MOST_NAMED
         text += f"; not run again: {', '.join(left_out[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jitlab.capture import says_where
 from jitlab.errors import OptionError
 from jitlab.lazy import lazy
-from jitlab.legible import clean_lines
+from jitlab.legible import clean, clean_lines
 
 from . import wording
 from .entries import (
@@ -283,7 +283,7 @@ class Report:
         return report_text(self.data)
 
     def __repr__(self) -> str:
-        return f"<Report: {wording.clean(self.data['verdict']['lead'])}>"
+        return f"<Report: {clean(self.data['verdict']['lead'])}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(str(self))

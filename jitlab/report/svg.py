@@ -11,6 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from jitlab.legible import clean
+from jitlab.messages import units
+
 from . import wording
 from .lines import in_words
 from .outline import PARTS, Box, Outline, RetraceRow, outline
@@ -57,17 +60,17 @@ def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     draw = Drawing()
     measured = o.took
     if o.numpy_seconds is not None:
-        measured = " · ".join(filter(None, (measured, f"NumPy {wording.duration(o.numpy_seconds)}", o.faster)))
+        measured = " · ".join(filter(None, (measured, f"NumPy {units.duration(o.numpy_seconds)}", o.faster)))
     draw.text(MARGIN, 24, o.lead, size=15, bold=True, room=WIDTH - 2 * MARGIN - width(measured, 12, bold=True) - 12)
     draw.text(WIDTH - MARGIN, 24, measured, bold=True, anchor="end")
     error = data["cell"].get("error")
     slow = data["verdict"].get("slowest")
-    facts = [*o.counts, _moved(data), f"slowest: {wording.clean(in_words(slow))}" if slow else ""]
-    facts.append(f"stopped by {wording.clean(error)}" if error else "")
+    facts = [*o.counts, _moved(data), f"slowest: {clean(in_words(slow))}" if slow else ""]
+    facts.append(f"stopped by {clean(error)}" if error else "")
     draw.text(MARGIN, 42, " · ".join(filter(None, facts)), fill=MUTED, room=WIDTH - 2 * MARGIN)
     top = 58
     if repeated := data["verdict"].get("repeated"):
-        for text in (wording.clean(repeated["text"]), wording.own_run(data["verdict"]["seconds"])):
+        for text in (clean(repeated["text"]), wording.own_run(data["verdict"]["seconds"])):
             draw.text(MARGIN, top, text, fill=MUTED, room=WIDTH - 2 * MARGIN)
             top += 16
     shown = data.get("show", PARTS)
@@ -75,7 +78,7 @@ def _picture(o: Outline, data: Mapping[str, Any], bars: int) -> str:
     right = _lanes(draw, o, top, bars) if "timeline" in shown else top
     right = _retraces(draw, o, right) if "retraces" in shown else right
     right = _next(draw, o, right)
-    label = o.lead + (f". {wording.unmarked(wording.clean(o.next['text']))}" if o.next else "")
+    label = o.lead + (f". {wording.unmarked(clean(o.next['text']))}" if o.next else "")
     return draw.done(max(left, right) + 14, label)
 
 
@@ -108,19 +111,19 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
         shown = kernel.cuts[:2]
         rows += [("cut", cut) for cut in shown]
         if len(kernel.cuts) > 2:
-            rows.append(("more", f"and {wording.counted(len(kernel.cuts) - 2, 'more edge')} not fused"))
+            rows.append(("more", f"and {units.counted(len(kernel.cuts) - 2, 'more edge')} not fused"))
         rows.append(("kernel", kernel))
         for nest in kernel.inside[:MOST_NESTS]:
             rows += [("cut", cut) for cut in nest.cuts[:1]]
             rows.append(("nest", nest))
         if len(kernel.inside) > MOST_NESTS:
-            rows.append(("more", f"and {wording.counted(len(kernel.inside) - MOST_NESTS, 'more nest')} inside"))
+            rows.append(("more", f"and {units.counted(len(kernel.inside) - MOST_NESTS, 'more nest')} inside"))
     if box.more_kernels:
-        rows.append(("more", f"… and {wording.counted(box.more_kernels, 'more kernel')}, each faster than these"))
+        rows.append(("more", f"… and {units.counted(box.more_kernels, 'more kernel')}, each faster than these"))
     height = 26 + sum(17 if kind == "kernel" else 15 for kind, _ in rows) + (3 if rows else 0)
     draw.rect(16.5, y + 0.5, MIDDLE - 32, height, stroke=color)
     draw.selvage(17, y + 1, 6, height - 1, box.color if box.kind == "cluster" else -1, color)
-    time = wording.duration(box.seconds)
+    time = units.duration(box.seconds)
     draw.text(right, y + 17, time, bold=True, anchor="end")
     name = f"{box.count} × {box.name}" if box.count > 1 else box.name
     room = right - 32 - width(time, 12, bold=True) - 12
@@ -144,7 +147,7 @@ def _box(draw: Drawing, box: Box, y: float) -> float:
             draw.path(f"M38 {yy - 2}l8 -4M38 {yy + 1}l8 -4", TEXT, 1.3)
             draw.text(56, yy, row.head, size=11, room=right - 56)
         else:
-            time = wording.duration(row.seconds)
+            time = units.duration(row.seconds)
             draw.text(right, yy, time, size=11, fill=MUTED, anchor="end")
             label = cut(row.name, 11, 110, bold=True)
             draw.text(32, yy, label, size=11, bold=True)
@@ -170,7 +173,7 @@ def _lanes(draw: Drawing, o: Outline, y: float, bars: int) -> float:
         return y
     end = max(span["start"] + span["duration"] for name in shown for span in lanes[name]) or 1.0
     draw.text(x, y + 12, "Time", bold=True)
-    draw.text(right, y + 12, f"0 to {wording.duration(end / 1e6)}", size=11, fill=MUTED, anchor="end")
+    draw.text(right, y + 12, f"0 to {units.duration(end / 1e6)}", size=11, fill=MUTED, anchor="end")
     y += 22
     start = x + 62
     scale = (right - start) / end
@@ -230,7 +233,7 @@ def _retraces(draw: Drawing, o: Outline, y: float) -> float:
 
 
 def _retrace(draw: Drawing, row: RetraceRow, x: float, right: float, y: float) -> float:
-    lost = wording.duration(row.seconds)
+    lost = units.duration(row.seconds)
     draw.text(right, y, lost, size=11, anchor="end")
     room = right - x - width(lost, 11) - 10
     draw.text(x, y, row.text, size=11, fill=RETRACE if row.fix else TEXT, bold=bool(row.fix), room=room)
@@ -248,14 +251,14 @@ def _next(draw: Drawing, o: Outline, y: float) -> float:
     y += 6
     draw.text(x, y, "Do next", bold=True)
     y += 17
-    for line in wrapped(wording.unmarked(wording.clean(o.next["text"])), 12, room)[:4]:
+    for line in wrapped(wording.unmarked(clean(o.next["text"])), 12, room)[:4]:
         draw.text(x, y, line)
         y += 15
-    for line in _code(wording.clean(o.next["code"] or ""), int(room / 6.9))[:6]:
+    for line in _code(clean(o.next["code"] or ""), int(room / 6.9))[:6]:
         draw.code(x, y + 1, line)
         y += 15
     y += 3
-    for line in wrapped(wording.unmarked(wording.clean(o.next["why"] or "")), 11, room)[:6]:
+    for line in wrapped(wording.unmarked(clean(o.next["why"] or "")), 11, room)[:6]:
         draw.text(x, y, line, size=11, fill=MUTED)
         y += 14
     return y
@@ -267,7 +270,7 @@ def _moved(data: Mapping[str, Any]) -> str:
     moved = sum(c["bytes_read"] + c["bytes_written"] for c in clusters)
     often = any(c["calls"] > 1 for c in data["clusters"]) or len(shown) < len(data["plans"])
     turn = " with one turn of its loop" if any(c.get("per_turn") for c in clusters) else ""
-    return f"moves {wording.size(moved)}{' a call' if often else ''}{turn}" if moved else ""
+    return f"moves {units.size(moved)}{' a call' if often else ''}{turn}" if moved else ""
 
 
 def _code(text: str, most: int) -> list[str]:
@@ -423,7 +426,7 @@ def chain(ops: Sequence[str], room: float, size: float = 11) -> str:
 
 
 def _escaped(text: str) -> str:
-    return escape(wording.clean(text), quote=True)
+    return escape(clean(text), quote=True)
 
 
 def _n(value: float) -> str:

@@ -8,6 +8,9 @@ from dataclasses import replace
 from textwrap import wrap
 from typing import Any
 
+from jitlab.legible import clean
+from jitlab.messages import units
+
 from . import wording
 from .accounting import in_words, numerics_in_words
 from .lines import in_words as lines_in_words
@@ -37,11 +40,11 @@ def report_text(data: Mapping[str, Any]) -> str:
 def _text(data: Mapping[str, Any], o: Outline) -> str:
     first_run = data["verdict"].get("first_run")
     repeated = data["verdict"].get("repeated")
-    lines = [*_head(o), *(_folded("", wording.clean(repeated["text"])) if repeated else ())]
+    lines = [*_head(o), *(_folded("", clean(repeated["text"])) if repeated else ())]
     if repeated:
         lines += _folded("", wording.own_run(data["verdict"]["seconds"]))
     lines += _slowest(data)
-    lines += [*(_folded("", wording.clean(first_run["text"])) if first_run else ()), *_next(o)]
+    lines += [*(_folded("", clean(first_run["text"])) if first_run else ()), *_next(o)]
     shown = data.get("show", PARTS)
     if "graph" not in shown:
         o = replace(o, boxes=(), hidden=0, loops=(), more_loops=0)
@@ -66,11 +69,11 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
         lines += _folded("", f"Not rolled: {loop.text} ({loop.detail})", indent="  ")
         lines += _folded("  ", loop.why)
     if o.more_loops:
-        lines.append(f"  … and {wording.counted(o.more_loops, 'more loop')}")
+        lines.append(f"  … and {units.counted(o.more_loops, 'more loop')}")
     if o.retraces:
         lines.append("")
     for row in o.retraces:
-        lines += _folded("↻ ", f"{row.text} ({row.detail}), {wording.duration(row.seconds)} lost")
+        lines += _folded("↻ ", f"{row.text} ({row.detail}), {units.duration(row.seconds)} lost")
         lines += _folded("  ", f"try: {row.proof or row.fix}" if row.fix else row.note)
         if row.proof and row.fix and wording.is_code(row.fix):
             lines += _folded("       ", row.fix)
@@ -85,22 +88,22 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
 def _head(o: Outline) -> list[str]:
     measured = o.took
     if o.numpy_seconds is not None:
-        measured += f" (NumPy {wording.duration(o.numpy_seconds)}" + (f", {o.faster})" if o.faster else ")")
+        measured += f" (NumPy {units.duration(o.numpy_seconds)}" + (f", {o.faster})" if o.faster else ")")
     return _folded("", " · ".join(filter(None, (o.lead, *o.counts, measured))), indent="  ")
 
 
 def _slowest(data: Mapping[str, Any]) -> list[str]:
     found = data["verdict"].get("slowest")
-    return _folded("slowest: ", wording.clean(lines_in_words(found)), indent="  ") if found else []
+    return _folded("slowest: ", clean(lines_in_words(found)), indent="  ") if found else []
 
 
 def _next(o: Outline) -> list[str]:
     if not o.next:
         return []
-    lines = _folded("next: ", wording.clean(o.next["text"]), indent="      ")
+    lines = _folded("next: ", clean(o.next["text"]), indent="      ")
     for text in (o.next["code"], o.next["why"]):
         if text:
-            lines += _folded("      ", wording.clean(text))
+            lines += _folded("      ", clean(text))
     return lines
 
 
@@ -115,14 +118,14 @@ def _box(box: Box) -> list[str]:
                 if cut.flip:
                     lines += _folded("     ", cut.flip)
             if len(kernel.cuts) > MOST_CUTS:
-                lines.append(f"  // and {wording.counted(len(kernel.cuts) - MOST_CUTS, 'more edge')} not fused")
+                lines.append(f"  // and {units.counted(len(kernel.cuts) - MOST_CUTS, 'more edge')} not fused")
             more = [f"+{len(kernel.ops) - MOST_OPS}"] if len(kernel.ops) > MOST_OPS else []
             named = [kernel.name, f"({kernel.lines})"] if kernel.lines else [kernel.name]
             shown = " ".join([*named, *kernel.ops[:MOST_OPS], *more])
             lines += _timed(f"  {shown}", kernel.seconds, kernel.note)
             lines += _inside(kernel)
         if box.more_kernels:
-            lines.append(f"  … and {wording.counted(box.more_kernels, 'more kernel')}, each faster than these")
+            lines.append(f"  … and {units.counted(box.more_kernels, 'more kernel')}, each faster than these")
         for copy in box.copies[:MOST_COPIES]:
             lines += _folded("  // ", copy, indent="     ")
         if len(box.copies) > MOST_COPIES:
@@ -154,7 +157,7 @@ def _inside(kernel: KernelRow) -> list[str]:
 def _timed(text: str, seconds: float | None, note: str) -> list[str]:
     """Text, its time in one column for all, then a note; long text continues below, without the time."""
     first, *rest = _folded("", text, indent="    ", width=TIME_AT - 10) or [""]
-    line = f"{first:<{TIME_AT - 10}}{wording.duration(seconds):>10}"
+    line = f"{first:<{TIME_AT - 10}}{units.duration(seconds):>10}"
     head, *more = _folded("", note, width=WIDTH - TIME_AT - 3) or [""]
     return [f"{line}   {head}".rstrip(), *rest, *(" " * (TIME_AT + 3) + part for part in more)]
 

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from . import wording
+from jitlab.legible import clean
+from jitlab.messages import units
 
 MOST_FUNCTIONS = 5
 MOST_NAMED = 6
@@ -33,13 +34,13 @@ def _line(name: str, plans: Sequence[Mapping[str, Any]], *, retraced: bool) -> s
     if len(numbers) < len(plans):  # one definition that several functions were made of
         calls = sum(plan["calls"] for plan in plans)
         functions = max(numbers.values())
-        return f"{wording.clean(name)}: {wording.counted(calls, 'call')} of {len(plans)} traces of {functions} functions."
+        return f"{clean(name)}: {units.counted(calls, 'call')} of {len(plans)} traces of {functions} functions."
     calls = sum(plan["calls"] for plan in plans)
-    text = f"{wording.clean(name)}: {wording.counted(calls, 'call')} of {wording.counted(len(plans), 'trace')}"
+    text = f"{clean(name)}: {units.counted(calls, 'call')} of {units.counted(len(plans), 'trace')}"
     busy = max(plans, key=lambda plan: int(plan["calls"]))
     if busy["calls"] > 1:
         median = (busy.get("quantiles") or {}).get("median")
-        each = f", {wording.duration(median)} each" if median else ""
+        each = f", {units.duration(median)} each" if median else ""
         text += f"; #{busy['trace']} had {busy['calls']}{each}"
     once = [f"#{plan['trace']}" for plan in plans if plan["calls"] == 1 and retraced]
     if once:

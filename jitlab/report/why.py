@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jitlab.errors import OptionError
+from jitlab.legible import clean
 
 from . import wording
 from .entries import Boundary, Op, Reason
@@ -31,7 +32,7 @@ class Answer:
     about: tuple[str, str, str | None] | None = None  # plan, and an operation that is not compiled or an edge that is not fused
 
     def __str__(self) -> str:
-        return wording.clean(self.text)
+        return clean(self.text)
 
 
 def why(report: Report, a: str, b: str) -> Answer:

@@ -10,11 +10,11 @@ from types import FunctionType
 from typing import Any
 
 from jitlab import trees
-from jitlab.costs import duration as duration
 from jitlab.costs import short_numbers
 from jitlab.ir import cell_names, told
-from jitlab.ir.dot import clean as clean
 from jitlab.ir.dot import line_text as line_text
+from jitlab.legible import clean
+from jitlab.messages import units
 
 #: What a cause of a retrace is called in a sentence.
 CAUSES = {
@@ -97,20 +97,6 @@ def unmarked(text: str) -> str:
     return text.replace("`", "")
 
 
-def size(count: int) -> str:
-    """2_400_000 -> "2.4 MB"."""
-    for unit, least in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= least:
-            value = count / least
-            return f"{value:.{0 if value >= 100 else 1}f} {unit}"
-    return f"{count} B"
-
-
-def small_duration(seconds: float) -> str:
-    """As `duration`, below a microsecond in nanoseconds: what one loop takes may be that little."""
-    return duration(seconds) if seconds >= 1e-6 else f"{seconds * 1e9:.0f} ns"
-
-
 def names_size(text: str) -> bool:
     """The text says a number of bytes."""
     return re.search(r"\d (B|kB|MB|GB)\b", text) is not None
@@ -128,34 +114,7 @@ ONE_RUN_EACH = "one run each"
 
 def own_run(seconds: float | None) -> str:
     """What the run took whose code was timed afterwards; "" where nobody knows."""
-    return "" if seconds is None else f"The run of the cell itself took {duration(seconds)}."
-
-
-def ratio(numpy_seconds: float | None, seconds: float | None) -> str:
-    """ "4.9 × faster", "1.2 × slower", "as fast as NumPy"; "" until both were measured."""
-    if not numpy_seconds or not seconds:
-        return ""
-    faster = numpy_seconds >= seconds
-    factor = numpy_seconds / seconds if faster else seconds / numpy_seconds
-    shown = f"{factor:.{0 if factor >= 100 else 1}f}"
-    return "as fast as NumPy" if shown == "1.0" else f"{shown} × {'faster' if faster else 'slower'}"
-
-
-def percent(part: float) -> str:
-    return "< 1 %" if 0 < part < 0.01 else f"{part * 100:.0f} %"
-
-
-def amount(number: int) -> str:
-    """940_000_000 -> "940 M"; of operations."""
-    for factor, prefix in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
-        if number >= factor:
-            return f"{number / factor:.{0 if number >= 100 * factor else 1}f} {prefix}"
-    return f"{number:,}"
-
-
-def counted(number: int, noun: str) -> str:
-    """(1, "kernel") -> "1 kernel"; (2, "kernel") -> "2 kernels"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return "" if seconds is None else f"The run of the cell itself took {units.duration(seconds)}."
 
 
 def one_of(name: str, names: Iterable[str]) -> str:
@@ -282,14 +241,14 @@ def bound_text(kernel: Mapping[str, Any]) -> str:
         return "in cache"
     of_peak = kernel.get("of_peak")
     if of_peak is not None and of_peak < LOW:
-        return f"{percent(of_peak)} of {'the memory' if kernel['bound'] == 'memory' else 'arithmetic'}'s peak"
-    return f"{kernel['bound']}-bound" + (f", {percent(of_peak)} of peak" if of_peak is not None else "")
+        return f"{units.percent(of_peak)} of {'the memory' if kernel['bound'] == 'memory' else 'arithmetic'}'s peak"
+    return f"{kernel['bound']}-bound" + (f", {units.percent(of_peak)} of peak" if of_peak is not None else "")
 
 
 def moved_text(bytes_read: int, bytes_written: int, per_turn: bool = False) -> str:
     """ "reads 191 MB, writes 2.6 MB". `per_turn`: of a loop whose turns nobody counted, one turn is."""
-    parts = [f"reads {size(bytes_read)}"] if bytes_read else []
-    parts += [f"writes {size(bytes_written)}"] if bytes_written else []
+    parts = [f"reads {units.size(bytes_read)}"] if bytes_read else []
+    parts += [f"writes {units.size(bytes_written)}"] if bytes_written else []
     return ", ".join(parts) + (" with one turn of its loop" if per_turn and parts else "")
 
 
@@ -329,7 +288,7 @@ def calls_text(calls: int, seconds: float | None) -> str:
     """ "6 calls of 5.5 ms"; "" for one, where the time is that of the call."""
     if calls <= 1:
         return ""
-    return counted(calls, "call") + (f" of {duration(seconds / calls)}" if seconds is not None else "")
+    return units.counted(calls, "call") + (f" of {units.duration(seconds / calls)}" if seconds is not None else "")
 
 
 def _is_number(text: str) -> bool:

@@ -13,7 +13,8 @@ from jitlab import events, locks
 from jitlab.errors import ForeignFileError
 from jitlab.flags import VARIABLES, Flags, read_flags
 from jitlab.ir import Cluster, Node, is_operation
-from jitlab.ir.dot import clean, nodes_dot, text_dot
+from jitlab.ir.dot import nodes_dot, text_dot
+from jitlab.legible import clean
 
 LONGEST_HEAD = 100  # of the first line of DOT text, before the marker
 MARKER = "// written by jitlab: it removes this file when it writes the next one of this name"

@@ -8,8 +8,8 @@ import pytest
 
 import jitlab as jl
 from jitlab.errors import OptionError
+from jitlab.messages.units import duration
 from jitlab.report import MIME
-from jitlab.report.wording import duration
 
 LINE = r"\d[\d.]* (?:ns|µs|ms|s) ± \d[\d.]* (?:ns|µs|ms|s) per loop \(mean ± std\. dev\. of 2 runs, 3 loops each\)"
 

@@ -77,7 +77,7 @@ def test_nests_of_a_loop_say_what_is_fused_inside_and_why_the_rest_is_not(report
 
 
 def test_a_copy_is_told_by_the_variables_name(report):
-    assert f"Copied: `u` changes, and who called keeps it as it was; 4 kB (line {line(heat, 1)})" in str(report)
+    assert f"Copied: `u` changes, and who called keeps it as it was; 4.0 kB (line {line(heat, 1)})" in str(report)
     assert all(copy["cluster"] for copy in report.data["copies"])
 
 

@@ -33,24 +33,6 @@ def test_types_are_short_in_sentences():
 
 
 @pytest.mark.parametrize(
-    "seconds, text",
-    [
-        (None, ""), (0, "0 µs"), (4.2e-8, "0.0 µs"), (4.25e-6, "4.2 µs"), (45.1e-6, "45 µs"), (0.00014, "0.14 ms"),
-        (0.0098, "9.8 ms"), (0.287, "287 ms"), (1.5, "1.50 s"), (31.5, "31.5 s"), (4000, "4000 s"),
-    ],
-)  # fmt: skip
-def test_durations_have_a_unit_and_no_digit_too_many(seconds, text):
-    assert wording.duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    "size, text", [(0, "0 B"), (512, "512 B"), (41_000, "41.0 kB"), (2_400_000, "2.4 MB"), (191e6, "191 MB")]
-)
-def test_sizes(size, text):
-    assert wording.size(int(size)) == text
-
-
-@pytest.mark.parametrize(
     "numbers, text",
     [
         ([], ""), ([8], "line 8"), ([3, 5, 4], "lines 3–5"), ([8, 9, 11], "lines 8–9 and 11"),
@@ -59,13 +41,6 @@ def test_sizes(size, text):
 )  # fmt: skip
 def test_lines(numbers, text):
     assert wording.line_text(numbers) == text
-
-
-@pytest.mark.parametrize(
-    "numpy, ours, text", [(4.79, 0.98, "4.9 × faster"), (1, 2, "2.0 × slower"), (1, 1.02, "as fast as NumPy"), (None, 1, "")]
-)
-def test_ratio(numpy, ours, text):
-    assert wording.ratio(numpy, ours) == text
 
 
 def test_a_kernel_of_thousands_of_operations_stays_short():

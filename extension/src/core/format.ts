@@ -1,15 +1,18 @@
-/** Numbers and names as people read them: a unit on each, and no digit that says nothing. */
+/**
+ * Numbers and names as people read them: a unit on each, and no digit that says nothing.
+ * Bytes, times, counts and ratios are as jitlab/messages/units.py writes them.
+ */
 
 export function duration(seconds: number): string {
-  if (seconds >= 1) {
-    return `${seconds >= 100 ? seconds.toFixed(0) : seconds.toFixed(seconds >= 10 ? 1 : 2)} s`;
+  if (seconds >= 0.9995) {
+    return `${seconds.toFixed(seconds >= 99.95 ? 0 : seconds >= 9.995 ? 1 : 2)} s`;
   }
   const ms = seconds * 1e3;
-  if (ms >= 0.1) {
-    return `${ms >= 100 ? ms.toFixed(0) : ms.toFixed(ms >= 1 ? 1 : 2)} ms`;
+  if (ms >= 0.0995) {
+    return `${ms.toFixed(ms >= 99.95 ? 0 : ms >= 0.995 ? 1 : 2)} ms`;
   }
   const us = seconds * 1e6;
-  return `${us >= 10 || us === 0 ? us.toFixed(0) : us.toFixed(1)} µs`;
+  return `${us.toFixed(us >= 9.95 || us === 0 ? 0 : 1)} µs`;
 }
 
 /** `142 ms ± 16.6 ms`, of a mean of several; of one run its time alone. */
@@ -23,27 +26,26 @@ export function bytes(count: number): string {
     ['MB', 1e6],
     ['kB', 1e3]
   ] as const) {
-    if (count >= size) {
-      const value = count / size;
-      return `${value >= 100 ? value.toFixed(0) : value.toFixed(1)} ${unit}`;
+    if (count >= 0.9995 * size) {
+      return `${(count / size).toFixed(count >= 99.95 * size ? 0 : 1)} ${unit}`;
     }
   }
-  return `${count} B`;
+  return `${count.toFixed(0)} B`;
 }
 
 /** `4.9 × faster`, or the same word for no difference that a digit could show. */
 export function ratio(numpySeconds: number, seconds: number): string {
-  if (seconds <= 0 || numpySeconds <= 0) {
+  if (!(seconds > 0 && numpySeconds > 0)) {
     return '';
   }
-  const times = numpySeconds / seconds;
-  const [factor, word] = times >= 1 ? [times, 'faster'] : [1 / times, 'slower'];
-  const shown = factor >= 100 ? factor.toFixed(0) : factor.toFixed(1);
-  return shown === '1.0' ? 'as fast as NumPy' : `${shown} × ${word}`;
+  const isFaster = numpySeconds >= seconds;
+  const factor = isFaster ? numpySeconds / seconds : seconds / numpySeconds;
+  const shown = factor.toFixed(factor >= 99.95 ? 0 : 1);
+  return shown === '1.0' ? 'as fast as NumPy' : `${shown} × ${isFaster ? 'faster' : 'slower'}`;
 }
 
 export function percent(part: number): string {
-  return part > 0 && part < 0.01 ? '< 1 %' : `${Math.round(part * 100)} %`;
+  return part > 0 && part < 0.01 ? '< 1 %' : `${(part * 100).toFixed(0)} %`;
 }
 
 /** 12,345. One formatter for all: making one, as toLocaleString does, takes longer than drawing what it is for. */
@@ -54,7 +56,12 @@ export function grouped(count: number): string {
 const GROUPED = new Intl.NumberFormat('en-US');
 
 export function some(count: number, noun: string): string {
-  return `${grouped(count)} ${noun}${count === 1 ? '' : noun.endsWith('s') ? 'es' : 's'}`;
+  return `${grouped(count)} ${count === 1 ? noun : plural(noun)}`;
+}
+
+/** `kernels`, `passes`, `copies`. */
+export function plural(noun: string): string {
+  return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : noun + (noun.endsWith('s') ? 'es' : 's');
 }
 
 /** [3, 4, 5, 8] -> `3–5, 8` */

@@ -1,0 +1,1 @@
+"""The words of a report, where they are read: numbers with their units, and the text of each code."""

@@ -1,0 +1,76 @@
+"""Numbers as people read them: bytes, times, counts and ratios, each with its unit.
+
+The panel has the same in extension/src/core/format.ts; both are tested on extension/test/fixtures/units.json.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context, Decimal
+
+_EXACT = Context(prec=400, rounding=ROUND_HALF_UP)
+
+
+def fixed(value: float, digits: int) -> str:
+    """(0.125, 2) -> "0.13". As JavaScript's toFixed: what lies half-way is rounded up, where Python takes the even digit."""
+    return f"{Decimal(value).quantize(Decimal(1).scaleb(-digits), context=_EXACT):f}"
+
+
+def size(count: float) -> str:
+    """2_400_000 -> "2.4 MB"."""
+    for unit, least in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= 0.9995 * least:
+            return f"{fixed(count / least, 0 if count >= 99.95 * least else 1)} {unit}"
+    return f"{fixed(count, 0)} B"
+
+
+def duration(seconds: float | None) -> str:
+    """0.0098 -> "9.8 ms"; "" when it is not known."""
+    if seconds is None:
+        return ""
+    if seconds >= 0.9995:
+        return f"{fixed(seconds, 0 if seconds >= 99.95 else 1 if seconds >= 9.995 else 2)} s"
+    ms = seconds * 1e3
+    if ms >= 0.0995:
+        return f"{fixed(ms, 0 if ms >= 99.95 else 1 if ms >= 0.995 else 2)} ms"
+    us = seconds * 1e6
+    return f"{fixed(us, 0 if us >= 9.95 or us == 0 else 1)} µs"
+
+
+def short_duration(seconds: float) -> str:
+    """As `duration`, below a microsecond in nanoseconds: what one loop takes may be that little."""
+    return duration(seconds) if seconds >= 1e-6 else f"{fixed(seconds * 1e9, 0)} ns"
+
+
+def percent(part: float) -> str:
+    """0.934 -> "93 %"."""
+    return "< 1 %" if 0 < part < 0.01 else f"{fixed(part * 100, 0)} %"
+
+
+def amount(number: int) -> str:
+    """940_000_000 -> "940 M"; of operations."""
+    for factor, prefix in ((10**12, "T"), (10**9, "G"), (10**6, "M")):
+        if number >= factor:
+            return f"{fixed(number / factor, 0 if number >= 99.95 * factor else 1)} {prefix}"
+    return f"{number:,}"
+
+
+def counted(number: int, noun: str) -> str:
+    """(1, "kernel") -> "1 kernel"; (2000, "kernel") -> "2,000 kernels"."""
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """ "kernels", "passes", "copies"."""
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith("s") else "s")
+
+
+def ratio(numpy_seconds: float | None, seconds: float | None) -> str:
+    """ "4.9 × faster", "1.2 × slower", "as fast as NumPy"; "" until both were measured."""
+    if not numpy_seconds or not seconds or numpy_seconds < 0 or seconds < 0:
+        return ""
+    faster = numpy_seconds >= seconds
+    factor = numpy_seconds / seconds if faster else seconds / numpy_seconds
+    shown = fixed(factor, 0 if factor >= 99.95 else 1)
+    return "as fast as NumPy" if shown == "1.0" else f"{shown} × {'faster' if faster else 'slower'}"
