@@ -105,7 +105,7 @@ class CallCapture(CellCapture):
         for read in self.reads.values():
             if isinstance(read.fetch, Place):
                 read.fetch.forget()
-        containers = self.mirrors, self.copied, self.made_now
+        containers = self.mirrors, self.outside, self.copied, self.made_now
         for kept in (self.keep, self.found, self.reads, self.places, self.tables, self.assigned, *containers):
             kept.clear()
 
@@ -143,6 +143,9 @@ class CallCapture(CellCapture):
         kind = type(value)
         if (kind is int and isinstance(fetch, Place) and fetch.is_argument) or kind in _BY_VALUE or isinstance(value, np.dtype):
             self._depend(key, Leaf(text, "value", repr(value), value=value), fetch, "equal", (kind, value))
+            if kind is not int:
+                self.keep.append(value)
+                self.outside.setdefault(id(value), fetch)
             return value
         if isinstance(fetch, Place):
             self.keep.append(value)
@@ -191,24 +194,16 @@ class CallStructure(CellStructure):
     def of(self, x: Any) -> Build:
         if isinstance(x, Number):
             self.is_bare = False
-            return super().of(x)
-        mirror = self.cell.mirrors.get(id(x))
-        if mirror is not None:
-            self.is_bare = False
-            return self._found_again(mirror[2])
-        if not isinstance(x, (Tensor, list, tuple, dict, set, np.ndarray, np.generic, *_PLAIN)):
+        elif not isinstance(x, (Tensor, np.ndarray, np.generic, *_PLAIN)):
             if id(x) in self.call.begun:
                 raise EndPiece("effect", "the random generator that it makes is used after it")
             if is_foreign(x):
                 raise EndPiece("foreign_type", f"it gives a {type(x).__module__}.{type(x).__qualname__}")
-            place = self.call.places.get(id(x))
-            if place is not None:
-                self.is_bare = False
-                return self._found_again(place)
         return super().of(x)
 
-    def _found_again(self, place: Any) -> Build:
-        code = self.call.constants.function_of_arguments(place.code)
+    def found_again(self, fetch: Any) -> Build:
+        self.is_bare = False
+        code = self.call.constants.function_of_arguments(fetch.code)
         return lambda outputs, inputs: code(outputs[-3])
 
 

@@ -116,17 +116,15 @@ class CellStructure(Structure):
     def __init__(self, capture: CellCapture) -> None:
         super().__init__(capture, numbers_become_scalars=False)
         self.cell = capture
-        self.containers: dict[int, int] = {}
         self.numbers: list[_NumberResult] = []
 
     def of(self, x: Any) -> Build:
         if isinstance(x, Number):
             self.numbers.append(_NumberResult(x.text))
             return self.numbers[-1]
-        mirror = self.cell.mirrors.get(id(x))
-        if mirror is not None:
-            fetch = mirror[2]
-            return lambda outputs, inputs: fetch()
+        fetch = self.cell.fetch_of(x)
+        if fetch is not None:
+            return self.found_again(fetch)
         if isinstance(x, types.FunctionType) and is_converted(x.__code__):
             raise EndPiece("value", "it makes a function")
         if hasattr(type(x), "__next__"):
@@ -135,24 +133,11 @@ class CellStructure(Structure):
             raise EndPiece("effect", "it keeps a view of an array, which jitlab would make a copy")
         if type(x) is np.ndarray and x.dtype not in TRACED_DTYPES:
             raise EndPiece("dtype", f"it makes an array of {x.dtype}")
-        if isinstance(x, (list, dict, set)):
-            return self._kept(x, super().of(x))
         return super().of(x)
 
-    def _kept(self, x: Any, build: Build) -> Build:
-        """A container that stands at several places is built once."""
-        slot = self.containers.get(id(x))
-        if slot is None:
-            slot = self.containers[id(x)] = self.slots
-            self.slots += 1
-        number = slot
-
-        def once(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-            if outputs[-1][number] is None:
-                outputs[-1][number] = build(outputs, inputs)
-            return outputs[-1][number]
-
-        return once
+    def found_again(self, fetch: Callable[[], Any]) -> Build:
+        """An object of the user's, which stays that object."""
+        return lambda outputs, inputs: fetch()
 
 
 def _is_copy_of_part(cell: Cell) -> bool:

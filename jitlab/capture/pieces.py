@@ -65,6 +65,7 @@ class CellCapture(Capture):
         self.tables: dict[int, dict[str, Any]] = {}  # namespaces by id
         self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
         self.mirrors: dict[int, tuple[Any, Any, Callable[[], Any], str]] = {}  # by id of a copy: it, original, fetch, path
+        self.outside: dict[int, Callable[[], Any]] = {}  # id of an object that is not copied -> what gives it
         self.copied: dict[int, tuple[Any, ...]] = {}  # id of a container's copy -> its items, of a dict keys and values in turn
         self.number_reads = 0
         self.constants = Constants()
@@ -189,6 +190,8 @@ class CellCapture(Capture):
             raise EndPiece("effect", f"{text} is an iterator")
         if has_python_operators(kind):
             raise EndPiece("effect", f"{text} is a {kind.__qualname__}, whose operators are Python's own")
+        self.keep.append(value)
+        self.outside.setdefault(id(value), fetch)
         want = (value, value.__code__) if kind is types.FunctionType and may_be_reloaded(value) else (value,)
         self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=number_of(want[-1])), fetch, "same", want)
         return value
@@ -240,6 +243,11 @@ class CellCapture(Capture):
         self.mirrors[id(mirror)] = (mirror, value, fetch, text)
         self.copied[id(mirror)] = _items(mirror)
         return mirror
+
+    def fetch_of(self, x: Any) -> Callable[[], Any] | None:
+        """What gives an object of the user's again."""
+        mirror = self.mirrors.get(id(x))
+        return self.outside.get(id(x)) if mirror is None else mirror[2]
 
     def check_copies(self) -> None:
         """A statement has run. It changed no list or dict of the user's where nobody saw it: `same = names; same += [1]`."""

@@ -228,7 +228,7 @@ class Tensor:
         """As the program sees it: a length that moves with a loop is a LoopIndex, which computes as an int does."""
         if any(isinstance(n, Moving) for n in self._shape):
             return tuple(map(self.capture.integer, self._shape))
-        return self._shape
+        return (*self._shape,)  # a tuple of its own, as NumPy's
 
     @shape.setter
     def shape(self, shape: Any) -> None:

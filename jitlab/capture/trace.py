@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,8 +76,8 @@ class Trace:
 
     def plain_results(self) -> tuple[type | None, list[bool]] | None:
         """(None, tuple or list; which results are scalars) when a call gives just the graph's outputs in order, else None."""
-        many = isinstance(self.build, _Sequence)
-        leaves = self.build.items if isinstance(self.build, _Sequence) else [self.build]
+        many = isinstance(self.build, _Container)
+        leaves = self.build.items if isinstance(self.build, _Container) else [self.build]
         if not all(isinstance(leaf, _Leaf) and leaf.is_plain for leaf in leaves) or self.writes or self.guards or self.same:
             return None
         if [leaf.output for leaf in leaves] != list(range(len(self.graph.outputs))):  # type: ignore[attr-defined]
@@ -237,6 +238,7 @@ class Structure:
         self.nodes: list[Node] = []
         self.leaves: list[tuple[Tensor, _Leaf]] = []
         self.by_tensor: dict[int, _Leaf] = {}
+        self.containers: dict[int, _Container] = {}
         self.slots = 0  # room behind the outputs for objects that stand at several places
 
     def output(self, node: Node) -> int:
@@ -254,25 +256,20 @@ class Structure:
                 self.leaves.append((x, leaf))
                 if x._cell.kinds is not None:
                     leaf.kind = self.output(x._cell.kinds.which)
-            elif leaf.slot is None:  # the same object at several places
-                leaf.slot = self.slots
-                self.slots += 1
+            else:
+                self._stands_again(leaf)
             return leaf
         if isinstance(x, np.ndarray) and type(x) is np.ndarray:
             value = self.capture.value(x)
             return self.of(value) if isinstance(value, Tensor) else _constant(x)
         if getattr(type(x), "__jitlab_variable__", False) is True:
             return self.of(x.read_value())
-        if isinstance(x, (list, tuple)):
-            return _Sequence(type(x), [self.of(item) for item in x])
         if isinstance(x, Symbolic):
             raise self.capture.cannot_keep("the index of a loop")
-        if type(x) is slice and not self.numbers_become_scalars:
-            return _collected(_slice, [self.of(part) for part in (x.start, x.stop, x.step)])
+        if isinstance(x, (list, tuple, dict)) or (not self.numbers_become_scalars and isinstance(x, (set, frozenset, slice))):
+            return self._container(x)
         x = plain_value(x)
         self.capture.check_plain(x)
-        if isinstance(x, dict):
-            return _mapping(x, {self._key(key): self.of(item) for key, item in x.items()})
         if self.numbers_become_scalars:
             if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
                 return _constant(np.asarray(x)[()])
@@ -282,12 +279,41 @@ class Structure:
                     why="what a call gives back is made from the recorded operations' results",
                     hint="return arrays, numbers, None, and tuples, lists or dicts of them",
                 )  # fmt: skip
-        elif isinstance(x, (set, frozenset)):
-            return _collected(type(x), [self.of(item) for item in x])
         kept = keeps_a_recording(x)
         if kept:
             raise self.capture.cannot_keep(kept)
         return _constant(x)
+
+    def _stands_again(self, part: _Leaf | _Container) -> None:
+        """It is made once, and has room for that."""
+        if part.slot is None:
+            part.slot = self.slots
+            self.slots += 1
+
+    def _container(self, x: Any) -> _Container:
+        """A container is one object wherever it stands."""
+        known = self.containers.get(id(x))
+        if known is None:
+            known = self.containers[id(x)] = _Container(_kind(x))
+            known.items = self._items(x, known)
+            known.is_whole = True
+        elif not known.is_whole:
+            raise self.capture.cannot_keep(f"a {type(x).__name__} that holds itself")
+        else:
+            self._stands_again(known)
+        return known
+
+    def _items(self, x: Any, made: _Container) -> list[Build]:
+        if isinstance(x, (list, tuple)):
+            return [self.of(item) for item in x]
+        if type(x) is slice:
+            return [self.of(part) for part in (x.start, x.stop, x.step)]
+        x = plain_value(x)
+        self.capture.check_plain(x)
+        if not isinstance(x, dict):
+            return [self.of(item) for item in x]
+        made.keys = [self._key(key) for key in x]
+        return [self.of(item) for item in x.values()]
 
     def _key(self, x: Any) -> Any:
         """A key of a dict of the result."""
@@ -508,35 +534,41 @@ def _constant(value: Any) -> Build:
     return lambda outputs, inputs: value
 
 
-class _Sequence:
-    """A list, tuple or namedtuple of the result."""
+class _Container:
+    """A list, tuple, dict, set or slice of the result. `kind` makes it of its items, or of keys and items."""
 
-    def __init__(self, kind: type, items: list[Build]) -> None:
-        self.kind, self.items = kind, items
+    __slots__ = ("is_whole", "items", "keys", "kind", "slot")
+
+    def __init__(self, kind: Callable[[Any], Any]) -> None:
+        self.kind = kind
+        self.items: Sequence[Build] = ()
+        self.keys: list[Any] | None = None
+        self.is_whole = False  # its items are known
+        self.slot: int | None = None
 
     def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        made = [item(outputs, inputs) for item in self.items]
-        return self.kind(*made) if hasattr(self.kind, "_fields") else self.kind(made)
+        if self.slot is None:
+            items = [item(outputs, inputs) for item in self.items]
+            return self.kind(items if self.keys is None else zip(self.keys, items, strict=True))
+        known = outputs[-1][self.slot]
+        if known is None:
+            items = [item(outputs, inputs) for item in self.items]
+            known = outputs[-1][self.slot] = self.kind(items if self.keys is None else zip(self.keys, items, strict=True))
+        return known
 
 
-def _slice(parts: list[Any]) -> slice:
-    return slice(*parts)
-
-
-def _collected(kind: Callable[[list[Any]], Any], items: list[Build]) -> Build:
-    """A set, or another object that is made of its items."""
-    return lambda outputs, inputs: kind([item(outputs, inputs) for item in items])
-
-
-def _mapping(x: dict[Any, Any], items: dict[Any, Build]) -> Build:
+def _kind(x: Any) -> Callable[[Any], Any]:
+    """What makes a container like `x`."""
     kind = type(x)
-    if kind is dict:
-        return lambda outputs, inputs: {key: item(outputs, inputs) for key, item in items.items()}
+    if kind is slice or hasattr(kind, "_fields"):
+        return lambda items: kind(*items)
+    if isinstance(x, dict) and kind is not dict:
+        return functools.partial(_mapping, kind, x.default_factory if hasattr(x, "default_factory") else None)
+    return kind
 
-    def build(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        result = kind(x.default_factory) if hasattr(x, "default_factory") else kind()
-        for key, item in items.items():
-            result[key] = item(outputs, inputs)
-        return result
 
-    return build
+def _mapping(kind: Any, factory: Any, items: Any) -> Any:
+    result = kind() if factory is None else kind(factory)
+    for key, item in items:
+        result[key] = item
+    return result
