@@ -38,8 +38,8 @@ from .graph import (
 )
 from .notebook.explorer import explorer
 from .report import Report, expect, explain, record
-from .runtime import trim
 from .specs import TensorShape, TensorSpec
+from .targets.devices import trim
 from .variable import Variable
 
 __version__ = "0.1.0"

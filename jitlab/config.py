@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from jitlab.errors import OptionError
@@ -45,3 +48,17 @@ class Config:
 
 
 config = Config()
+
+
+def cache_folder() -> Path | None:
+    """`JITLAB_CACHE_DIR`, or the user's cache folder; None if the variable is set to nothing, which turns it off."""
+    chosen = os.environ.get("JITLAB_CACHE_DIR")
+    if chosen is not None:
+        return Path(chosen).expanduser() if chosen else None
+    with suppress(RuntimeError):  # no home
+        if sys.platform == "win32":
+            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "jitlab" / "cache"
+        if sys.platform == "darwin":
+            return Path.home() / "Library" / "Caches" / "jitlab"
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jitlab"
+    return None

@@ -197,6 +197,7 @@ class PlanMade(Event):
     kind: ClassVar[str] = "plan-made"
     function: str
     trace: int
+    target: str = ""  # the key of the target that compiles its clusters
     plan: dict[str, Any]
     start_ns: int
     duration_ns: int
@@ -210,7 +211,8 @@ class ProgramCompiled(Event):
     function: str
     trace: int
     cluster: str
-    program: str  # the Program text's hash
+    target: str = ""  # the key of the target whose code it is
+    program: str  # a hash of the target and the Program's text
     tier: str
     origin: str
     start_ns: int

@@ -14,10 +14,10 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 #: The locks of the process: who holds one may wait for those behind it. The collector may come at any time, and what it frees
-#: may wait for LLVM's, the last one.
+#: may wait for a target's compiler, the last one.
 ORDER = (
     "collecting", "listeners", "conversions", "programs", "listings", "dumps", "plans", "places", "calls", "trees", "sources",
-    "texts", "room", "library", "llvm",
+    "texts", "room", "library", "compiler",
 )  # fmt: skip
 
 

@@ -83,6 +83,45 @@ def test_only_api_names_every_stage():
     assert naming == ["api/stages.py"]
 
 
+#: The folders of targets, and what of their names code would spell.
+TARGETS = {file.parts[1] for file in FILES if file.parts[0] == "targets" and len(file.parts) > 2}
+SPELLED = TARGETS | {part for name in TARGETS for part in name.split("_") if part not in ("cpu", "gpu")}
+
+
+def names_of_targets(text):
+    """The line of each import of a target's folder, and of each string in code that names one; docstrings may."""
+    tree = ast.parse(text)
+    bodies = (node.body for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list) and node.body)
+    docs = {id(body[0].value) for body in bodies if isinstance(body[0], ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            found = {*(node.module or "").split("."), *(alias.name for alias in node.names)} & TARGETS
+        elif isinstance(node, ast.Import):
+            found = {part for alias in node.names for part in alias.name.split(".")} & TARGETS
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            found = {name for name in SPELLED if name in node.value.lower()}
+        else:
+            continue
+        if found:
+            yield node.lineno
+
+
+@pytest.mark.parametrize("file", [f for f in FILES if f.parts[0] != "targets" or len(f.parts) == 2], ids=str)
+def test_only_the_table_of_devices_names_a_target(file):
+    named = list(names_of_targets((PACKAGE / file).read_text(encoding="utf-8")))
+    assert bool(named) == (file.parts == ("targets", "devices.py")), f"{file}: lines {named}"
+
+
+@pytest.mark.parametrize("text", [
+    "from jitlab.targets.cpu_llvm import machine", "from .cpu_llvm.target import CPU", "import jitlab.targets.cpu_llvm.machine",
+    "def f():\n    from jitlab.targets import cpu_llvm", "key = 'cpu_llvm'", "stage == f'llvm-{x}'",
+    "def f():\n    'Of llvm.'\n    return 'llvm'",
+])  # fmt: skip
+def test_a_name_of_a_target_is_found(text):
+    assert len(list(names_of_targets(text))) == 1
+    assert not list(names_of_targets("'Of cpu_llvm.'\nfrom jitlab.targets.devices import target_of"))
+
+
 def test_all_is_what_is_there():
     submodules = {part_of(file) for file in FILES}
     hooks = {"load_ipython_extension", "unload_ipython_extension", "annotations", "Any"}

@@ -12,7 +12,6 @@ import numpy as np
 from jitlab import events
 from jitlab.capture import Trace
 from jitlab.capture.tracetypes import VariableType
-from jitlab.targets.cpu_llvm.entry import layout_is_known, make_entry
 
 from .methods import WeakMethod
 
@@ -27,7 +26,7 @@ def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs
     """From now on a C function answers such calls, where that can be; `call(function, ...)` answers the others."""
     form = trace.plain_results()
     arrays = all(x.is_array and not x.captured for x in trace.inputs)
-    if trace.executable is None or form is None or kwargs or not arrays or not layout_is_known():
+    if trace.executable is None or form is None or kwargs or not arrays:
         return
     if not all(layout.is_rows for layout in trace.layouts):  # the C function takes arrays that lie row by row
         return
@@ -38,16 +37,15 @@ def add_entry(function: Function, call: Callable[..., Any], trace: Trace, kwargs
     recording = function._recent.get(id(trace))
     if recording is None or any(isinstance(t, VariableType) for t in recording.concrete.function_type.tensors()):
         return
-    made = trace.executable.warm(*form)
-    if made is None:
+    warm = trace.executable.warm(*form)
+    if warm is None:
         return
-    warm, codes = made
     counter = ctypes.c_int64(0)
     otherwise = function._warm[-1][0] if function._warm else _Otherwise(call, function)
-    entry, keep = make_entry(warm, events.busy.word, counter, otherwise, function.name)
+    entry, keep = warm.make(events.busy.word, counter, otherwise, function.name)
     trace.costs.count_natively(counter)
     function._counters.append(counter)
-    kept = [*function._warm, (entry, keep, codes)]
+    kept = [*function._warm, (entry, keep)]
     if function._warm:
         function._warm, type(function).__call__ = kept, entry  # type: ignore[method-assign]
         return
@@ -80,16 +78,15 @@ def _let_go(own: type, kept: list[Any]) -> None:
 def warm_up(trace: Trace) -> None:
     """From now on a C function runs the trace's machine code, where that can be; the guards stay Python's."""
     executable, run = trace.executable, trace.run
-    if trace.writes or executable is None or run is None or not layout_is_known():
+    if trace.writes or executable is None or run is None:
         return
-    made = executable.warm(list, [not node.shape for node in executable.graph.outputs], tells_call=False)
-    if made is None:
+    warm = executable.warm(list, [not node.shape for node in executable.graph.outputs], tells_call=False)
+    if warm is None:
         return
-    warm, codes = made
-    entry, keep = make_entry(warm, events.busy.word, ctypes.c_int64(0), lambda *inputs: run(inputs), trace.name)
+    entry, keep = warm.make(events.busy.word, ctypes.c_int64(0), lambda *inputs: run(inputs), trace.name)
     scalars = [n for n, input in enumerate(trace.inputs) if not input.is_array]
 
-    def run_warm(inputs: Sequence[Any], keep: Any = (keep, codes)) -> list[Any]:
+    def run_warm(inputs: Sequence[Any], keep: Any = keep) -> list[Any]:
         if scalars:
             inputs = list(inputs)
             for n in scalars:

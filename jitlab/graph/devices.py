@@ -10,6 +10,7 @@ from jitlab.errors import InvalidArgumentError
 from jitlab.ir import DEVICE, Graph, Node
 from jitlab.ops.sources import Constant, Length
 from jitlab.ops.state import CopyToDevice
+from jitlab.targets.devices import DEVICES
 
 from .recording import Step
 
@@ -28,7 +29,7 @@ class DeviceAttributes:
 
 def device_attributes() -> list[DeviceAttributes]:
     """The devices of this process."""
-    return [DeviceAttributes(f"{HOST}/device:{kind}:0", kind) for kind in ("CPU", "XLA_CPU")]
+    return [DeviceAttributes(f"{HOST}/device:{kind}:0", kind) for device in DEVICES for kind in (device, f"XLA_{device}")]
 
 
 def parsed(name: str) -> dict[str, str]:

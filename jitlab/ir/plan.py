@@ -113,6 +113,7 @@ class ClusterCode:
     outputs: Sequence[str]
     scalars: Sequence[str]  # the values of its scalars
     kernels: Mapping[str, str]  # the Program's kernels, as reports call them
+    target: str  # the key of the target that compiles it
 
 
 @dataclass
@@ -131,6 +132,7 @@ class Plan:
     codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
     sources: list[dict[str, Any]] = field(default_factory=list)  # the text that was captured (texts.py)
     alternative: Callable[[Edge], str | None] = lambda edge: None  # another way to write an edge, in which it would be fused
+    target: str = ""  # the key of the target that compiles its clusters
     is_whole: bool = False  # its clusters are lowered: all of the above is there
 
     @property

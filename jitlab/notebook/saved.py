@@ -18,11 +18,10 @@ from typing import Any
 
 import jitlab
 import jitlab.report as report_package
-from jitlab.config import config
+from jitlab.config import cache_folder, config
 from jitlab.report import MIME, Report
 from jitlab.report.outline import PARTS
 from jitlab.report.settled import Entry, key_of, neutral, ran_quick, times_of
-from jitlab.targets.cpu_llvm.machine import default_cache_folder
 
 KEPT_IN_MEMORY = 64
 MOST_FILES = 500
@@ -38,7 +37,7 @@ class SavedOutputs:
 
     @classmethod
     def of_user(cls) -> SavedOutputs:
-        folder = default_cache_folder() if config.cache else None
+        folder = cache_folder() if config.cache else None
         return cls(folder / "outputs" if folder is not None else None)
 
     def settle(self, report: Report, own_numbers: list[int], show: tuple[str, ...] = PARTS) -> Report:

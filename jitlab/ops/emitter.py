@@ -1,4 +1,4 @@
-"""What an operation's loop body is written with; each target implements it (`targets/cpu_llvm/emitter.py`)."""
+"""What an operation's loop body is written with; each target implements it."""
 
 from __future__ import annotations
 

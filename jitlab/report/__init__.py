@@ -1,6 +1,6 @@
 """Recording -> Report -> text, picture, HTML, JSON, traces and dumps. Reads events and plans, changes nothing compiled."""
 
-from jitlab.runtime.peaks import Peaks
+from jitlab.targets.target import Peaks
 
 from .expect import expect
 from .reading import read_report

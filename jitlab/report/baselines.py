@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jitlab.errors import OptionError
+from jitlab.targets.devices import default_target
 
 from .comparing import aligned
 from .files import text_of
@@ -94,9 +95,7 @@ def read_baseline(path: str | Path) -> Baseline:
 
 def machine() -> str:
     """The processor and its system: times of another one are no measure."""
-    from jitlab.targets.cpu_llvm.machine import cpu_name
-
-    return f"{cpu_name()} {platform.machine()} {platform.system()}"
+    return f"{default_target().machine} {platform.machine()} {platform.system()}"
 
 
 class _Unfit(Exception):

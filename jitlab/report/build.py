@@ -12,7 +12,8 @@ from typing import Any
 from jitlab import events
 from jitlab.events import Cause, VariantCause
 from jitlab.messages import units
-from jitlab.runtime.peaks import Peaks, known_peaks
+from jitlab.targets.devices import default_target
+from jitlab.targets.target import Peaks
 
 from . import wording
 from .accounting import add_traffic
@@ -35,7 +36,7 @@ PATTERNS = ("solid", "diagonal", "horizontal", "dots", "vertical", "grid")
 
 
 #: Tell the measured peaks, or None while they are not known.
-peak_sources: list[Callable[[], Peaks | None]] = [known_peaks]
+peak_sources: list[Callable[[], Peaks | None]] = [default_target().known_peaks]
 
 #: Inner extents below this are part of the code.
 SMALL = 16

@@ -5,7 +5,7 @@
     [line.text for line in code.lines if ("In [8]", 5) in line.at]
 
 Lines and instructions belong to one another many to many: a fused instruction may stand for several lines of the program, and
-one line of the program becomes many instructions. Nothing is guessed: see `jitlab/targets/cpu_llvm/listing.py` for the sources.
+one line of the program becomes many instructions. Nothing is guessed: see the listing of each target for the sources.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from jitlab.ir import UNKNOWN, ClusterCode, Origin, Origins
 from jitlab.ir.program_lines import located_lines
 from jitlab.legible import clean
 from jitlab.messages import units
-from jitlab.runtime.compiled import final_tier
-from jitlab.targets.cpu_llvm.listing import Listed, Listing, listing
+from jitlab.targets.devices import code_stages, target_of
+from jitlab.targets.target import Listed, Listing
 
 if TYPE_CHECKING:
     from .report import Report
 
 Json = dict[str, Any]
 
-STAGES = ("graph", "program", "llvm", "llvm-optimized", "asm", "ptx")
+#: What a GPU's target will have.
+PTX = "ptx"
+
+STAGES = ("graph", "program", *code_stages(), PTX)
 
 NO_GPU = "There is no PTX: jitlab has no GPU target yet. The machine code of this cluster is its assembly, the stage asm."
 
@@ -131,7 +134,7 @@ def cluster_code(
     file_name: Callable[[str], str] | None = None,
 ) -> Code:  # fmt: skip
     """The code of a cluster. `reads`: what each operation reads, by names of the report; `file_name`: as reports call files."""
-    if stage == "ptx":
+    if stage == PTX:
         return Code(cluster, stage, (), note=NO_GPU)
     made = _Maker(code, function, file_name)
     if stage == "graph":
@@ -139,20 +142,10 @@ def cluster_code(
     if stage == "program":
         lines = made.program()
         return Code(cluster, stage, tuple(lines), made.absorbed(lines, reads))
-    tier = final_tier(code.program)
-    kept = listing(code.program, tier)
-    listed = {"llvm": lambda: kept.llvm, "llvm-optimized": lambda: kept.llvm_optimized, "asm": lambda: kept.asm}[stage]()
-    lines = made.machine(listed, kept)
+    listing = target_of(code.target).listing(code.program)
+    lines = made.machine(listing.lines(stage), listing)
     absorbed = made.absorbed(lines, reads)
-    return Code(cluster, stage, tuple(made.with_absorbed(lines, absorbed)), absorbed, _note(kept, stage))
-
-
-def _note(kept: Listing, stage: str) -> str | None:
-    if stage == "asm" and kept.strays:
-        return f"{units.counted(kept.strays, 'instruction')} could not be located: LLVM made other code beside locations."
-    if kept.tier == "quick":
-        return "This Program is too long for the good tier: this is the code of the quick one, which runs."
-    return None
+    return Code(cluster, stage, tuple(made.with_absorbed(lines, absorbed)), absorbed, listing.note(stage))
 
 
 class _Maker:
@@ -213,8 +206,8 @@ class _Maker:
             result.append(self.line(f"  kernel {self.function}.{name}:" if head else text, origins, name, head or not kernel))
         return result
 
-    def machine(self, listed: Sequence[Listed], kept: Listing) -> list[CodeLine]:
-        names = self._functions(kept.module.kernels)
+    def machine(self, listed: Sequence[Listed], listing: Listing) -> list[CodeLine]:
+        names = self._functions(listing)
         pattern = re.compile(rf"(?<![\w.$])({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?![\w.$])")
         result = []
         for line in listed:
@@ -223,11 +216,11 @@ class _Maker:
             result.append(self.line(text, line.place.origins, kernel, line.noise))
         return result
 
-    def _functions(self, kernels: Mapping[str, str]) -> dict[str, str]:
-        """What the functions of the module are called: by the user's function, then the kernel."""
-        names = {"run": f"{self.function}.run", "look": "jitlab.signals"}
+    def _functions(self, listing: Listing) -> dict[str, str]:
+        """What the functions of the code are called: by the user's function, then the kernel."""
+        names = {name: shown.replace("{function}", self.function) for name, shown in listing.helpers.items()}
         count: dict[str, int] = {}
-        for phase, kernel in kernels.items():
+        for phase, kernel in listing.functions.items():
             name = self.code.kernels[kernel]
             count[name] = count.get(name, 0) + 1
             names[phase] = f"{self.function}.{name}" + (f".part{count[name]}" if count[name] > 1 else "")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jitlab.messages import units
-from jitlab.runtime.compiled import final_tier
+from jitlab.targets.devices import target_of
 
 if TYPE_CHECKING:
     from .recording import Recording
@@ -45,7 +45,7 @@ def _ready(recording: Recording) -> Mapping[tuple[str, int, str], float]:
         for cluster in {step.cluster for step in steps}:
             tiers = {step.tier: step.start_ns + step.duration_ns for step in steps if step.cluster == cluster}
             code = recording.codes.get(cluster)
-            if "quick" in tiers and not (code is not None and final_tier(code.program) == "quick"):
+            if "quick" in tiers and not (code is not None and target_of(code.target).last_tier(code.program) == "quick"):
                 found[function, trace, cluster] = tiers.get("good", math.inf)
     return found
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from jitlab.legible import clean
 from jitlab.messages import units
+from jitlab.targets.devices import default_target
 
 Json = dict[str, Any]
 
@@ -64,7 +65,7 @@ def _machine() -> Json:
 
 
 def _processor() -> str:
-    """Its name as it is sold, else as LLVM knows it."""
+    """Its name as it is sold, else as compilers know it."""
     name = ""
     try:
         rows = CPUINFO.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -74,7 +75,5 @@ def _processor() -> str:
     for mark in DECORATION:
         name = name.replace(mark, "")
     if not name.strip():
-        from jitlab.targets.cpu_llvm.machine import cpu_name
-
-        name = cpu_name()
+        name = default_target().machine
     return clean(" ".join(name.split()))

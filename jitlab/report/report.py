@@ -12,6 +12,7 @@ from jitlab.capture import says_where
 from jitlab.errors import OptionError
 from jitlab.lazy import lazy
 from jitlab.legible import clean, clean_lines
+from jitlab.targets.devices import target_of
 
 from . import wording
 from .entries import (
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from .samples import Samples
 
 MIME = "application/vnd.jitlab.report+json"
-STAGES = ("graph", "program", "llvm", "asm", "ptx")
 
 
 class Report:
@@ -186,13 +186,16 @@ class Report:
         return why_not(self, a, b, check=check)
 
     def ir(self, name: str, stage: str = "graph") -> str:
-        """The text of a cluster at a stage: "graph", "program", "llvm", "asm" or "ptx"."""
+        """The text of a cluster at a stage: "graph", "program", "llvm", "llvm-optimized", "asm" or "ptx"."""
+        from .code import STAGES
+
         if stage not in STAGES:
             raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
         cluster = self._cluster(name)
         plan = self._plan(cluster)
         text = self._text(plan, name, stage)
-        if text is None and stage in ("llvm", "asm") and self._code_of(plan, name) is not None:
+        code = self._code_of(plan, name) if text is None else None
+        if code is not None and stage in target_of(code.target).stages:
             text = "\n".join(line.text for line in self.code(name, stage).lines)
         if text is None:
             raise OptionError(
@@ -298,13 +301,15 @@ class Report:
         kept = self._stages.get(cluster)
         found = (kept.get((cluster, stage)) or kept.get(("", stage))) if kept else None
         found = found or known_text(plan["function"], plan["trace"], cluster, stage)
-        if found is None and stage == "llvm" and (code := self._code_of(plan, cluster)) is not None:
-            from jitlab.targets.cpu_llvm.codegen import module_for
-
-            return module_for(code.program)
+        if found is None and (code := self._code_of(plan, cluster)) is not None:
+            target = target_of(code.target)
+            if stage in target.stages[:1]:  # what is written without a compiler
+                return target.listing(code.program).text(stage)
         return found
 
     def _texts(self) -> dict[tuple[str, str], str]:
+        from .code import STAGES
+
         texts = {}
         for plan in self.data["plans"]:
             for cluster in self.data["clusters"]:

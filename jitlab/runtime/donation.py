@@ -49,18 +49,6 @@ def wanted_later(clustering: Clustering) -> dict[str, list[Node]]:
     }
 
 
-def may_store_into(array: np.ndarray, others: Sequence[np.ndarray]) -> bool:
-    """Is it memory that a cluster can write: each element once, and apart from its other inputs?"""
-    if not array.flags.writeable:
-        return False
-    reach = array.itemsize
-    for stride, n in sorted((abs(stride), n) for stride, n in zip(array.strides, array.shape, strict=True) if n > 1):
-        if stride < reach:
-            return False  # elements that overlap one another
-        reach = stride * (n - 1) + reach
-    return not any(np.may_share_memory(array, other) for other in others)
-
-
 def leave(
     graph: Graph, lasting: Mapping[str, Sequence[tuple[int, int]]], values: Mapping[Node, Any], failed: Node,
     value_of: Callable[[Node, Mapping[Node, Any]], Any],

@@ -1,4 +1,4 @@
-"""Executable: a clustered graph that runs. Clusters run as machine code, everything else op by op on NumPy."""
+"""Executable: a clustered graph that runs. Clusters run as a target's code, everything else op by op on NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 from weakref import WeakSet, ref
@@ -29,32 +29,36 @@ from jitlab.ir import (
     every_node,
     inner_nodes,
     is_operation,
-    plain,
 )  # fmt: skip
 from jitlab.ir.texts import texts_of
+from jitlab.lazy import lazy
 from jitlab.lower import Lowered, lower
-from jitlab.targets.cpu_llvm import codegen
-from jitlab.targets.cpu_llvm.entry_code import Argument, Launch, Result, Warm
+from jitlab.targets.devices import default_target
+from jitlab.targets.target import END_NS, LAYOUTS, START_NS, TICKS, Entry, Launcher, Origin, Target
 from jitlab.transactions import Whole
 
-from . import library
-from .blas import gemm_address
-from .buffers import ALIGNMENT, POOLED_BYTES, pool
-from .compiled import Compiled, Origin, compiled
-from .donation import endings, leave, may_store_into, wanted_later
+from .compiled import compiled
+from .donation import endings, leave, wanted_later
 from .held import REFUSALS, Held, held_until, is_told
-from .layouts import LAYOUTS, address_of, layout_of
-from .signals import run_to_end
 from .sizes import Sizes
-from .variants import Variant, kernel_times, make_variant
-
-#: Scratch that a warm call may have on the stack.
-SCRATCH_BYTES = 1 << 14
 
 #: A cluster's name, its inputs' layouts, and the outputs that lie in arguments' places.
 Key = tuple[str, tuple[str, ...], frozenset[Node]]
 NONE: frozenset[Node] = frozenset()
 NOTHING: Mapping[str, Sequence[tuple[int, int]]] = MappingProxyType({})
+
+
+@dataclass
+class Variant:
+    """A cluster for one combination of layouts."""
+
+    launcher: Launcher
+    about: noting.About | None = None  # what notes of its launches are about
+
+    @lazy
+    def kernels(self) -> tuple[int, ...]:
+        """Of each phase that is timed the number of its kernel."""
+        return noting.kernels_of(self.launcher.phases)
 
 
 class Executable:
@@ -71,14 +75,15 @@ class Executable:
     def __init__(
         self, clustering: Clustering, *, function: str = "", trace: int = 1, level: str = "O1",
         writes: Sequence[tuple[int, int]] = (), lasting: Mapping[str, Sequence[tuple[int, int]]] = NOTHING,
-        is_trial: bool = False,
+        is_trial: bool = False, target: Target | None = None,
     ) -> None:  # fmt: skip
         self.is_trial = is_trial  # of a what-if: no run of it is the program's
+        self.target = target or default_target()
         self.clustering, self.function, self.trace, self.level = clustering, function, trace, level
         self.graph = clustering.graph
         self.again: Callable[[Graph], Executable] | None = None  # the stages after capture once more, of a changed `captured`
         self.captured: Graph | None = None  # the graph before any pass, where it is known: a check compares with it
-        self.plan = Plan(function, trace, clustering)
+        self.plan = Plan(function, trace, clustering, target=self.target.key)
         self._values = self.graph.symbol_values()
         self._sizes = Sizes(self.graph, self._values)
         self._writes, self._endings = writes, endings(clustering, writes)
@@ -100,7 +105,7 @@ class Executable:
         assert self.clustering.changed is not None
         return Executable(
             self.clustering.changed(overrides), function=self.function, trace=self.trace, level=level or self.level,
-            writes=self._writes, is_trial=True,
+            writes=self._writes, is_trial=True, target=self.target,
         )  # fmt: skip
 
     @property
@@ -111,7 +116,7 @@ class Executable:
     def settle(self) -> None:
         """Wait until the code that later runs will use is there."""
         for variant in list(self._variants.values()):
-            variant.code.wait()
+            variant.launcher.code.wait()
 
     def prepare(self, arguments: Sequence[Any], in_place: bool = False) -> None:
         """Lower every cluster (for these arguments' layouts), so that the plan is whole before the first run."""
@@ -124,8 +129,11 @@ class Executable:
         """Fill the plan, at the end and by one step: whatever stops this before leaves it as it was."""
         started = time.perf_counter_ns()
         values = dict(zip(self.graph.parameters, arguments, strict=True))
-        given = {node: layout_of(np.asarray(a)) or "C" for node, a in zip(self.graph.parameters, arguments, strict=True)}
-        made = Plan(self.function, self.trace, self.clustering)
+        device = self.target.device
+        given = {
+            node: device.layout_of(device.array(a)) or "C" for node, a in zip(self.graph.parameters, arguments, strict=True)
+        }
+        made = Plan(self.function, self.trace, self.clustering, target=self.target.key)
         lowerings: list[Lowered] = []
         for cluster in self.clustering.clusters:
             layouts = tuple(given.get(node, "C") for node in cluster.inputs)
@@ -144,13 +152,14 @@ class Executable:
         made.sources = texts_of(source for node in every_node(self.graph) for source in node.sources)
         for lowered in lowerings:
             mine = [kernel.name for kernel in made.kernels if kernel.cluster == lowered.cluster.name]
-            made.codes[lowered.cluster.name] = _code(lowered, lines, mine)
+            made.codes[lowered.cluster.name] = _code(lowered, lines, mine, self.target.key)
         made.alternative, made.is_whole = self.plan.alternative, True
         vars(self.plan).update(vars(made))
         if events.active():
             events.send(
                 events.PlanMade(
-                    cell=events.current_cell(), function=self.function, trace=self.trace, plan=self.plan.to_json(),
+                    cell=events.current_cell(), function=self.function, trace=self.trace, target=self.target.key,
+                    plan=self.plan.to_json(),
                     start_ns=started, duration_ns=time.perf_counter_ns() - started,
                 )
             )  # fmt: skip
@@ -220,45 +229,29 @@ class Executable:
     # -- clusters
 
     def _run_cluster(self, cluster: Cluster, values: dict[Node, Any], in_place: bool) -> None:
+        device = self.target.device
         arrays = []
         layouts = []
         for node in cluster.inputs:
             array = values[node]
-            if type(array) is not np.ndarray:
-                array = np.asarray(array)
-            layout = layout_of(array)
+            if type(array) is not device.array_type:
+                array = device.array(array)
+            layout = device.layout_of(array)
             if layout == "":
                 array, layout = self._contiguous(cluster, node, array).reshape(array.shape), "C"
             arrays.append(array)
             layouts.append(layout)
         ends = self._storable(cluster, values) if in_place and self._endings else NONE
         variant = self._variant(cluster, tuple(layouts), ends)
-        lowered = variant.lowered
+        launcher = variant.launcher
+        lowered = launcher.lowered
         for node in lowered.copies:
             position = cluster.inputs.index(node)
             arrays[position] = self._contiguous(cluster, node, arrays[position])
-        context = variant.template.copy()
-        for slot, position in variant.argument_slots:
-            context[slot] = address_of(arrays[position])
         outputs = []
-        for slot, shape, dtype in variant.result_slots:
-            out = pool.empty(shape, dtype)
-            outputs.append(out)
-            context[slot] = address_of(out)
-        scratch = None  # lives as long as the launch
-        if variant.scratch_bytes:
-            scratch = pool.take(variant.scratch_bytes)
-            start = address_of(scratch)
-            for slot, offset in variant.scratch_slots:
-                context[slot] = start + offset
-        for symbol, position, axis in variant.stride_slots:
-            array = arrays[position]
-            context[symbol] = array.strides[axis] // array.itemsize
-        try:
-            failed = self._launch(cluster, variant, context, 0 if scratch is None else variant.scratch_bytes)
-        finally:
-            if scratch is not None:
-                pool.give(scratch)
+        for shape, dtype in launcher.results:
+            outputs.append(device.empty(shape, dtype))
+        failed = self._launch(cluster, variant, arrays, outputs)
         if failed is not None:
             self._fail(cluster, lowered.program.errors[failed], values)
         for node, out in zip(lowered.outputs, outputs, strict=True):
@@ -271,49 +264,47 @@ class Executable:
         wanted = self._endings.get(cluster.name)
         if not wanted:
             return NONE
-        arrays = {node: values[node] for node in cluster.inputs if type(values.get(node)) is np.ndarray}
-        later = [values[node] for node in self._later[cluster.name] if type(values[node]) is np.ndarray]
+        device = self.target.device
+        kind = device.array_type
+        arrays = {node: values[node] for node in cluster.inputs if type(values.get(node)) is kind}
+        later = [values[node] for node in self._later[cluster.name] if type(values[node]) is kind]
         return frozenset(
             new
             for new, old in wanted.items()
             if old in arrays
-            and layout_of(arrays[old])
-            and may_store_into(arrays[old], [*(array for node, array in arrays.items() if node is not old), *later])
+            and device.layout_of(arrays[old])
+            and device.may_store_into(arrays[old], [*(array for node, array in arrays.items() if node is not old), *later])
         )
 
-    def _launch(self, cluster: Cluster, variant: Variant, context: np.ndarray, scratch_bytes: int) -> int | None:
+    def _launch(self, cluster: Cluster, variant: Variant, inputs: Sequence[Any], outputs: Sequence[Any]) -> int | None:
         """Run it to the end; the number of the check that failed, if one did."""
+        launcher = variant.launcher
         if not events.active():
-            return run_to_end(variant.code, context)
-        context[codegen.ContextLayout.TIMES] = address_of(context) + variant.ticks
-        started = time.perf_counter_ns()
-        failed = run_to_end(variant.code, context)
-        ended = time.perf_counter_ns()
+            return launcher.run(inputs, outputs, None)
+        times = np.zeros(TICKS + 1 + len(launcher.phases), np.int64)
+        failed = launcher.run(inputs, outputs, times)
         if failed is not None:
             return failed
+        started, ended = int(times[START_NS]), int(times[END_NS])
         if events.in_bulk():
-            about = variant.about or self._about(cluster, variant, scratch_bytes)
-            events.note(about, started, ended, context)
+            events.note(variant.about or self._about(cluster, variant), started, ended, times)
             return None
-        duration, ticks = ended - started, context[variant.code.layout.size :]
+        kernels = noting.divided(ended - started, times[TICKS:].tolist(), variant.kernels)
         events.send(
             events.ClusterRan(
                 cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
-                start_ns=started, duration_ns=duration, kernels_ns=kernel_times(variant, ticks, duration),
-                scratch_bytes=scratch_bytes,
+                start_ns=started, duration_ns=ended - started, kernels_ns=kernels, scratch_bytes=launcher.scratch_bytes,
             )
         )  # fmt: skip
         return None
 
-    def _about(self, cluster: Cluster, variant: Variant, scratch_bytes: int) -> noting.About:
-        kernels = noting.kernels_of([phase.kernel for phase in variant.code.layout.phases])
-        launched = noting.Launched(cluster.name, kernels, scratch_bytes)
-        variant.about = noting.About(self.function, self.trace, (launched,), False, self.costs)
+    def _about(self, cluster: Cluster, variant: Variant) -> noting.About:
+        variant.about = noting.About(self.function, self.trace, (_launched(cluster, variant),), False, self.costs)
         return variant.about
 
-    def _contiguous(self, cluster: Cluster, node: Node, array: np.ndarray) -> np.ndarray:
+    def _contiguous(self, cluster: Cluster, node: Node, array: Any) -> Any:
         started = time.perf_counter_ns()
-        made = np.ascontiguousarray(array)
+        made = self.target.device.contiguous(array)
         if made is not array and events.active():
             duration = time.perf_counter_ns() - started
             events.send(
@@ -326,7 +317,7 @@ class Executable:
 
     def _fail(self, cluster: Cluster, sources: Sources, values: Mapping[Node, Any]) -> None:
         """Raise what NumPy raises for the data: the cluster's operations run on it once more, one by one."""
-        interrupt = library.raised()
+        interrupt = self.target.device.raised()
         if interrupt is not None and not isinstance(interrupt, Exception):
             raise interrupt
         where = "".join(f" ({source.place})" for source in sorted(sources)[:1])
@@ -341,7 +332,7 @@ class Executable:
                     if hasattr(error, "_jitlab_said"):
                         raise
                     raise type(error)(f"{error}{where}") from None
-        if any(variant.lowered.program.calls for variant in list(self._variants.values())):
+        if any(variant.launcher.lowered.program.calls for variant in list(self._variants.values())):
             raise KeyboardInterrupt  # it came before the first step of what a kernel calls, where Python can only drop it
         raise AssertionError(f"a check failed that NumPy passes{where}")
 
@@ -354,9 +345,9 @@ class Executable:
             started, before = time.perf_counter_ns(), self.costs.spent_ns
             with Whole(), self.costs.spending():
                 lowered = self._lowered(cluster, layouts, ends)
-                code = compiled(lowered.program, Origin(self.function, self.trace, cluster.name))
+                code = compiled(self.target, lowered.program, Origin(self.function, self.trace, cluster.name))
                 self.costs.kernels = tuple({*self.costs.kernels, code.digest})
-                variant = self._variants[key] = make_variant(lowered, code)
+                variant = self._variants[key] = Variant(self.target.launcher(lowered, code))
             costs.tell_charge(self.function, self.trace, self.costs)
             if others:
                 self._tell_variant(cluster, others, layouts, started, self.costs.spent_ns - before)
@@ -395,7 +386,7 @@ class Executable:
         wanted = self._endings.get(cluster.name, {})
         try:
             lowered = lower(
-                cluster, self._values, layouts, level=self.level, blas=bool(gemm_address("dgemm")),
+                cluster, self._values, layouts, level=self.level, blas=self.target.has_gemm,
                 ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
             )  # fmt: skip
         except (AssertionError, Signal) as mistake:  # seen before anything of this cluster runs: the call is Python's
@@ -415,49 +406,33 @@ class Executable:
         later = clusters[clusters.index(cluster) + 1 :]
         return any(self._lowered(c, tuple("C" for _ in c.inputs), NONE).program.errors for c in later)
 
-    def warm(
-        self, form: type | None, scalars: Sequence[bool], tells_call: bool = True
-    ) -> tuple[Warm, list[Compiled]] | None:
-        """What a C function needs to run this trace without Python, or None when it has to go through Python.
+    def warm(self, form: type | None, scalars: Sequence[bool], tells_call: bool = True) -> Entry | None:
+        """A way to run this trace without Python, or None when it has to go through Python.
 
-        For plans of clusters alone with small results and little scratch, contiguous arguments. `scalars`: which of the
-        graph's outputs are given back as NumPy scalars; `form`: how they are packed; `tells_call`: the C function answers for
-        the whole function when somebody records its calls.
+        For plans of clusters alone, contiguous arguments. `scalars`: which of the graph's outputs are given back as NumPy
+        scalars; `form`: how they are packed; `tells_call`: the entry answers for the whole function when somebody records its
+        calls.
         """
         graph, clusters = self.graph, self.clustering.clusters
         if len(clusters) != len(self.clustering.steps) or len(set(graph.outputs)) != len(graph.outputs):
             return None
-        if any(n.op.is_parameter or n.type.nbytes >= POOLED_BYTES for n in graph.outputs):
+        if any(n.op.is_parameter for n in graph.outputs):
             return None
-        place: dict[Node, tuple[str, int]] = {n: ("argument", i) for i, n in enumerate(graph.parameters)}
-        place |= {n: ("result", i) for i, n in enumerate(graph.outputs)}
-        launches, codes, used, launched = [], [], 0, []
+        variants = []
         for cluster in clusters:
             variant = self._variants.get((cluster.name, tuple("C" for _ in cluster.inputs), NONE))
-            if variant is None or variant.lowered.copies:
+            if variant is None or variant.launcher.lowered.copies:
                 return None
-            lowered, pointers = variant.lowered, []
-            for slot, node in enumerate((*lowered.inputs, *lowered.outputs), variant.code.layout.FIRST):
-                if node not in place and not hasattr(node.op, "value"):
-                    place[node] = ("scratch", used)
-                    used += -(-max(node.type.nbytes, 1) // ALIGNMENT) * ALIGNMENT
-                if node in place:
-                    pointers.append((slot, *place[node]))
-            pointers += [(slot, "scratch", used + offset) for slot, offset in variant.scratch_slots]
-            used += variant.scratch_bytes
-            launches.append(Launch(variant.template, variant.code.address, tuple(pointers)))
-            codes.append(variant.code)
-            kernels = noting.kernels_of([phase.kernel for phase in variant.code.layout.phases])
-            launched.append(noting.Launched(cluster.name, kernels, variant.scratch_bytes))
-        if used > SCRATCH_BYTES:
+            variants.append(variant)
+        entry = self.target.entry(graph, [variant.launcher for variant in variants], form, scalars)
+        if entry is None:
             return None
-        arguments = tuple(Argument(np.dtype(n.dtype), plain(n.shape)) for n in graph.parameters)
-        results = tuple(Result(np.dtype(n.dtype), plain(n.shape), s) for n, s in zip(graph.outputs, scalars, strict=True))
-        about = noting.About(self.function, self.trace, tuple(launched), tells_call, self.costs, ref(self))
-        site = noting.Site(about) if noting.clock() is not None and about.lines <= noting.MOST_LINES else None
-        if site is not None:
-            self._sites += (site,)
-        return Warm(arguments, results, form, tuple(launches), used, site), codes
+        launched = tuple(map(_launched, clusters, variants))
+        about = noting.About(self.function, self.trace, launched, tells_call, self.costs, ref(self))
+        if noting.clock() is not None and about.lines <= noting.MOST_LINES:
+            entry.site = noting.Site(about)
+            self._sites += (entry.site,)
+        return entry
 
     # -- host operations
 
@@ -524,7 +499,9 @@ _watchers: list[Callable[[Executable, Sequence[Any]], None]] = []
 _live: WeakSet[Executable] = WeakSet()
 
 
-def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Sequence[str]) -> ClusterCode:
+def _code(
+    lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Sequence[str], target: str
+) -> ClusterCode:
     """What the code of a cluster is shown from; `kernels`: the plan's names for its kernels."""
     names: dict[Any, tuple[str, ...]] = {}
     for node in lowered.cluster.nodes:
@@ -535,8 +512,12 @@ def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Seque
     return ClusterCode(
         lowered.program, lines, names, [n.name for n in lowered.inputs], [n.name for n in lowered.outputs],
         [str(op.value) for op in lowered.constants],
-        dict(zip((k.name for k in lowered.program.kernels), kernels, strict=True)),
+        dict(zip((k.name for k in lowered.program.kernels), kernels, strict=True)), target,
     )  # fmt: skip
+
+
+def _launched(cluster: Cluster, variant: Variant) -> noting.Launched:
+    return noting.Launched(cluster.name, variant.kernels, variant.launcher.scratch_bytes)
 
 
 def _last_uses(clustering: Clustering) -> dict[int, list[Node]]:

@@ -16,8 +16,8 @@ from jitlab import events
 from jitlab.api.concrete import ConcreteFunction, Recording
 from jitlab.capture import Tensor, Trace
 from jitlab.ir import Graph
-from jitlab.runtime.compiled import Compiled
 from jitlab.runtime.executable import Executable
+from jitlab.targets.cpu_llvm.compiling import MachineCode, background
 from jitlab.targets.cpu_llvm.machine import Loaded
 
 
@@ -63,7 +63,7 @@ def test_new_types_leak_nothing_once_the_limit_is_reached(function, call, reduce
     f = jl.function(function, reduce_retracing=reduce)
     for n in range(25):
         call(f, n)
-    counted = [Trace, Executable, Compiled, Loaded, Tensor, Graph, ConcreteFunction, Recording]
+    counted = [Trace, Executable, MachineCode, Loaded, Tensor, Graph, ConcreteFunction, Recording]
     before = {kind: alive(kind) for kind in counted}
     tracemalloc.start()
     for n in range(25, 85):  # until all that is kept a while has been replaced while it is watched
@@ -91,9 +91,9 @@ def test_programs_that_nobody_runs_are_taken_out_of_memory(monkeypatch, compiled
         f(np.ones(3))
         (recording,) = f._recent.values()
         recording.trace.executable.settle()
-        made += [weakref.ref(v.code) for v in recording.trace.executable._variants.values()]
+        made += [weakref.ref(v.launcher.code) for v in recording.trace.executable._variants.values()]
     del f, recording
-    module.background().submit(int).result()  # its last job lets go of the Program
+    background().submit(int).result()  # its last job lets go of the Program
     gc.collect()
     assert len(made) == 6 and sum(code() is not None for code in made) <= 2
 

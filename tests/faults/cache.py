@@ -18,8 +18,9 @@ from functools import cache
 from pathlib import Path
 
 from jitlab import events
-from jitlab.runtime.compiled import background, forget_compiled
+from jitlab.runtime.compiled import forget_compiled
 from jitlab.targets.cpu_llvm import machine
+from jitlab.targets.cpu_llvm.compiling import background
 
 from .programs import BY_NAME, KINDS, Case
 

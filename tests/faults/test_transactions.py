@@ -19,7 +19,7 @@ from jitlab import events, locks
 from jitlab.capture import CallCapture, current_capture, statements
 from jitlab.capture.cells import run_cell
 from jitlab.runtime import executable
-from jitlab.runtime.buffers import POOLED_BYTES, _Lease, pool
+from jitlab.targets.cpu_llvm.buffers import POOLED_BYTES, _Lease, pool
 from jitlab.transactions import Whole
 
 BOTH = pytest.mark.parametrize("how", [jl.function, jl.jit, jl.jit(capture_mode="trace")], ids=["function", "jit", "path"])
@@ -32,7 +32,7 @@ def ended(*_, **__):
 STAGES = [
     "jitlab.api.stages.run_passes", "jitlab.api.stages.cluster", "jitlab.api.stages.Executable",
     "jitlab.runtime.executable.lower", "jitlab.runtime.executable.texts_of", "jitlab.runtime.executable.compiled",
-    "jitlab.runtime.executable.make_variant", "jitlab.api.ledger.patterns", "jitlab.api.ledger.Ledger._tell",
+    "jitlab.targets.cpu_llvm.target.ContextLauncher", "jitlab.api.ledger.patterns", "jitlab.api.ledger.Ledger._tell",
 ]  # fmt: skip
 
 

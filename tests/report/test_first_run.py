@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.runtime.compiled import background
+from jitlab.targets.cpu_llvm.compiling import background
 
 
 @pytest.fixture

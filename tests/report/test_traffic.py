@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.runtime import buffers
+from jitlab.targets.cpu_llvm import buffers
+from jitlab.targets.cpu_llvm.device import Memory
 
 M, N = 1024, 256
 X = np.random.default_rng(3).random((M, N))
@@ -213,19 +214,19 @@ def test_predicted_bytes_are_the_allocators(monkeypatch, program, level):
     f(*args)
     asked = []
     take = buffers.Pool.take
-    empty = buffers.Pool.empty
+    empty = Memory.empty
 
     def watched(self, nbytes):
         asked.append(nbytes)
         return take(self, nbytes)
 
-    def results(self, shape, dtype):  # results are not temporaries
+    def results(shape, dtype):  # results are not temporaries
         with monkeypatch.context() as within:
             within.setattr(buffers.Pool, "take", take)
-            return empty(self, shape, dtype)
+            return empty(shape, dtype)
 
     monkeypatch.setattr(buffers.Pool, "take", watched)
-    monkeypatch.setattr(buffers.Pool, "empty", results)
+    monkeypatch.setattr(Memory, "empty", staticmethod(results))
     report = jl.explain(f, *args)
     data = report.to_json()
     assert sum(asked) == sum(c["scratch_bytes"] for c in data["clusters"])

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import jitlab as jl
 from jitlab import events
-from jitlab.runtime import forget_compiled, layout_of, pool
-from jitlab.runtime.buffers import ALIGNMENT, Pool, size_class
-from jitlab.runtime.compiled import background
+from jitlab.runtime import forget_compiled
+from jitlab.targets.cpu_llvm.buffers import ALIGNMENT, Pool, pool, size_class
+from jitlab.targets.cpu_llvm.compiling import background
+from jitlab.targets.cpu_llvm.device import layout_of
 
 
 def softmax(x):
@@ -95,7 +96,7 @@ def test_both_tiers_give_the_same_bits(tier, monkeypatch):
 
     module = importlib.import_module("jitlab.runtime.compiled")
     forget_compiled()
-    monkeypatch.setattr(module.config, "cache", False)
+    monkeypatch.setattr(jl.config, "cache", False)
     x = np.random.default_rng(1).normal(size=(37, 211)).astype(np.float32)
     f = jl.function(softmax)
     y = f(x)
@@ -137,11 +138,11 @@ columns = jl.function(lambda x: x.sum(axis=0))
 
 
 def test_an_interrupt_ends_a_long_run_before_it_is_done(monkeypatch):
-    from jitlab.runtime.compiled import Compiled
     from jitlab.targets.cpu_llvm import codegen
+    from jitlab.targets.cpu_llvm.compiling import MachineCode
 
     statuses = []
-    real = Compiled.install
+    real = MachineCode.install
 
     def install(self, loaded, tier):
         real(self, loaded, tier)
@@ -156,7 +157,7 @@ def test_an_interrupt_ends_a_long_run_before_it_is_done(monkeypatch):
         self.run = noting
 
     forget_compiled()
-    monkeypatch.setattr(Compiled, "install", install)
+    monkeypatch.setattr(MachineCode, "install", install)
 
     @jl.function
     def f(x):
@@ -246,10 +247,7 @@ def test_layouts():
 
 
 def test_products_of_matrices_need_no_blas(monkeypatch):
-    import importlib
-
-    module = importlib.import_module("jitlab.runtime.executable")
-    monkeypatch.setattr(module, "gemm_address", lambda name: 0)
+    monkeypatch.setattr("jitlab.targets.cpu_llvm.target.gemm_address", lambda name: 0)
     rng = np.random.default_rng(0)
     a, b, v = rng.normal(size=(7, 13)), rng.normal(size=(13, 5)), rng.normal(size=13)
     f = jl.function(lambda a, b, v: (a @ b, a @ v, v @ b, v @ v, np.stack([a, a]) @ b))

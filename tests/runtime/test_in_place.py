@@ -79,16 +79,16 @@ def test_the_caller_sees_the_change(function, layout):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_no_memory_is_taken_for_the_new_version(function, monkeypatch):
-    from jitlab.runtime.buffers import Pool
+    from jitlab.targets.cpu_llvm.device import Memory
 
     taken = []
-    real = Pool.empty
+    real = Memory.empty
 
-    def empty(self, shape, dtype):
+    def empty(shape, dtype):
         taken.append(shape)
-        return real(self, shape, dtype)
+        return real(shape, dtype)
 
-    monkeypatch.setattr(Pool, "empty", empty)
+    monkeypatch.setattr(Memory, "empty", staticmethod(empty))
     x = np.random.default_rng(0).normal(size=500)
     wanted = x.copy()
     function(wanted)

@@ -11,7 +11,7 @@ import jitlab as jl
 from jitlab.capture import current_capture
 from jitlab.ir import ArrayType
 from jitlab.ops.library import Library, call
-from jitlab.runtime import library
+from jitlab.targets.cpu_llvm import host_calls
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def test_an_interrupt_before_the_first_step_of_a_library_call_is_no_result():
         f(x)
 
     def profile(frame, event, argument):
-        if event == "call" and frame.f_code is library._call.__code__:
+        if event == "call" and frame.f_code is host_calls._call.__code__:
             raise KeyboardInterrupt
 
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None

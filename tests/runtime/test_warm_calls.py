@@ -185,17 +185,17 @@ def test_other_threads_run_during_a_long_warm_call():
 
 
 def test_a_long_call_is_run_once(monkeypatch):
-    from jitlab.runtime.compiled import Compiled
+    from jitlab.targets.cpu_llvm.compiling import MachineCode
 
     ran = []
-    real = Compiled.install
+    real = MachineCode.install
 
     def install(self, loaded, tier):
         real(self, loaded, tier)
         run = self.run
         self.run = lambda context: ran.append(1) or run(context)
 
-    monkeypatch.setattr(Compiled, "install", install)
+    monkeypatch.setattr(MachineCode, "install", install)
     x = np.array([0.0, 1.0])
     traced = warmed(lambda x, limit: counting(x, limit) - 1, x, np.array([5.0]))
     ran.clear()

@@ -27,8 +27,8 @@ from jitlab.ir.program import (
     Store,
     contiguous_strides,
 )
-from jitlab.runtime.signals import prepare
 from jitlab.targets.cpu_llvm import codegen, machine
+from jitlab.targets.cpu_llvm.signals import prepare
 
 N = Poly.symbol
 

@@ -27,8 +27,8 @@ from jitlab.ops.arithmetic import Add, Mul
 from jitlab.ops.comparison import Less
 from jitlab.ops.functions import Sin
 from jitlab.ops.reductions import Sum
-from jitlab.runtime.signals import raise_stopped
 from jitlab.targets.cpu_llvm import codegen
+from jitlab.targets.cpu_llvm.signals import raise_stopped
 
 sys.path.insert(0, str(Path(__file__).parent))
 from statement_programs import N, Running, apply, at, buffer, number, program  # noqa: E402

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from jitlab.config import cache_folder
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.cpu_llvm.machine import ObjectCache
 
@@ -149,11 +150,11 @@ def test_a_folder_is_looked_through_only_when_it_may_be_full(tmp_path, monkeypat
 
 def test_the_variable_names_the_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("JITLAB_CACHE_DIR", str(tmp_path))
-    assert machine.default_cache_folder() == tmp_path
+    assert cache_folder() == tmp_path
     monkeypatch.setenv("JITLAB_CACHE_DIR", "")
-    assert machine.default_cache_folder() is None
+    assert cache_folder() is None
     monkeypatch.delenv("JITLAB_CACHE_DIR")
-    assert machine.default_cache_folder().name in ("jitlab", "cache")
+    assert cache_folder().name in ("jitlab", "cache")
 
 
 def test_threads_compile_at_the_same_time():

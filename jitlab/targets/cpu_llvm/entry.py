@@ -8,34 +8,90 @@ from __future__ import annotations
 
 import ctypes
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitlab.ir import Graph, Node, plain
+from jitlab.targets.target import Entry
+
 from . import machine
-from .entry_code import DATA, DESCR, DIMS, FLAGS, HEAD, NDIM, NEW_FROM_DESCR, WANTED_FLAGS, Warm, entry_text
+from .buffers import ALIGNMENT, POOLED_BYTES
+from .context import ContextLayout
+from .entry_code import (
+    DATA,
+    DESCR,
+    DIMS,
+    FLAGS,
+    HEAD,
+    NDIM,
+    NEW_FROM_DESCR,
+    WANTED_FLAGS,
+    Argument,
+    Launch,
+    Result,
+    Warm,
+    entry_text,
+)
+
+if TYPE_CHECKING:
+    from .launcher import ContextLauncher
 
 FASTCALL_KEYWORDS = 0x82
+
+#: Scratch that a warm call may have on the stack.
+SCRATCH_BYTES = 1 << 14
 
 
 class _MethodDef(ctypes.Structure):
     _fields_ = (("name", ctypes.c_char_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
 
 
-def make_entry(warm: Warm, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
-    """A builtin function for warm calls, and what has to live as long as it does.
+class CEntry(Entry):
+    """A C function, which `make` compiles."""
 
-    It calls `otherwise` with the same arguments when anything differs, or `busy` is not 0. `calls` counts what it answers.
-    While somebody takes notes it notes each call, and its first one goes on to `otherwise`.
-    """
-    text = entry_text(warm, ctypes.addressof(busy), ctypes.addressof(calls), _api())
-    loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
-    definition = _MethodDef(name.encode(), loaded.address("warm"), FASTCALL_KEYWORDS, None)
-    new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-    function = new(ctypes.addressof(definition), otherwise, None)
-    return function, (definition, loaded, warm, busy, calls)
+    def __init__(self, warm: Warm, launchers: Sequence[ContextLauncher]) -> None:
+        self.warm = warm
+        self._keep = [(launcher.code, launcher.constants) for launcher in launchers]
+
+    def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
+        text = entry_text(replace(self.warm, site=self.site), ctypes.addressof(busy), ctypes.addressof(calls), _api())
+        loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
+        definition = _MethodDef(name.encode(), loaded.address("warm"), FASTCALL_KEYWORDS, None)
+        new = ctypes.pythonapi.PyCFunction_NewEx
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+        function = new(ctypes.addressof(definition), otherwise, None)
+        return function, (definition, loaded, self, busy, calls)
+
+
+def c_entry(
+    graph: Graph, launchers: Sequence[ContextLauncher], form: type | None, scalars: Sequence[bool]
+) -> CEntry | None:
+    """A C function for plans with small results and little scratch; its arguments are contiguous."""
+    if not layout_is_known() or any(n.type.nbytes >= POOLED_BYTES for n in graph.outputs):
+        return None
+    place: dict[Node, tuple[str, int]] = {n: ("argument", i) for i, n in enumerate(graph.parameters)}
+    place |= {n: ("result", i) for i, n in enumerate(graph.outputs)}
+    launches, used = [], 0
+    for launcher in launchers:
+        lowered, pointers = launcher.lowered, []
+        for slot, node in enumerate((*lowered.inputs, *lowered.outputs), ContextLayout.FIRST):
+            if node not in place and not hasattr(node.op, "value"):
+                place[node] = ("scratch", used)
+                used += -(-max(node.type.nbytes, 1) // ALIGNMENT) * ALIGNMENT
+            if node in place:
+                pointers.append((slot, *place[node]))
+        pointers += [(slot, "scratch", used + offset) for slot, offset in launcher.scratch]
+        used += launcher.scratch_bytes
+        launches.append(Launch(launcher.template, launcher.code.address, tuple(pointers)))
+    if used > SCRATCH_BYTES:
+        return None
+    arguments = tuple(Argument(np.dtype(n.dtype), plain(n.shape)) for n in graph.parameters)
+    results = tuple(Result(np.dtype(n.dtype), plain(n.shape), s) for n, s in zip(graph.outputs, scalars, strict=True))
+    return CEntry(Warm(arguments, results, form, tuple(launches), used), launchers)
 
 
 @cache

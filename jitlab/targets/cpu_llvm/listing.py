@@ -9,17 +9,19 @@ from __future__ import annotations
 import difflib
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jitlab import locks
 from jitlab.ir import UNKNOWN
 from jitlab.ir.program import Program
 from jitlab.lazy import lazy
+from jitlab.messages import units
+from jitlab.targets.target import Listed, Listing, Place
 
-from . import machine
+from . import codegen, machine
 from .gaps import UNPLACED, Step, filled, filled_names
-from .located import ENTRY, LocatedModule, Place, located_module
+from .located import ENTRY, LocatedModule, located_module
 from .machine import Tier
 
 #: Listings kept: a person goes to and fro between a few clusters.
@@ -44,23 +46,35 @@ _LOCATION = re.compile(r"!(\d+) = !DILocation\(line: (\d+)")
 _LABEL = re.compile(r"\.L\w+")
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A line of a stage. `noise`: it is no work of the program's: labels, directives, the entry, spills, care for signals."""
-
-    text: str
-    place: Place
-    noise: bool
-
-
 @dataclass
-class Listing:
+class ModuleListing(Listing):
     """The stages of one Program; each is made when it is asked for."""
 
     program: Program
     tier: Tier = "good"
     optimized: dict[str, list[tuple[str, frozenset[int]]]] = field(default_factory=dict, init=False)  # each function's lines
     strays: int = field(default=0, init=False)  # instructions that differed with debug locations: they have no place
+
+    @property
+    def functions(self) -> Mapping[str, str]:
+        return self.module.kernels
+
+    @property
+    def helpers(self) -> Mapping[str, str]:
+        return {"run": "{function}.run", "look": "jitlab.signals"}
+
+    def lines(self, stage: str) -> list[Listed]:
+        return {"llvm": lambda: self.llvm, "llvm-optimized": lambda: self.llvm_optimized, "asm": lambda: self.asm}[stage]()
+
+    def text(self, stage: str) -> str:
+        return codegen.module_for(self.program) if stage == "llvm" else super().text(stage)
+
+    def note(self, stage: str) -> str | None:
+        if stage == "asm" and self.strays:
+            return f"{units.counted(self.strays, 'instruction')} could not be located: LLVM made other code beside locations."
+        if self.tier == "quick":
+            return "This Program is too long for the good tier: this is the code of the quick one, which runs."
+        return None
 
     @lazy
     def module(self) -> LocatedModule:
@@ -169,12 +183,12 @@ class Listing:
         return result
 
 
-def listing(program: Program, tier: Tier = "good") -> Listing:
+def listing(program: Program, tier: Tier = "good") -> ModuleListing:
     """The stages of a Program; the last ones asked for are kept."""
     with _lock:
         kept = _kept.get(id(program))
         if kept is None or kept.program is not program or kept.tier != tier:
-            kept = _kept[id(program)] = Listing(program, tier)
+            kept = _kept[id(program)] = ModuleListing(program, tier)
         _kept.move_to_end(id(program))
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
@@ -215,5 +229,5 @@ def _trimmed(lines: list[Listed]) -> list[Listed]:
     return result
 
 
-_kept: OrderedDict[int, Listing] = OrderedDict()
+_kept: OrderedDict[int, ModuleListing] = OrderedDict()
 _lock = locks.shared("listings")

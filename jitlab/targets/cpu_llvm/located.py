@@ -28,6 +28,7 @@ from jitlab.ir.program import (
     walk,
 )
 from jitlab.ir.program_lines import origins_in, steps_of
+from jitlab.targets.target import Place
 
 from .codegen import functions_of
 from .context import ContextLayout, Phase
@@ -42,15 +43,6 @@ FIRST = 1000
 
 #: What an instruction is for that came from no operation.
 ENTRY, SIGNALS = "entry", "signals"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where an instruction came from: operations, or else a part of the machinery around them; and in which kernel it is."""
-
-    origins: Origins
-    role: str  # "" for what operations ask for
-    kernel: str
 
 
 @dataclass

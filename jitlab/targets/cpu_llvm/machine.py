@@ -23,8 +23,12 @@ import numpy as np
 
 from jitlab import locks
 from jitlab.address_space import ask_for
+from jitlab.config import cache_folder
 
 Tier = Literal["quick", "good"]
+
+#: The target's name in caches, plans and events.
+KEY = "cpu_llvm"
 
 #: What LLVM takes, generously: to be loaded, then for a module, and for each character of its text.
 LIBRARY_BYTES, COMPILER_BYTES, BYTES_PER_CHARACTER = 256 << 20, 24 << 20, 64
@@ -101,7 +105,7 @@ class _Both:
         _lock.release()
 
 
-locks.shared("llvm", _Both())
+locks.shared("compiler", _Both())
 
 
 @cache
@@ -319,20 +323,6 @@ def load(object_bytes: bytes, symbols: Sequence[str], imports: Mapping[str, int]
 # object code on disk
 
 
-def default_cache_folder() -> Path | None:
-    """`JITLAB_CACHE_DIR`, or the user's cache folder; None if the variable is set to nothing, which turns it off."""
-    chosen = os.environ.get("JITLAB_CACHE_DIR")
-    if chosen is not None:
-        return Path(chosen).expanduser() if chosen else None
-    with suppress(RuntimeError):  # no home
-        if sys.platform == "win32":
-            return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "jitlab" / "cache"
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Caches" / "jitlab"
-        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jitlab"
-    return None
-
-
 class ObjectCache:
     """Objects in files named by what they were made of. Never raises and never trusts: a miss costs a compilation.
 
@@ -367,7 +357,7 @@ class ObjectCache:
         import llvmlite
 
         versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
-        parts = (text, tier, cpu_name(), cpu_features(), versions, _triple())
+        parts = (KEY, text, tier, cpu_name(), cpu_features(), versions, _triple())
         digest = hashlib.sha256()
         for part in parts:
             data = part.encode()
@@ -475,4 +465,4 @@ def _remove(path: str) -> None:
 @cache
 def object_cache() -> ObjectCache:
     """The process's own."""
-    return ObjectCache(default_cache_folder())
+    return ObjectCache(cache_folder())

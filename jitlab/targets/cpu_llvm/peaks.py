@@ -6,26 +6,20 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 
 import numpy as np
 
-from jitlab.targets.cpu_llvm import machine
+from jitlab.config import cache_folder
+from jitlab.targets.target import Peaks
 
-from .compiled import background
+from . import machine
+from .compiling import background
 
 #: Larger than any cache near a core; copied to measure memory.
 COPY_BYTES = 48 << 20
 MATRIX = 512
-
-
-@dataclass(frozen=True)
-class Peaks:
-    """Bytes a second of a large copy (read and written), floating-point operations a second of a product of matrices."""
-
-    bytes_per_second: float
-    flops_per_second: float
 
 
 def known_peaks() -> Peaks | None:
@@ -39,7 +33,7 @@ def known_peaks() -> Peaks | None:
 @cache
 def peaks() -> Peaks:
     """This machine's peaks. The first call on a machine takes some tenths of a second."""
-    folder = machine.default_cache_folder()
+    folder = cache_folder()
     path = None if folder is None else folder / f"peaks-{machine.cpu_name()}.json"
     if path is not None:
         try:

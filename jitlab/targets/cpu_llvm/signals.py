@@ -1,4 +1,4 @@
-"""Machine code runs to its end, and Python's signal handlers run meanwhile: between calls, or from within the user's loops."""
+"""What machine code needs so that Python's signal handlers run while it does: between calls, or within the user's loops."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from jitlab.targets.cpu_llvm import codegen
-
-from .compiled import Compiled
+from .context import ContextLayout
 
 #: What `look` calls: take the interpreter's lock, let other threads have it, run handlers that are due, take the exception
 #: that one raised, give the lock back.
@@ -30,23 +28,12 @@ def look_table() -> np.ndarray:
 def prepare(template: np.ndarray) -> None:
     """Let code that is started from this context ask for signals."""
     if len(look_table()):
-        template[codegen.ContextLayout.LOOK] = look_table().ctypes.data
-
-
-def run_to_end(code: Compiled, context: np.ndarray) -> int | None:
-    """The number of the check that failed, None if none did. Raises what a signal's handler raised."""
-    pointer = context.__array_interface__["data"][0]
-    status = code.run(pointer)
-    while status == codegen.PAUSED:  # back in Python: signals are looked after here
-        status = code.run(pointer)
-    if status == codegen.STOPPED:
-        raise_stopped(context)
-    return None if status == codegen.DONE else status - codegen.FAILED
+        template[ContextLayout.LOOK] = look_table().ctypes.data
 
 
 def raise_stopped(context: np.ndarray) -> None:
     """Raise the exception that a signal's handler raised while code ran from this context."""
-    at = codegen.ContextLayout.ERROR
+    at = ContextLayout.ERROR
     restore = ctypes.pythonapi.PyErr_Restore
     restore.restype, restore.argtypes = None, [ctypes.c_void_p] * 3
     restore(*(int(word) or None for word in context[at : at + 3]))  # ctypes raises what is set after the call

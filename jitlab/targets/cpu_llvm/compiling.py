@@ -1,0 +1,113 @@
+"""Programs as machine code: compiled by the quick tier at once and by the good one behind it, and kept on disk."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+from weakref import WeakSet
+
+from jitlab import events
+from jitlab.config import config
+from jitlab.ir.program import Program
+from jitlab.lazy import lazy
+from jitlab.targets.target import Compiled, Origin, tell_compiled
+
+from . import codegen, machine
+
+#: Kernels of a Program (a long loop that was unrolled) from which on the good tier would take minutes of a processor.
+MOST_IMPROVED = 300
+
+_Entry = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)  # ctypes releases the GIL around the call
+
+
+@dataclass(eq=False)
+class MachineCode(Compiled):
+    """Machine code of one Program. `run(context)` may be replaced by a faster one at any time; both give the same bits."""
+
+    run: Callable[[int], int] = lambda context: 0
+    better: Future[None] | None = None
+    address: ctypes.c_void_p = field(default_factory=ctypes.c_void_p)  # of `run`; C code reads it here
+    _keep: list[Any] = field(default_factory=list)
+
+    @lazy
+    def layout(self) -> codegen.ContextLayout:
+        return codegen.ContextLayout(self.program)
+
+    def install(self, loaded: machine.Loaded, tier: str) -> None:
+        function = _Entry(loaded.address("run"))
+        self._keep.append((loaded, function))
+        self.address.value = loaded.address("run")
+        self.run, self.tier = function, tier
+
+    def wait(self) -> None:
+        """Until the good tier is in place."""
+        if self.better is not None:
+            self.better.result()
+
+
+def final_tier(program: Program) -> machine.Tier:
+    """The tier whose code runs in the end."""
+    return "quick" if len(program.kernels) > MOST_IMPROVED else "good"
+
+
+def machine_code(key: str, program: Program, origin: Origin) -> MachineCode:
+    """The machine code of a Program for the target with this key: of the disk, or compiled now."""
+    result = MachineCode(key, program)
+    store = machine.object_cache()
+    good_key = store.key(codegen.identity(program), "good") if config.cache else ""
+    found = store.read(good_key) if config.cache else None
+    if found is not None:
+        result.install(machine.load(found, ["run"]), "good")
+        result.source = "disk"
+        result.first_tier = "good"
+        return result
+    text = codegen.module_for(program)
+    result.install(machine.load(machine.compile_object(text, "quick"), ["run"]), "quick")
+    result.first_tier = "quick"
+    if final_tier(program) == "quick":
+        return result
+
+    cell = events.current_cell()
+
+    def improve() -> None:
+        started = time.perf_counter_ns()
+        try:
+            made = machine.compile_object(text, "good")
+            result.install(machine.load(made, ["run"]), "good")
+        except MemoryError:  # what there is runs
+            return
+        if good_key:
+            store.write(good_key, made)
+        with events.in_cell(cell):  # not whichever runs when this is done
+            tell_compiled(result, origin, "good", "compiled", started)
+
+    try:
+        result.better = background().submit(improve)
+        _improved.add(result)
+    except (RuntimeError, MemoryError):  # no room for a thread, or Python is about to end
+        pass
+    return result
+
+
+@cache
+def background() -> ThreadPoolExecutor:
+    """The one thread for work that nobody waits for."""
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="jitlab-compile")
+
+
+def _after_fork() -> None:
+    """A child process has none of the threads of its parent: it makes its own."""
+    background.cache_clear()
+    for code in list(_improved):
+        code.better = None
+
+
+_improved: WeakSet[MachineCode] = WeakSet()  # what the background thread was given
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

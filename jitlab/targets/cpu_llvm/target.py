@@ -1,0 +1,61 @@
+"""The processor as a target: machine code by LLVM, run in this process on NumPy's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from jitlab.ir import Graph
+from jitlab.ir.program import Program
+from jitlab.lower import Lowered
+from jitlab.targets.target import Compiled, Origin, Peaks, Target
+
+from . import machine
+from .blas import gemm_address
+from .compiling import MachineCode, final_tier, machine_code
+from .device import Memory
+from .entry import CEntry, c_entry
+from .launcher import ContextLauncher
+from .listing import ModuleListing, listing
+from .peaks import known_peaks
+
+
+class CpuTarget(Target):
+    """Everything else in this folder, behind the interface."""
+
+    key = machine.KEY
+    stages = ("llvm", "llvm-optimized", "asm")
+
+    def __init__(self) -> None:
+        self.device = Memory()
+
+    @property
+    def machine(self) -> str:
+        return machine.cpu_name()
+
+    @property
+    def has_gemm(self) -> bool:
+        return bool(gemm_address("dgemm"))
+
+    def compiled(self, program: Program, origin: Origin) -> MachineCode:
+        return machine_code(self.key, program, origin)
+
+    def launcher(self, lowered: Lowered, code: Compiled) -> ContextLauncher:
+        return ContextLauncher(lowered, cast(MachineCode, code))
+
+    def listing(self, program: Program) -> ModuleListing:
+        return listing(program, final_tier(program))
+
+    def last_tier(self, program: Program) -> str:
+        return final_tier(program)
+
+    def entry(
+        self, graph: Graph, launchers: Sequence[ContextLauncher], form: type | None, scalars: Sequence[bool]  # type: ignore[override]
+    ) -> CEntry | None:
+        return c_entry(graph, launchers, form, scalars)
+
+    def known_peaks(self) -> Peaks | None:
+        return known_peaks()
+
+
+CPU = CpuTarget()

@@ -1,0 +1,230 @@
+"""The interface of a target: it compiles Programs, launches their code on its device, and shows what the code looks like.
+
+Everything above `targets/` speaks to these classes alone; `devices.py` is the one table that names targets. A target implements
+`Target`, `Device`, `Compiled`, `Launcher` and `Listing`; a native entry and peaks are optional.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jitlab import events, noting
+from jitlab.ir import Graph, Origins
+from jitlab.ir.program import Program
+from jitlab.lazy import lazy
+from jitlab.lower import Lowered
+
+#: How an array may lie in memory, as lowering knows it, in words; "" is what has to be copied first.
+LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "strided"}
+
+#: Words of `times` that a launch fills in: when it started, when it ended, then its own counter before the first phase and
+#: after each one (only the shares of the differences matter).
+START_NS, END_NS, TICKS = range(3)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """For whom a Program is compiled: what events say."""
+
+    function: str = ""
+    trace: int = 0
+    cluster: str = ""
+
+
+@dataclass(frozen=True)
+class Peaks:
+    """Bytes a second of a large copy (read and written), floating-point operations a second of a product of matrices."""
+
+    bytes_per_second: float
+    flops_per_second: float
+
+
+@dataclass(eq=False)
+class Compiled:
+    """The code of one Program. It may be replaced by faster code at any time; both give the same bits."""
+
+    target: str  # the target's key
+    program: Program
+    tier: str = ""  # of the target's compilers, which made the code that runs now
+    source: str = "compiled"  # or "disk"
+    first_tier: str = ""  # of the code that was there first
+
+    @lazy
+    def digest(self) -> str:
+        """Names it in events: equal for equal Programs of one target."""
+        return sha256(f"{self.target}\n{self.program.text}".encode()).hexdigest()[:16]
+
+    def wait(self) -> None:  # noqa: B027 - a target with one tier has nothing to wait for
+        """Return when the code that later launches will run is in place."""
+
+
+class Launcher(ABC):
+    """The code of a cluster for one combination of layouts, with all that is known before a call. Thread-safe."""
+
+    lowered: Lowered
+    code: Compiled
+    phases: Sequence[str]  # the kernel of each part that is timed
+    results: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]  # shape and dtype of each output
+    scratch_bytes: int  # of temporaries, that a call takes
+
+    @abstractmethod
+    def run(self, inputs: Sequence[Any], outputs: Sequence[Any], times: np.ndarray[Any, Any] | None) -> int | None:
+        """Run it to its end; the number of the check that failed, None if none did. `inputs`: of the cluster; `outputs`: empty
+        arrays of the device. `times`, where they are asked for: int64, two words and one more than there are phases, filled in
+        as START_NS, END_NS and TICKS say. Raises what a signal's handler raised meanwhile."""
+
+
+class Device(ABC):
+    """Where a target's code runs: its arrays, how they lie in memory, and copies of them."""
+
+    array_type: ClassVar[type]  # of its arrays
+
+    @abstractmethod
+    def array(self, value: Any) -> Any:
+        """The value as an array of this device."""
+
+    @abstractmethod
+    def layout_of(self, array: Any) -> str:
+        """One of LAYOUTS that the target's code can take, or "" where `contiguous` has to be called first."""
+
+    @abstractmethod
+    def contiguous(self, array: Any) -> Any:
+        """The array itself where it lies row by row, else a copy that does."""
+
+    @abstractmethod
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """An array whose elements may have any value."""
+
+    @abstractmethod
+    def may_store_into(self, array: Any, others: Sequence[Any]) -> bool:
+        """Is it memory that a launch can write: each element once, and apart from the others?"""
+
+    def trim(self) -> None:  # noqa: B027 - a device without a pool keeps nothing
+        """Give memory that is kept for later arrays back to the system."""
+
+    def raised(self) -> BaseException | None:
+        """What an operation that code calls on the host raised in this thread's last launch; asked once."""
+        return None
+
+
+class Entry(ABC):
+    """One signature's way through a trace without Python."""
+
+    site: noting.Site | None = None  # where its calls are noted, None when they can't be
+
+    @abstractmethod
+    def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
+        """A builtin function for warm calls, and what has to live as long as it does.
+
+        It calls `otherwise` with the same arguments when anything differs, or `busy` is not 0. `calls` counts what it answers.
+        While somebody takes notes it notes each call, and its first one goes on to `otherwise`.
+        """
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a line of code came from: operations, or else a part of the machinery around them; and in which kernel it is."""
+
+    origins: Origins
+    role: str  # "" for what operations ask for
+    kernel: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of a stage. `noise`: it is no work of the program's: labels, directives, the entry, spills, care for signals."""
+
+    text: str
+    place: Place
+    noise: bool
+
+
+class Listing(ABC):
+    """The stages of one Program's code, line by line; each is made when it is asked for."""
+
+    @property
+    @abstractmethod
+    def functions(self) -> Mapping[str, str]:
+        """The functions that do a kernel's work, each with the kernel's name in the Program."""
+
+    @property
+    def helpers(self) -> Mapping[str, str]:
+        """Other functions, each with the name that a person sees; "{function}" stands for the user's function."""
+        return {}
+
+    @abstractmethod
+    def lines(self, stage: str) -> Sequence[Listed]:
+        """The code at one of the target's stages."""
+
+    def text(self, stage: str) -> str:
+        """The same as one text."""
+        return "\n".join(line.text for line in self.lines(stage))
+
+    def note(self, stage: str) -> str | None:
+        """What a reader has to know about the lines of this stage."""
+        return None
+
+
+class Target(ABC):
+    """Compiles Programs for one kind of device."""
+
+    key: ClassVar[str]  # names it in caches, plans and events
+    stages: ClassVar[tuple[str, ...]]  # of its code, from what it writes itself to what the device gets
+    device: Device
+
+    @property
+    @abstractmethod
+    def machine(self) -> str:
+        """What the code is compiled for, as compilers call it: code and times are those of this machine."""
+
+    @property
+    @abstractmethod
+    def has_gemm(self) -> bool:
+        """Is there a library for products of matrices?"""
+
+    @abstractmethod
+    def compiled(self, program: Program, origin: Origin) -> Compiled:
+        """The code of a Program, which may still get better. What a later tier makes is told by `tell_compiled`."""
+
+    @abstractmethod
+    def launcher(self, lowered: Lowered, code: Compiled) -> Launcher:
+        """What launches the code of a cluster."""
+
+    @abstractmethod
+    def listing(self, program: Program) -> Listing:
+        """The code of a Program for people."""
+
+    def last_tier(self, program: Program) -> str:
+        """The tier whose code runs in the end."""
+        return ""
+
+    def entry(
+        self, graph: Graph, launchers: Sequence[Launcher], form: type | None, scalars: Sequence[bool]
+    ) -> Entry | None:
+        """A way for warm calls that Python has no part in, for launches one after the other that compute the graph's outputs;
+        None: there is none. `scalars`: which outputs are given back as NumPy scalars; `form`: how they are packed."""
+        return None
+
+    def known_peaks(self) -> Peaks | None:
+        """What the machine can do; None while nobody knows: the first call may have it measured in the background."""
+        return None
+
+
+def tell_compiled(code: Compiled, origin: Origin, tier: str, how: str, started_ns: int) -> None:
+    """Send ProgramCompiled. `how`: "compiled", "disk" or "memory"."""
+    if events.active():
+        events.send(
+            events.ProgramCompiled(
+                cell=events.current_cell(), function=origin.function, trace=origin.trace, cluster=origin.cluster,
+                target=code.target, program=code.digest, tier=tier, origin=how, start_ns=started_ns,
+                duration_ns=time.perf_counter_ns() - started_ns,
+            )
+        )  # fmt: skip
