@@ -62,19 +62,17 @@ def _with_dtypes(value: Any, to_array: Callable[..., Any]) -> Any:
     return value
 
 
-def record(
-    body: Callable[..., Any], name: str, binder: Binder, type: FunctionType, values: Sequence[Any], leaves: Sequence[Any],
-    number: int, memory: Memory, creation: Creation, *, strict: bool, autograph: bool, is_sample: bool = False,
-) -> Recorded:  # fmt: skip
-    """Run `body` on tensors for the arrays in `values`. `type` is the trace's, which may leave sizes open."""
-    capture = Capture(name, strict=strict)
-    capture.memory, capture.creation = memory, creation
-    tensors: list[tuple[Tensor, Any]] = []
-    positions: list[int] = []
-    copies: list[tuple[Any, Any]] = []
-    kinds, stand_ins = type.tensors(), dict[int, Any]()
-    capture.sees_stores = autograph or any(kind.shape is None or None in kind.shape for kind in kinds)  # open: symbols
-    with capture.recording():
+class _Arguments:
+    """What a body is called with while it is recorded: tensors for the arrays of a call, all else as it is."""
+
+    def __init__(
+        self, capture: Capture, binder: Binder, kinds: Sequence[Any], values: Sequence[Any], leaves: Sequence[Any]
+    ) -> None:
+        self.tensors: list[tuple[Tensor, Any]] = []
+        #: Of each input of the capture its place among the leaves: an array that comes twice is one input.
+        self.positions: list[int] = []
+        self._copies: list[tuple[Any, Any]] = []
+        stand_ins = dict[int, Any]()
         for n, (leaf, path, kind) in enumerate(zip(leaves, paths_of(binder.names, values), kinds, strict=True)):
             array = leaf
             if isinstance(kind, VariableType):
@@ -82,39 +80,45 @@ def record(
                 stand_ins[kind.group] = array
             known = capture.captured.get(id(array)) if isinstance(array, np.ndarray) else None
             if known is None:
-                positions.append(n)
-                tensors.append((capture.add_input(array, path), array))
-            else:
-                tensors.append((known.tensor, array))
-        order = iter(tensors)
-        known_variables: dict[int, Any] = {}
+                self.positions.append(n)
+            self.tensors.append((capture.add_input(array, path) if known is None else known.tensor, array))
+        order = iter(self.tensors)
+        variables: dict[int, Any] = {}
 
         def replaced(value: Any) -> Any:
             tensor, array = next(order)
             if not is_variable(value):
                 return tensor
-            return known_variables.setdefault(id(array), value.__jitlab_stand_in__(array))
+            return variables.setdefault(id(array), value.__jitlab_stand_in__(array))
 
-        args, kwargs = binder.call_form(substitute(values, replaced, copies))
-        capture.note_outside((args, kwargs))
+        self.args, self.kwargs = binder.call_form(substitute(values, replaced, self._copies))
+        capture.note_outside((self.args, self.kwargs))
+
+    def check_containers(self, name: str) -> None:
+        """A ValueError where the body has changed a list or dict of the caller's: it changed a copy."""
+        if changed_container(self._copies) is not None:
+            raise ValueError(f"{name} should not modify its Python input arguments: a list or dict that was passed has changed")
+
+
+def record(
+    body: Callable[..., Any], name: str, binder: Binder, type: FunctionType, values: Sequence[Any], leaves: Sequence[Any],
+    number: int, memory: Memory, creation: Creation, *, strict: bool, autograph: bool, is_sample: bool = False,
+) -> Recorded:  # fmt: skip
+    """Run `body` on tensors for the arrays in `values`. `type` is the trace's, which may leave sizes open."""
+    capture = Capture(name, strict=strict)
+    capture.memory, capture.creation = memory, creation
+    kinds = type.tensors()
+    capture.sees_stores = autograph or any(kind.shape is None or None in kind.shape for kind in kinds)  # open: symbols
+    with capture.recording():
+        arguments = _Arguments(capture, binder, kinds, values, leaves)
         if is_sample:
             creation.samples = [input.node for input in capture.inputs]
-        opened, unknown_rank, is_telling = _symbols(kinds, [tensor for tensor, _ in tensors])
+        opened, unknown_rank, is_telling = _symbols(kinds, [tensor for tensor, _ in arguments.tensors])
         try:
-            try:
-                result = call(capture, body, args, kwargs, autograph)
-            except Exception as error:
-                if not raises_behind_checks(capture, error):
-                    raise
-                result = None
-            if capture.refused is not None:  # the function caught it
-                raise capture.refused
+            result = _result(capture, body, arguments, autograph)
             if binder.to_array is not np.asarray:
                 result = _with_dtypes(result, binder.to_array)
-            if changed_container(copies) is not None:
-                raise ValueError(
-                    f"{name} should not modify its Python input arguments: a list or dict that was passed has changed"
-                )
+            arguments.check_containers(name)
             trace = finish(capture, result, number)
             fixed = frozenset(s for x in capture.inputs for n in x.node.shape for s in _symbols_of(n)) - opened
             outputs = outputs_of(result, fixed, unknown_rank)
@@ -135,14 +139,31 @@ def record(
             if isinstance(memory, Quiet):
                 memory.undo()
             memory.frozen.trim()
+    return Recorded(trace, outputs, is_telling, _without_values(capture, trace, arguments.positions))
+
+
+def _result(capture: Capture, body: Any, arguments: _Arguments, autograph: bool) -> Any:
+    """What the body gives; None where it raises an error that a check of the trace raises before."""
+    result = None
+    try:
+        result = call(capture, body, arguments.args, arguments.kwargs, autograph)
+    except Exception as error:
+        if not raises_behind_checks(capture, error):
+            raise
+    if capture.refused is not None:  # the function caught it
+        raise capture.refused
+    return result
+
+
+def _without_values(capture: Capture, trace: Trace, positions: list[int]) -> list[Any]:
+    """A trace knows its arguments by their places, and keeps none of the first ones alive. The Variables that it captured."""
     trace.leaves = positions
     arguments = capture.inputs[: len(positions)]
     trace.same = [(positions[n], input.value) for n, input in enumerate(arguments) if input in capture.met_again]
     captured = {id(input.value) for input in trace.inputs[len(positions) :]}
     for input in trace.inputs[: len(positions)]:
-        input.value = None  # a trace does not keep its first arguments alive
-    variables = [variable for at, variable in capture.variables.items() if at in captured]
-    return Recorded(trace, outputs, is_telling, variables)
+        input.value = None
+    return [variable for at, variable in capture.variables.items() if at in captured]
 
 
 def call(capture: Capture, body: Any, args: tuple[Any, ...], kwargs: dict[str, Any], autograph: bool) -> Any:
@@ -164,7 +185,6 @@ def _without_defaults(function: Any, args: tuple[Any, ...], kwargs: dict[str, An
     while args and args[-1] is places[len(args) - 1].default:
         args = args[:-1]
     return args, kwargs
-
 
 
 def samples(type: FunctionType) -> Iterator[Callable[[TensorType | VariableType], Any]]:

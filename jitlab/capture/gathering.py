@@ -193,6 +193,94 @@ class Lookup:
         return namespace[name]
 
 
+class _Writer:
+    """Writes the steps of one lookup; a later step may name what an earlier one has found."""
+
+    def __init__(self, constants: Constants, inputs: Sequence[Input]) -> None:
+        self.lookup, self.constants, self.inputs = Lookup(constants), constants, inputs
+        self.tables: dict[int, str] = {}
+        #: Names in the code of what was read, with their paths: none may be another one.
+        self.arrays: dict[str, str] = {}
+        self.containers: dict[str, str] = {}
+        self.slots = 0
+
+    def code(self, line: str) -> None:
+        self.lookup.steps.append(line)
+
+    def guard(self, unfit: str, operands: str, told: Callable[..., Change], path: str = "", before: str = "") -> None:
+        self.lookup.steps.append(Guard(unfit, operands, told, path, before))
+
+    def attributes(self, found_in: Attributes) -> None:
+        self.guard(found_in.unfit(self.constants), "", found_in.change, found_in.text, "there")
+
+    def defaults(self, function: Any, values: tuple[Any, Any]) -> None:
+        code, name = self.constants.name(function), function.__name__
+        found = f"({code}.__defaults__, {code}.__kwdefaults__)"
+        told = partial(_defaults_change, name, values)
+        self.guard(_other_defaults(code, values, self.constants), found, told, f"defaults of {name}")
+
+    def read(self, read: Read) -> None:
+        """Find it, and check that it is what it was."""
+        path, before, found = read.leaf.path, read.leaf.text, self._place(read)
+        first = self.arrays.get(f"i{read.input}")
+        if read.kind == "array" and first is not None:
+            told = partial(Change, "aliasing", path, f"the array that `{first}` is, too", "another array")
+            self.guard(f"{found} is not i{read.input}", "", told, path, before)
+            return
+        name = f"i{read.input}" if read.input >= 0 else f"v{read.slot}" if read.slot >= 0 else "found"
+        if read.kind == "sized" and read.want[0] is not tuple:
+            name = f"c{len(self.containers)}"
+            self.containers[name] = path
+        self.slots += read.slot >= 0
+        self.code(f"{name} = {found}")
+        self.guard(_unfit(read, name, self.constants), name, partial(_read_change, read), path, before)
+        if read.kind == "array" and read.want[0] is np.ndarray:
+            self.arrays[name] = path
+
+    def _place(self, read: Read) -> str:
+        """Code for what stands there now."""
+        if isinstance(read.fetch, Place):
+            return read.fetch.code
+        if read.table is None:
+            return f"{self.constants.name(read.fetch)}()"
+        if id(read.table) not in self.tables:
+            self.tables[id(read.table)] = self.constants.name(read.table)
+        return f"{self.tables[id(read.table)]}[{read.name!r}]"
+
+    def distinct(self, objects: Mapping[str, str], kind: str) -> None:
+        """What was several objects is several still."""
+        if len(objects) < 2:
+            return
+        unfit = " or ".join(f"{a} is {b}" for a, b in combinations(objects, 2))
+        if len(objects) > FEW:
+            unfit = f"len({{{', '.join(f'id({name})' for name in objects)}}}) != {len(objects)}"
+        self.guard(unfit, ", ".join(objects), partial(_one_change, tuple(objects.values()), kind))
+
+    def number(self, text: str, expected: Any, label: str) -> None:
+        self.code(f"found = {text}")
+        unfit = f"type(found) is not {self.constants.name(type(expected))} or {_other('found', expected, self.constants)}"
+        self.guard(unfit, "found", partial(_number_change, label, expected), label, repr(expected))
+
+    def value(self, n: int, value: Any) -> None:
+        """An input's value, an int or a tuple of them, was taken for granted."""
+        self.code(f"found = {f'tuple(map(int, i{n}))' if isinstance(value, tuple) else f'int(i{n})'}")
+        path = self.inputs[n].path
+        self.guard(f"found != {value}", "found", partial(_number_change, path, value), path, str(value))
+
+    def moving(self, part: Moving) -> None:
+        self.code(f"i{part.input} = i{part.base}[{part.index}]")
+        path = f"a part of {self.inputs[part.base].path}"
+        shape = f"i{part.input}.shape"
+        self.guard(f"{shape} != {part.shape!r}", shape, partial(_shape_change, path, part.shape), path)
+        if part.copied:
+            self.code(f"i{part.input} = {self.constants.name(np.array)}(i{part.input})[()]")
+
+    def layout(self, layout: Layout) -> None:
+        other = "" if layout.exact else f" and not {self.constants.name(layout)}.fits(i{layout.input})"
+        told = partial(layout_change, layout, self.inputs[layout.input].path)
+        self.guard(f"i{layout.input}.strides != {layout.strides!r}{other}", f"i{layout.input}", told)
+
+
 def lookup_of(
     reads: Sequence[Read],
     inputs: Sequence[Input],
@@ -208,75 +296,30 @@ def lookup_of(
     defaults: Mapping[Any, tuple[Any, Any]],
 ) -> Lookup:
     """The lookup of one trace; it takes the call's arguments where there is a call."""
-    lookup = Lookup(constants)
-    steps = lookup.steps
-    tables: dict[int, str] = {}
-    arrays: dict[str, str] = {}  # code -> path
-    containers: dict[str, str] = {}
+    writer = _Writer(constants, inputs)
     for n, value in fixed.items():
-        steps.append(f"i{n} = {constants.name(value)}")
+        writer.code(f"i{n} = {constants.name(value)}")
     for found_in in attributes:
-        steps.append(Guard(found_in.unfit(constants), "", found_in.change, found_in.text, "there"))
+        writer.attributes(found_in)
     for function, values in defaults.items():
-        code = constants.name(function)
-        told = partial(_defaults_change, function.__name__, values)
-        unfit, found = _other_defaults(code, values, constants), f"({code}.__defaults__, {code}.__kwdefaults__)"
-        steps.append(Guard(unfit, found, told, f"defaults of {function.__name__}", ""))
-    slots = 0
+        writer.defaults(function, values)
     for read in reads:
-        path, before = read.leaf.path, read.leaf.text
-        if isinstance(read.fetch, Place):
-            found = read.fetch.code
-        elif read.table is None:
-            found = f"{constants.name(read.fetch)}()"
-        else:
-            if id(read.table) not in tables:
-                tables[id(read.table)] = constants.name(read.table)
-            found = f"{tables[id(read.table)]}[{read.name!r}]"
-        if read.kind == "array" and f"i{read.input}" in arrays:
-            told = partial(Change, "aliasing", path, f"the array that `{arrays[f'i{read.input}']}` is, too", "another array")
-            steps.append(Guard(f"{found} is not i{read.input}", "", told, path, before))
-            continue
-        name = f"i{read.input}" if read.input >= 0 else f"v{read.slot}" if read.slot >= 0 else "found"
-        if read.kind == "sized" and read.want[0] is not tuple:
-            name = f"c{len(containers)}"
-            containers[name] = path
-        slots += read.slot >= 0
-        steps.append(f"{name} = {found}")
-        steps.append(Guard(_unfit(read, name, constants), name, partial(_read_change, read), path, before))
-        if read.kind == "array" and read.want[0] is np.ndarray:
-            arrays[name] = path
-    for several, kind in ((arrays, "array"), (containers, "object")):
-        if len(several) > 1:
-            unfit = " or ".join(f"{a} is {b}" for a, b in combinations(several, 2))
-            if len(several) > FEW:
-                unfit = f"len({{{', '.join(f'id({name})' for name in several)}}}) != {len(several)}"
-            told = partial(_one_change, tuple(several.values()), kind)
-            steps.append(Guard(unfit, ", ".join(several), told, "", ""))
-    for text, expected, label in number_guards:
-        steps.append(f"found = {text}")
-        unfit = f"type(found) is not {constants.name(type(expected))} or {_other('found', expected, constants)}"
-        steps.append(Guard(unfit, "found", partial(_number_change, label, expected), label, repr(expected)))
-    for n, value in value_guards:
-        steps.append(f"found = {f'tuple(map(int, i{n}))' if isinstance(value, tuple) else f'int(i{n})'}")
-        path = inputs[n].path
-        steps.append(Guard(f"found != {value}", "found", partial(_number_change, path, value), path, str(value)))
+        writer.read(read)
+    writer.distinct(writer.arrays, "array")
+    writer.distinct(writer.containers, "object")
+    for number_guard in number_guards:
+        writer.number(*number_guard)
+    for value_guard in value_guards:
+        writer.value(*value_guard)
     for part in moving:
-        steps.append(f"i{part.input} = i{part.base}[{part.index}]")
-        path = f"a part of {inputs[part.base].path}"
-        told = partial(_shape_change, path, part.shape)
-        steps.append(Guard(f"i{part.input}.shape != {part.shape!r}", f"i{part.input}.shape", told, path, ""))
-        if part.copied:
-            steps.append(f"i{part.input} = {constants.name(np.array)}(i{part.input})[()]")
+        writer.moving(part)
     for n, text in computed.items():
-        steps.append(f"i{n} = {text}")
+        writer.code(f"i{n} = {text}")
     for layout in layouts:
-        other = "" if layout.exact else f" and not {constants.name(layout)}.fits(i{layout.input})"
-        told = partial(layout_change, layout, inputs[layout.input].path)
-        steps.append(Guard(f"i{layout.input}.strides != {layout.strides!r}{other}", f"i{layout.input}", told, "", ""))
+        writer.layout(layout)
     gathered = ", ".join(f"i{n}" for n in range(len(inputs)))
-    steps.append(f"return [{gathered}], ({''.join(f'v{n}, ' for n in range(slots))})")
-    return lookup
+    writer.code(f"return [{gathered}], ({''.join(f'v{n}, ' for n in range(writer.slots))})")
+    return writer.lookup
 
 
 def _read_change(read: Read, found: Any) -> Change:
