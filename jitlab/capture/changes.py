@@ -97,6 +97,8 @@ def _collect(path: str, value: Any, result: list[Leaf], arrays: dict[int, list[s
         for name in order:
             quoted = f'"{name}"' if isinstance(name, str) else repr(name)
             _collect(f"{path}[{quoted}]", value[name], result, arrays)
+    elif isinstance(value, set):
+        result.append(Leaf(path, "container", f"{type(value).__name__} of {len(value)}", key=(type(value), frozenset(value))))
     elif isinstance(value, (int, float, complex, str, bytes, type(None))):
         result.append(Leaf(path, "value", repr(value), value=value, key=key_of([value], [])))
     else:

@@ -330,12 +330,12 @@ def _read_change(read: Read, found: Any) -> Change:
     if read.kind == "number":
         fix = f"Pass {path} as the same kind of thing each time."
         return Change("argument_type", path, old.text, type(found).__name__, fix)
-    new = leaves_of([path], [found])[0]
-    if read.kind == "sized" and isinstance(found, dict) and type(found) is read.want[0]:
-        keys = (", ".join(map(repr, names)) for names in (read.want[2], found))
-        before, after = (f"{read.want[0].__name__} with keys {names}" for names in keys)
-        return Change("structure", path, before, after, "Pass the same keys in the same order each time.")
-    change = change_of(old, new)
+    if read.kind == "sized" and isinstance(found, (dict, set)) and type(found) is read.want[0]:
+        what = "keys" if isinstance(found, dict) else "items"
+        each = (", ".join(map(repr, names)) for names in (read.want[2], found))
+        before, after = (f"{read.want[0].__name__} with {what} {names}" for names in each)
+        return Change("structure", path, before, after, f"Pass the same {what} in the same order each time.")
+    change = change_of(old, leaves_of([path], [found])[0])
     if read.kind == "same" and len(read.want) > 1 and found is read.want[0]:
         return replace(change, after="the same with other code")
     return change

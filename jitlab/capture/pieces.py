@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import sys
 import types
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from types import FrameType
@@ -26,7 +27,17 @@ from .leaves import UNDEFINED
 from .number import Number, derived
 from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded
 from .positions import is_converted, is_user_file
-from .purity import BY_VALUE, ITERABLES, PLAIN_OPERANDS, assigns_outside, calls_back, has_python_operators, is_pure
+from .purity import (
+    BY_VALUE,
+    ITERABLES,
+    PLAIN_OPERANDS,
+    assigns_outside,
+    calls_back,
+    has_python_operators,
+    holds_items,
+    is_plain_key,
+    is_pure,
+)
 from .staleness import may_be_reloaded
 from .state import Capture, Mark, check_key
 from .tensor import Cell, Tensor
@@ -182,12 +193,14 @@ class CellCapture(Capture):
         if kind in (bool, str, bytes, complex, type(None)):
             self._depend(key, Leaf(text, "value", repr(value), value=value), fetch, "equal", (kind, value))
             return value
-        if kind in (list, tuple, dict) or (isinstance(value, tuple) and hasattr(value, "_fields")):
+        if kind in COPIED or (isinstance(value, tuple) and hasattr(value, "_fields")):
             return self._read_container(key, text, fetch, value)
         if isinstance(value, np.generic) or is_foreign(value):
             raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
         if hasattr(kind, "__next__"):
             raise EndPiece("effect", f"{text} is an iterator")
+        if holds_items(value):
+            raise EndPiece("value", f"{text} is {a_kind(value)}, and what it holds is known at each run only")
         if has_python_operators(kind):
             raise EndPiece("effect", f"{text} is a {kind.__qualname__}, whose operators are Python's own")
         self.keep.append(value)
@@ -215,7 +228,7 @@ class CellCapture(Capture):
         return tensor
 
     def _read_container(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
-        """A copy of a list, tuple or dict with Tensors in it; its structure becomes a guard."""
+        """A copy of a list, tuple, dict or set with Tensors in it; its structure becomes a guard."""
         for known, original, _, path in self.mirrors.values():
             if original is value:
                 what = f"the {type(value).__name__} that `{path}` is, too"
@@ -223,26 +236,33 @@ class CellCapture(Capture):
                 return known
         kind = type(value)
         size = len(value)
-        keys = tuple(value) if isinstance(value, dict) else None
+        keys = tuple(value) if isinstance(value, (dict, set)) else None
         if size > 1000:
             raise EndPiece("value", f"{text} holds {size} items")
 
         self._depend(key, Leaf(text, "container", f"{kind.__name__} of {size}"), fetch, "sized", (kind, size, keys))
         self.keep.append(value)
-        names: Any = list(value) if isinstance(value, dict) else range(size)
-        items = {}
-        for name in names:
-            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
-            part = (id(value), f"[{quoted}]")
-            items[name] = self._item(part, f"{text}[{quoted}]", self._item_place(fetch, name), value[name])
-        mirror: Any
-        if isinstance(value, dict):
-            mirror = items
-        else:
-            mirror = kind(*items.values()) if hasattr(value, "_fields") else kind(list(items.values()))
+        mirror = self._copy_of_set(text, value) if kind is set else self._copy_of_items(text, fetch, value)
         self.mirrors[id(mirror)] = (mirror, value, fetch, text)
         self.copied[id(mirror)] = _items(mirror)
         return mirror
+
+    def _copy_of_set(self, text: str, value: set[Any]) -> set[Any]:
+        copy = value.copy()
+        if not all(map(is_plain_key, value)) or tuple(copy) != tuple(value):
+            raise EndPiece("value", f"{text} is a set of which only Python knows the items and their order")
+        return copy
+
+    def _copy_of_items(self, text: str, fetch: Callable[[], Any], value: Any) -> Any:
+        items = {}
+        for name in list(value) if isinstance(value, dict) else range(len(value)):
+            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
+            part = (id(value), f"[{quoted}]")
+            items[name] = self._item(part, f"{text}[{quoted}]", self._item_place(fetch, name), value[name])
+        kind = type(value)
+        if hasattr(value, "_fields"):
+            return kind(*items.values())
+        return kind(items if isinstance(value, dict) else items.values())
 
     def fetch_of(self, x: Any) -> Callable[[], Any] | None:
         """What gives an object of the user's again."""
@@ -255,11 +275,10 @@ class CellCapture(Capture):
             before = self.copied[key]
             now = _items(mirror)
             if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):
-                if isinstance(mirror, dict):
-                    mirror.clear()
-                    mirror.update(zip(before[::2], before[1::2], strict=True))
-                else:
-                    mirror[:] = before
+                mirror.clear()
+                (mirror.extend if isinstance(mirror, list) else mirror.update)(
+                    dict(zip(before[::2], before[1::2], strict=True)) if isinstance(mirror, dict) else before
+                )
                 raise EndPiece("effect", f"it changes {a_kind(original)}")
 
     def _item_place(self, fetch: Callable[[], Any], name: Any) -> Callable[[], Any]:
@@ -582,6 +601,10 @@ class _Caster:
 
     def __call__(self, value: Any) -> Any:
         return self.dtype.type(value)
+
+
+#: What a recording has a copy of, whose items are guarded one by one.
+COPIED = frozenset({list, tuple, dict, set, OrderedDict, Counter})
 
 
 def _items(container: Any) -> tuple[Any, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dis
+import enum
 import functools
 import operator
+import re
 import sys
 import types
 from collections.abc import Iterable, Sequence
@@ -141,4 +143,35 @@ def has_python_operators(kind: type) -> bool:
 
 def _defines_operators(kind: type) -> bool:
     found = (vars(base)[name] for base in kind.__mro__ for name in _OPERATORS & vars(base).keys())
-    return any(isinstance(f, types.FunctionType) and is_user_file(f.__code__.co_filename) for f in found)
+    return any(map(_is_the_users_code, found))
+
+
+#: By these a program reads what an object holds.
+_OF_ITEMS = ("__getitem__", "__len__", "__contains__", "__iter__")
+#: Objects that never hold anything else.
+_FIXED = (
+    str, bytes, int, float, complex, range, frozenset, tuple, type, types.ModuleType, types.GenericAlias, re.Match, enum.Enum,
+    np.dtype, *map(type, (np.r_, np.c_, np.s_, np.index_exp, np.mgrid, np.ogrid)),
+)  # fmt: skip
+_items_of_others: OfEach[bool] = OfEach()
+
+
+def holds_items(x: Any) -> bool:
+    """A deque, a class made of list, ...: what it holds may be others tomorrow, and is read by code that is not recorded."""
+    return not isinstance(x, _FIXED) and _items_of_others.of(type(x), _reads_items_unseen, type(x))
+
+
+def _reads_items_unseen(kind: type) -> bool:
+    if kind.__module__.partition(".")[0] == "jitlab":
+        return False
+    found = (getattr(kind, name, None) for name in _OF_ITEMS)
+    return any(f is not None and not _is_the_users_code(f) for f in found)
+
+
+def _is_the_users_code(f: Any) -> bool:
+    return isinstance(f, types.FunctionType) and is_user_file(f.__code__.co_filename)
+
+
+def is_plain_key(x: Any) -> bool:
+    """A number, a text, a tuple of them, ...: equal ones are told apart by type and bits."""
+    return all(map(is_plain_key, x)) if type(x) is tuple else type(x) in (bool, int, float, complex, str, bytes, type(None))
