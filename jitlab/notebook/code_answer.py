@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jitlab.report.code import STAGES, code_of
+from jitlab.report.code import code_of, known_stages
 
 from .jobs import Refused
 from .requests import Json, Maybe, request, run_of
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-@request("code", cell=str, cluster=str, stage=STAGES, plan=Maybe(str))
+@request("code", cell=str, cluster=str, stage=known_stages(), plan=Maybe(str))
 def code(session: Session, cell: str, cluster: str, stage: str, plan: str | None = None) -> Json:
     """The lines of a stage, each with its lines of the program. `plan`: where two have a cluster of that name."""
     report = session.report_of(run_of(session, cell))

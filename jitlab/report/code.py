@@ -27,12 +27,13 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-#: What a GPU's target will have.
+#: The stage that a GPU's target will have.
 PTX = "ptx"
 
-STAGES = ("graph", "program", *code_stages(), PTX)
 
-NO_GPU = "There is no PTX: jitlab has no GPU target yet. The machine code of this cluster is its assembly, the stage asm."
+def known_stages() -> tuple[str, ...]:
+    """The stages that can be asked for; those behind "program" are the targets'."""
+    return ("graph", "program", *code_stages(), PTX)
 
 
 @dataclass(frozen=True)
@@ -134,15 +135,17 @@ def cluster_code(
     file_name: Callable[[str], str] | None = None,
 ) -> Code:  # fmt: skip
     """The code of a cluster. `reads`: what each operation reads, by names of the report; `file_name`: as reports call files."""
-    if stage == PTX:
-        return Code(cluster, stage, (), note=NO_GPU)
     made = _Maker(code, function, file_name)
     if stage == "graph":
         return Code(cluster, stage, tuple(made.graph()))
     if stage == "program":
         lines = made.program()
         return Code(cluster, stage, tuple(lines), made.absorbed(lines, reads))
-    listing = target_of(code.target).listing(code.program)
+    target = target_of(code.target)
+    if stage not in target.stages:
+        why = "There is no PTX: jitlab has no GPU target yet." if stage == PTX else f"There is no {stage} of this cluster."
+        return Code(cluster, stage, (), note=f"{why} What runs is the stage {target.stages[-1]}.")
+    listing = target.listing(code.program)
     lines = made.machine(listing.lines(stage), listing)
     absorbed = made.absorbed(lines, reads)
     return Code(cluster, stage, tuple(made.with_absorbed(lines, absorbed)), absorbed, listing.note(stage))
@@ -211,7 +214,7 @@ class _Maker:
         pattern = re.compile(rf"(?<![\w.$])({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})(?![\w.$])")
         result = []
         for line in listed:
-            text = pattern.sub(lambda found: names[found[0]], line.text)
+            text = pattern.sub(lambda found: names[found[0]], line.text) if names else line.text
             kernel = self.code.kernels.get(line.place.kernel)
             result.append(self.line(text, line.place.origins, kernel, line.noise))
         return result

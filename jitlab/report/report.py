@@ -187,10 +187,10 @@ class Report:
 
     def ir(self, name: str, stage: str = "graph") -> str:
         """The text of a cluster at a stage: "graph", "program", "llvm", "llvm-optimized", "asm" or "ptx"."""
-        from .code import STAGES
+        from .code import known_stages
 
-        if stage not in STAGES:
-            raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
+        if stage not in known_stages():
+            raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(known_stages())}")
         cluster = self._cluster(name)
         plan = self._plan(cluster)
         text = self._text(plan, name, stage)
@@ -212,10 +212,10 @@ class Report:
         `plans`, where two have a cluster of that name. Nothing runs: the code is compiled once more with locations, which
         change no instruction. Raises OptionError for a cluster whose code is no longer kept.
         """
-        from .code import STAGES, cluster_code
+        from .code import cluster_code, known_stages
 
-        if stage not in STAGES:
-            raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(STAGES)}")
+        if stage not in known_stages():
+            raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(known_stages())}")
         entry = self._cluster(cluster, plan)
         told = self._plan(entry)
         code = self._code_of(told, cluster)
@@ -308,13 +308,13 @@ class Report:
         return found
 
     def _texts(self) -> dict[tuple[str, str], str]:
-        from .code import STAGES
+        from .code import known_stages
 
         texts = {}
         for plan in self.data["plans"]:
             for cluster in self.data["clusters"]:
                 if cluster["plan"] == plan["name"]:
-                    for stage in STAGES:
+                    for stage in known_stages():
                         text = self._text(plan, cluster["name"], stage)
                         if text is not None:
                             texts[cluster["name"], stage] = text

@@ -9,7 +9,7 @@ from jitlab.lower import lower, memory
 from jitlab.lower.dependence import Relation
 from jitlab.lower.shared import Shared
 from tests.lower.bodies import RandomProgram
-from tests.lower.run_program import run_lowered
+from tests.numpy_target.interpreter import run_lowered
 
 
 def wrong(seed):

@@ -7,7 +7,7 @@ from jitlab.ir import ArrayType, Copied, Extent, Graph, interpret, verify
 from jitlab.lower import lower
 from jitlab.ops import Add, Mul, Parameter, Update, View
 from jitlab.ops.build import apply, elementwise
-from tests.lower.run_program import run_lowered
+from tests.numpy_target.interpreter import run_lowered
 
 N = Extent.symbol("n", 6)
 VECTOR = ArrayType((N,), np.dtype("f8"))

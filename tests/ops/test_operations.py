@@ -11,7 +11,7 @@ from jitlab import ops
 from jitlab.ir import ArrayType, Graph, interpret, plain, verify
 from jitlab.ops import Branch, Cost, Elementwise, Generated, Item, Loop, Operation, Parameter, Reduction, table
 from jitlab.ops.checks import Check
-from tests.ops import numpy_emitter
+from tests.numpy_target import emitter
 from tests.ops.backprop import finite_differences, gradients
 from tests.ops.programs import same
 
@@ -107,7 +107,7 @@ def test_an_operation_prints_compares_and_costs(op, arrays):
 
 @each(has_body)
 def test_the_body_computes_what_numpy_computes(op, arrays):
-    got = numpy_emitter.run(op, *arrays)
+    got = emitter.run(op, *arrays)
     if got is not None:
         with np.errstate(all="ignore"):
             same(got, op.numpy(*arrays), exact=op.exact and not rooted(op, arrays))

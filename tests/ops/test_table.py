@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from jitlab.ir import ArrayType, Extent, Graph, interpret, poly, verify
 from jitlab.ops import Elementwise, Generated, Parameter, Reduction, Unsupported, basic_index, table
-from tests.ops import numpy_emitter, programs
+from tests.numpy_target import emitter
+from tests.ops import programs
 from tests.ops.programs import Program, same
 
 FAMILIES = {
@@ -234,7 +235,7 @@ def test_every_loop_body_that_the_table_reaches_computes_what_numpy_computes(fam
             return
         seen.add(key)
         try:
-            got = numpy_emitter.run(op, *(values[source] for source in node.inputs))
+            got = emitter.run(op, *(values[source] for source in node.inputs))
             if got is not None:
                 same(got, value, op.exact and not any(t.dtype.kind == "c" for t in types))
         except (AssertionError, AttributeError, TypeError, ValueError) as error:

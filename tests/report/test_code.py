@@ -11,7 +11,7 @@ from code_functions import FUNCTIONS
 
 import jitlab as jl
 from jitlab.errors import OptionError
-from jitlab.report.code import STAGES, code_of
+from jitlab.report.code import code_of, known_stages
 from jitlab.report.report import Report
 from jitlab.targets.cpu_llvm import codegen, machine
 from jitlab.targets.cpu_llvm.listing import listing
@@ -105,7 +105,7 @@ def test_two_additions_in_a_row_show_both_their_lines():
     first = f.__code__.co_firstlineno
     for values in (np.ones(300), np.arange(300)):
         report = jl.explain(jl.jit(f), values)
-        for stage in STAGES[:-1]:
+        for stage in known_stages()[:-1]:
             found = {line for entry in report.code(report.clusters[0].name, stage).lines for _, line in entry.at}
             assert found == {first + 1, first + 2}, (stage, values.dtype)
 

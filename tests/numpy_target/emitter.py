@@ -1,4 +1,4 @@
-"""The emitter's instructions done by NumPy on single numbers, so that loop bodies can be tested without a target."""
+"""The emitter's instructions done by NumPy, on single numbers or on an array of them (one a lane)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ class NumpyEmitter:
 
     def select(self, condition: Any, x: Any, y: Any) -> Any:
         assert condition.dtype == bool and x.dtype == y.dtype
-        return x if condition else y
+        if np.ndim(condition) == 0:
+            return x if condition else y
+        return np.where(condition, x, y)
 
     def real(self, x: Any) -> Any:
         return x.real
@@ -59,11 +61,14 @@ class NumpyEmitter:
         return x.imag
 
     def make_complex(self, real: Any, imag: Any) -> Any:
-        result = np.zeros((), np.result_type(real, np.complex64))
+        result = np.zeros(np.broadcast_shapes(np.shape(real), np.shape(imag)), np.result_type(real, np.complex64))
         result.real, result.imag = real, imag
         return result[()]
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
+        return _by_lane(self._fma, x, y, z)
+
+    def _fma(self, x: Any, y: Any, z: Any) -> Any:
         if not (np.isfinite(x) and np.isfinite(y) and np.isfinite(z)):
             return x * y + z
         exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
@@ -73,7 +78,7 @@ class NumpyEmitter:
             return x * y + z
 
     def erfc(self, x: Any) -> Any:
-        return x.dtype.type(math.erfc(x))
+        return _by_lane(math.erfc, x)
 
     def erfcx(self, x: Any) -> Any:
         import scipy.special
@@ -90,7 +95,7 @@ class NumpyEmitter:
         return np.ldexp(x, power)
 
     def erf(self, x: Any) -> Any:
-        return x.dtype.type(math.erf(x))
+        return _by_lane(math.erf, x)
 
     def __getattr__(self, name: str) -> Any:
         if name not in _SAME and name not in _OTHER:
@@ -102,6 +107,14 @@ class NumpyEmitter:
             return ufunc(*xs)
 
         return instruction
+
+
+def _by_lane(function: Any, *xs: Any) -> Any:
+    """A function of single numbers, of each lane."""
+    dtype = xs[0].dtype
+    if all(np.ndim(x) == 0 for x in xs):
+        return dtype.type(function(*xs))
+    return np.array([function(*lane) for lane in np.broadcast(*xs)], dtype)
 
 
 def run(op: Operation, *arrays: Any) -> Any:

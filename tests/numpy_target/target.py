@@ -1,0 +1,122 @@
+"""The NumPy target behind the interface of `jitlab/targets/target.py`, and how a test has programs run on it."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+
+import numpy as np
+
+from jitlab.ir.program_lines import located_lines
+from jitlab.targets import devices
+from jitlab.targets.target import (
+    END_NS,
+    START_NS,
+    TICKS,
+    Compiled,
+    Device,
+    Launcher,
+    Listed,
+    Listing,
+    Place,
+    Target,
+)
+
+from .interpreter import Failed, Machine, without_meaning
+
+LANES = 512
+
+
+class HostArrays(Device):
+    """NumPy's arrays, which have to lie row by row."""
+
+    array_type = np.ndarray
+
+    def array(self, value):
+        return np.asarray(value)
+
+    def layout_of(self, array):
+        return "C" if array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative else ""
+
+    def contiguous(self, array):
+        return np.ascontiguousarray(array)
+
+    def empty(self, shape, dtype):
+        return without_meaning(int(np.prod(shape)), dtype).reshape(shape)
+
+    def may_store_into(self, array, others):
+        return array.flags.writeable and not any(np.may_share_memory(array, other) for other in others)
+
+
+class Interpreted(Launcher):
+    """Interprets the Program of a cluster."""
+
+    def __init__(self, lowered, code):
+        self.lowered, self.code = lowered, code
+        self.phases = [kernel.name for kernel in lowered.program.kernels]
+        self.results = [(tuple(int(n) for n in node.shape), node.dtype) for node in lowered.outputs]
+        self.scratch_bytes = 0
+        self.position = {node: i for i, node in enumerate(lowered.cluster.inputs)}
+
+    def run(self, inputs, outputs, times):
+        lowered, program = self.lowered, self.lowered.program
+        machine = Machine(program, lowered.symbol_values, LANES)
+        for buffer, node in zip(program.inputs, lowered.inputs, strict=True):
+            array = inputs[self.position[node]] if node in self.position else np.ascontiguousarray(node.op.value)
+            machine.memory[buffer.name] = array.reshape(-1)
+            assert array.size == 0 or np.shares_memory(machine.memory[buffer.name], array)
+        for buffer, out in zip(program.outputs, outputs, strict=True):
+            machine.memory[buffer.name] = out.reshape(-1)
+        machine.take_scalars(lowered)
+        ticks = [time.perf_counter_ns()]
+        with np.errstate(all="ignore"):
+            try:
+                machine.run(lambda: ticks.append(time.perf_counter_ns()))
+            except Failed as failed:
+                return failed.code
+        if times is not None:
+            times[START_NS], times[END_NS], times[TICKS:] = ticks[0], ticks[-1], ticks
+        return None
+
+
+class Lines(Listing):
+    """What is interpreted: the lines of the Program."""
+
+    functions = {}
+
+    def __init__(self, program):
+        self.program = program
+
+    def lines(self, stage):
+        return [Listed(text, Place(origins, "", kernel), not origins) for text, origins, kernel in located_lines(self.program)]
+
+
+class NumpyTarget(Target):
+    key = "numpy"
+    stages = ("interpreted",)
+    machine = "NumPy"
+    has_gemm = True
+
+    def __init__(self):
+        self.device = HostArrays()
+
+    def compiled(self, program, origin):
+        return Compiled(self.key, program, tier="interpreted", first_tier="interpreted")
+
+    def launcher(self, lowered, code):
+        return Interpreted(lowered, code)
+
+    def listing(self, program):
+        return Lines(program)
+
+
+@contextmanager
+def on_numpy():
+    """Inside, what is compiled is compiled for this target."""
+    before, devices.default = devices.default, "NUMPY"
+    devices.DEVICES["NUMPY"] = NumpyTarget()
+    try:
+        yield devices.DEVICES["NUMPY"]
+    finally:
+        devices.default = before
+        del devices.DEVICES["NUMPY"]
