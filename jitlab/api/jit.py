@@ -38,7 +38,7 @@ from jitlab.capture import (
     key_of,
     leaves_of,
     only_users,
-    random_state,
+    random_states,
     read_bytecode,
     reason_of,
     reason_of_run,
@@ -47,10 +47,11 @@ from jitlab.capture import (
     refusal_error,
     refuse_syntax,
     run_body,
-    set_random_state,
+    set_random_states,
     signature_key,
     spans,
 )
+from jitlab.capture.run_events import emit_call, emit_statement, emit_timed_call
 from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.ir import Source, outside
@@ -249,7 +250,7 @@ class Jit(Explained):
         return Refusal("value", "what it reads changes while it is read") if gathered is None else (trace, *gathered)
 
     def _perform(self, trace: CallTrace, values: tuple[Any, ...], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
-        states = [(generator, random_state(generator)) for generator in trace.generators]
+        states = random_states(trace.generators) if trace.generators else ()
         started = time.perf_counter_ns() if events.active() else 0
         trace.costs.called()
         if trace.costs.calls == WARM_CALLS:
@@ -262,21 +263,10 @@ class Jit(Explained):
                 raise
             refusal = error
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
-            for generator, state in states:
-                set_random_state(generator, state)
+            set_random_states(states)
             return self._run_as_python(values, reason_of_run(refusal))
         if started:
-            ended = time.perf_counter_ns()
-            if events.in_bulk():
-                events.note(trace.costs.call_of(self.name, trace.number), started, ended)
-                return result
-            duration = ended - started
-            trace.costs.ran(duration)
-            events.send(
-                events.FunctionCalled(
-                    cell=events.current_cell(), function=self.name, trace=trace.number, start_ns=started, duration_ns=duration
-                )
-            )
+            emit_timed_call(self.name, trace, started)
         return result
 
     def _run_in_pieces(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
@@ -319,14 +309,11 @@ class Jit(Explained):
             return self.python_function(*args, **kwargs)
         finally:
             outside.unmarked = before
-            if events.active():
-                events.send(
-                    events.StatementRan(
-                        cell=events.current_cell(), reason=refusal.code, text=f"{self.name}, because {refusal.text}",
-                        lines=spans((refusal.source if not refusal.met else None) or calling_line() or self._definition()),
-                        start_ns=started, duration_ns=time.perf_counter_ns() - started, met=refusal.met,
-                    )
-                )  # fmt: skip
+            emit_statement(
+                refusal.code, f"{self.name}, because {refusal.text}",
+                spans((refusal.source if not refusal.met else None) or calling_line() or self._definition()), started,
+                met=refusal.met,
+            )  # fmt: skip
 
     # ---- recording
     def _record(self, key: Any, values: tuple[Any, ...]) -> CallTrace:
@@ -415,7 +402,7 @@ class PathJit(Jit):
             return self._run_as_python(values, trace)
         trace.last_call = self._clock = self._clock + 1
         trace.costs.called()
-        states = [(generator, random_state(generator)) for generator in trace.generators]
+        states = random_states(trace.generators) if trace.generators else ()
         started, reason = time.perf_counter_ns(), None
         try:
             result = trace(trace.collect(leaves))
@@ -424,16 +411,9 @@ class PathJit(Jit):
                 raise
             reason = self._foreign(reason_of_run(refusal))
         if reason is not None:
-            for generator, state in states:
-                set_random_state(generator, state)
+            set_random_states(states)
             return self._run_as_python(values, reason)
-        if events.active():
-            events.send(
-                events.FunctionCalled(
-                    cell=events.current_cell(), function=self.name, trace=trace.number, start_ns=started,
-                    duration_ns=time.perf_counter_ns() - started,
-                )
-            )  # fmt: skip
+        emit_call(self.name, trace.number, started)
         return result
 
     def _path_of(self, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.capture import random_state, set_random_state
+from jitlab.capture import random_states, set_random_states
 from jitlab.ir import Graph, Node, bind_extents, is_operation
 
 #: Spans of operations in loops that are told one by one.
@@ -174,14 +174,12 @@ def keeping_random_state(*graphs: Graph, states: States = ()) -> Iterator[None]:
     generators have the `states`."""
     found = {id(g): g for graph in graphs for g in generators(graph)}
     everyone = [np.random.mtrand._rand, *found.values(), *(generator for generator, _ in states if id(generator) not in found)]
-    before = states_of(everyone)
+    before = random_states(everyone)
     try:
-        for generator, state in states:
-            set_random_state(generator, state)
+        set_random_states(states)
         yield
     finally:
-        for generator, state in before:
-            set_random_state(generator, state)
+        set_random_states(before)
 
 
 def drawing_again(call: Call) -> AbstractContextManager[None]:
@@ -192,11 +190,6 @@ def drawing_again(call: Call) -> AbstractContextManager[None]:
 def generators(graph: Graph) -> list[Any]:
     """Those that it draws random numbers from."""
     return list({id(g): g for node in _every(graph) if (g := _generator(node)) is not None}.values())
-
-
-def states_of(generators: Sequence[Any]) -> States:
-    """What each of them will draw."""
-    return [(generator, random_state(generator)) for generator in generators]
 
 
 def draws(graph: Graph) -> bool:

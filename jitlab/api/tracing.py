@@ -20,12 +20,13 @@ from jitlab.capture import (
     key_of,
     leaves_of,
     only_users,
-    random_state,
+    random_states,
     reason_of_run,
-    set_random_state,
+    set_random_states,
     spans,
 )
 from jitlab.capture.memory import Frozen
+from jitlab.capture.run_events import emit_statement, emit_timed_call
 from jitlab.capture.tracetypes import function_type
 from jitlab.config import config
 from jitlab.ir import Source, outside
@@ -108,21 +109,8 @@ class Function(Traces):
         if not started:
             return result
         if trace is not None:
-            self._tell_call(trace, started)
+            emit_timed_call(self.name, trace, started)
         return result
-
-    def _tell_call(self, trace: Trace, started: int) -> None:
-        ended = time.perf_counter_ns()
-        if events.in_bulk():
-            events.note(trace.costs.call_of(self.name, trace.number), started, ended)
-            return
-        duration = ended - started
-        trace.costs.ran(duration)
-        events.send(
-            events.FunctionCalled(
-                cell=events.current_cell(), function=self.name, trace=trace.number, start_ns=started, duration_ns=duration
-            )
-        )
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method: each instance has its own Function, which holds the instance weakly; what is handed out holds it."""
@@ -242,12 +230,11 @@ class Function(Traces):
     def _perform(self, trace: Trace, leaves: Sequence[Any]) -> Any:
         self._check_bindings(trace)
         trace.costs.called()
-        states = [(generator, random_state(generator)) for generator in trace.generators]
+        states = random_states(trace.generators) if trace.generators else ()
         try:
             return trace(trace.collect(leaves))
         except (NotReplayable, errors.InternalError):
-            for generator, state in states:
-                set_random_state(generator, state)
+            set_random_states(states)
             raise
 
     def _call_concrete(self, concrete: ConcreteFunction, values: tuple[Any, ...]) -> Any:
@@ -266,7 +253,7 @@ class Function(Traces):
             reason = self._reason_of_run(refusal)
         else:
             if started:
-                self._tell_call(trace, started)
+                emit_timed_call(self.name, trace, started)
             return result
         return self._run_as_python(*self._signature.call_form(values), reason)
 
@@ -344,14 +331,10 @@ class Function(Traces):
             result = self._function()(*args, **kwargs)
         finally:
             outside.unmarked = before
-        if events.active():
-            events.send(
-                events.StatementRan(
-                    cell=events.current_cell(), reason=reason.code, text=f"{self.name}, because {reason.text}",
-                    lines=spans(calling_line() or self._definition()), start_ns=started,
-                    duration_ns=time.perf_counter_ns() - started, met=reason.met,
-                )
-            )  # fmt: skip
+        emit_statement(
+            reason.code, f"{self.name}, because {reason.text}", spans(calling_line() or self._definition()), started,
+            met=reason.met,
+        )  # fmt: skip
         return result
 
     def _check_bindings(self, trace: Trace) -> None:

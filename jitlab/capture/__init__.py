@@ -5,7 +5,7 @@ from .bytecode import read_bytecode
 from .calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
 from .changes import CAUSES, Change, Leaf, changes, distance, leaves_of, with_guard
 from .convert import find_definition
-from .draws import random_state, set_random_state
+from .draws import random_state, random_states, set_random_state, set_random_states
 from .hooks import HOOKS, call_user
 from .host import NotReplayable
 from .paths import PathCapture, record_path
@@ -52,6 +52,7 @@ __all__ = [
     "leaves_of",
     "only_users",
     "random_state",
+    "random_states",
     "read_bytecode",
     "reason_of",
     "reason_of_run",
@@ -62,6 +63,7 @@ __all__ = [
     "run_body",
     "says_where",
     "set_random_state",
+    "set_random_states",
     "signature_key",
     "spans",
     "substitute",

@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from jitlab import events
-from jitlab.ir import interpret, is_operation
+from jitlab.ir import interpret
 from jitlab.transactions import Whole
 
 from . import explanations
@@ -38,14 +38,15 @@ from .bodycode import (
 from .calls import CallCapture
 from .changes import Change, fix_of_name
 from .convert import find_definition
-from .draws import random_state, set_random_state
+from .draws import random_states, set_random_states
 from .flow import HOOK
 from .gathering import Place
 from .hooks import HOOKS
-from .piece_traces import Failed, PieceTrace, StaticNeeded, differences, failed_of, finish_piece
+from .piece_traces import Failed, PieceTrace, StaticNeeded, failed_of, finish_piece
 from .pieces import MISSING, MOST_TRACES, Executor
 from .positions import spans
 from .refusals import Refusal, reason_of, reason_of_run
+from .run_events import emit_call, emit_piece, emit_statement
 from .trace import Trace
 
 
@@ -144,7 +145,7 @@ class Run:
         return made.length, self.perform(made, *gathered, segment, at)
 
     def perform(self, trace: BodyTrace, inputs: list[Any], numbers: tuple[Any, ...], segment: Segment, at: int) -> str:
-        states = [(generator, random_state(generator)) for generator in trace.generators]
+        states = random_states(trace.generators) if trace.generators else ()
         started = time.perf_counter_ns()
         refusal: Exception | None = None
         try:
@@ -152,8 +153,7 @@ class Run:
         except Exception as error:
             refusal = error
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
-            for generator, state in states:
-                set_random_state(generator, state)
+            set_random_states(states)
             reason = reason_of_run(refusal)
             for statement in segment.statements[at : at + trace.length]:
                 jump = self.uncaptured(statement, reason, whole=True)
@@ -320,38 +320,15 @@ class Telling:
         lines = spans(statement.source)
         if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:
             lines += spans(reason.source)  # in a function that it calls
-        events.send(
-            events.StatementRan(
-                cell=events.current_cell(), reason=reason.code, text=reason.text, lines=lines, start_ns=started,
-                duration_ns=time.perf_counter_ns() - started, met=reason.met,
-            )
-        )  # fmt: skip
+        emit_statement(reason.code, reason.text, lines, started, met=reason.met)
 
     def called(self, trace: BodyTrace, started: int) -> None:
         """A piece ran."""
-        if events.active():
-            events.send(
-                events.FunctionCalled(
-                    cell=events.current_cell(), function=trace.name, trace=trace.number, start_ns=started,
-                    duration_ns=time.perf_counter_ns() - started,
-                )
-            )  # fmt: skip
+        emit_call(trace.name, trace.number, started)
 
     def traced(self, trace: BodyTrace, before: Failed, started: int) -> None:
         """A piece was captured."""
-        if not events.active():
-            return
-        found, nearest = differences(trace, before)
-        first = found[0]
-        events.send(
-            events.Traced(
-                cell=events.current_cell(), function=trace.name, trace=trace.number,
-                causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
-                after=first.after, lines=spans(nearest.uses.get(first.path) if nearest is not None else None),
-                fix=self.advice(first, before), operations=sum(is_operation(node) for node in trace.graph.nodes),
-                start_ns=started, duration_ns=time.perf_counter_ns() - started,
-            )
-        )  # fmt: skip
+        emit_piece(trace, before, started, self.advice)
 
     def advice(self, change: Change, before: Failed) -> str:
         """What would avoid that a piece is captured again."""

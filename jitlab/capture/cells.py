@@ -23,15 +23,13 @@ from typing import Any
 
 import numpy as np
 
-from jitlab import events
 from jitlab.errors import CaptureError, InternalError, InvalidArgumentError, JitlabError, ShapeError
-from jitlab.ir import Source, interpret, is_operation, outside
+from jitlab.ir import Source, interpret, outside
 from jitlab.ops import control
 from jitlab.transactions import Whole, under_way
 
 from . import explanations
-from .changes import fix_of_name
-from .draws import random_state, set_random_state
+from .draws import random_states, set_random_states
 from .flow import HOOK
 from .hooks import HOOKS
 from .host import NotReplayable
@@ -42,13 +40,13 @@ from .piece_traces import (
     Namespace,
     PieceTrace,
     StaticNeeded,
-    differences,
     failed_of,
     finish_piece,
 )
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor, Names
 from .positions import cell_traceback, describe, display_name, is_user_file, spans, without_signals
 from .room import room_for
+from .run_events import emit_call, emit_piece, emit_statement
 from .splitting import TEMPORARY
 from .statements import (
     BODY,
@@ -312,7 +310,7 @@ class _Run:
             self.scopes.pop()
 
     def perform(self, trace: PieceTrace, inputs: list[Any], numbers: tuple[Any, ...], segment: Segment, at: int) -> int:
-        states = [(generator, random_state(generator)) for generator in trace.generators]
+        states = random_states(trace.generators) if trace.generators else ()
         started = time.perf_counter_ns()
         refusal: Exception | None = None
         try:
@@ -322,20 +320,13 @@ class _Run:
                 raise
             refusal = error
         if refusal is not None:  # below `except`: what Python raises now has no other error behind it
-            for generator, state in states:
-                set_random_state(generator, state)
+            set_random_states(states)
             return self.replace(segment, at, trace.length, refusal)
         self.done(segment.statements[at + trace.length - 1])
         if trace.is_silent:
             return trace.length
         self.result.runs += 1
-        if events.active():
-            events.send(
-                events.FunctionCalled(
-                    cell=events.current_cell(), function=trace.name, trace=trace.number, start_ns=started,
-                    duration_ns=time.perf_counter_ns() - started,
-                )
-            )  # fmt: skip
+        emit_call(trace.name, trace.number, started)
         return trace.length
 
     def replace(self, segment: Segment, at: int, length: int, refusal: Exception) -> int:
@@ -404,13 +395,8 @@ class _Run:
     ) -> None:  # fmt: skip
         """Python ran a statement."""
         self.result.statements.append((code, text, statement.source))
-        if events.active() and not isinstance(statement.node, (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)):
-            events.send(
-                events.StatementRan(
-                    cell=events.current_cell(), reason=code, text=text, lines=spans(statement.source),
-                    start_ns=started, duration_ns=(ended or time.perf_counter_ns()) - started, met=met,
-                )
-            )  # fmt: skip
+        if not isinstance(statement.node, (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)):
+            emit_statement(code, text, spans(statement.source), started, ended_ns=ended, met=met)
 
     def capture(self, segment: Segment, at: int, failed: Failed) -> tuple[PieceTrace | None, tuple[str, str]]:
         """Capture statements from `at` on as far as it goes; the trace of none is None, with the reason."""
@@ -486,25 +472,9 @@ class _Run:
             trace.run = interpreted(trace)
             return trace, reason
         trace.run = self.executor(trace)
-        self._send_traced(trace, failed, started)
+        emit_piece(trace, failed, started)
         self.result.traces.append(trace)
         return trace, reason
-
-    def _send_traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
-        if not events.active():
-            return
-        found, nearest = differences(trace, before)
-        first = found[0]
-        source = nearest.uses.get(first.path) if nearest is not None else None
-        events.send(
-            events.Traced(
-                cell=events.current_cell(), function=trace.name, trace=trace.number,
-                causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
-                after=first.after, lines=spans(source), fix=fix_of_name(first),
-                operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started,
-                duration_ns=time.perf_counter_ns() - started,
-            )
-        )  # fmt: skip
 
 
 #: Reasons for which a part of the statement may still be captured.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
@@ -121,6 +121,17 @@ def set_random_state(generator: Any, state: Any) -> None:
         generator.set_state(state)
     else:
         generator.bit_generator.state = state
+
+
+def random_states(generators: Iterable[Any]) -> list[tuple[Any, Any]]:
+    """Each generator with what it will draw."""
+    return [(generator, random_state(generator)) for generator in generators]
+
+
+def set_random_states(states: Iterable[tuple[Any, Any]]) -> None:
+    """Put back what a run has drawn that was given up."""
+    for generator, state in states:
+        set_random_state(generator, state)
 
 
 def _copy_of(capture: Capture, generator: Any) -> Any:

@@ -15,7 +15,8 @@ import numpy as np
 
 from jitlab import events, locks
 from jitlab.api import Options, compile_trace
-from jitlab.capture import NotReplayable, Trace, random_state, set_random_state
+from jitlab.capture import NotReplayable, Trace, random_states, set_random_states
+from jitlab.capture.run_events import emit_call
 from jitlab.capture.signature import key_of
 from jitlab.config import config
 from jitlab.errors import FailedPreconditionError, InvalidArgumentError
@@ -91,13 +92,7 @@ class Session:
             self._check_initialized(run)
             trace, found = self._performed(run, feeds, elements)
             self._initialized.update(map(id, run.writes))
-        if events.active():
-            events.send(
-                events.FunctionCalled(
-                    cell=events.current_cell(), function=trace.name, trace=trace.number, start_ns=started,
-                    duration_ns=time.perf_counter_ns() - started,
-                )
-            )  # fmt: skip
+        emit_call(trace.name, trace.number, started)
         results = iter(found)
         by_element = {id(x): next(results) for x in _tensors(elements)}
         return form(lambda element: by_element.get(id(element)))
@@ -106,12 +101,11 @@ class Session:
         """Run once. Where the data give another shape than when the steps were recorded, they are recorded anew; until then
         nothing has changed."""
         trace, values = self._trace(run, feeds, elements)
-        states = [(generator, random_state(generator)) for generator in trace.generators]
+        states = random_states(trace.generators) if trace.generators else ()
         try:
             return trace, trace(trace.collect(values))
         except NotReplayable:
-            for generator, state in states:
-                set_random_state(generator, state)
+            set_random_states(states)
             for traces in run.traces.values():
                 traces[:] = [known for known in traces if known is not trace]
         trace, values = self._trace(run, feeds, elements)

@@ -22,9 +22,9 @@ from jitlab.api.replaying import (
     largest_error,
     run_compiled,
     run_op_by_op,
-    states_of,
     warm_up,
 )
+from jitlab.capture import random_states
 from jitlab.config import config
 from jitlab.legible import clean
 from jitlab.messages import units
@@ -88,7 +88,7 @@ class Comparison:
                 return
             try:
                 copies = [self._copies.of(argument) for argument in arguments]
-                drawn = states_of(generators(executable.graph)) if states is None else states
+                drawn = random_states(generators(executable.graph)) if states is None else states
                 self.calls.append(Call(executable, copies, drawn))
             except TooMuch as refusal:
                 self._refuse(

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.api.replaying import Call, States, generators, states_of
+from jitlab.api.replaying import Call, States, generators
+from jitlab.capture import random_states
 from jitlab.runtime import Executable
 
 from .compare import Comparison
@@ -102,7 +103,7 @@ class Inputs:
             started = time.perf_counter_ns()
             if given.kept_at and given.took_ns > SHARE * (started - given.kept_ns):
                 return
-            given.arguments, given.states, given.kept_at = held(arguments), states_of(given.generators), given.runs
+            given.arguments, given.states, given.kept_at = held(arguments), random_states(given.generators), given.runs
             given.kept_ns = time.perf_counter_ns()
             given.took_ns = given.kept_ns - started
 
