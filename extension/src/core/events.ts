@@ -93,6 +93,7 @@ export interface PlanMade extends Event {
   kind: 'plan-made';
   function: string;
   trace: number;
+  target: string;
   plan: Record<string, unknown>;
   start_ns: number;
   duration_ns: number;
@@ -104,6 +105,7 @@ export interface ProgramCompiled extends Event {
   function: string;
   trace: number;
   cluster: string;
+  target: string;
   program: string;
   tier: string;
   origin: string;
