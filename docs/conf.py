@@ -1,5 +1,7 @@
-"""How `make docs` builds the pages: MyST Markdown as it is, and the lessons with the outputs that were saved in them."""
+"""How `make docs` builds the pages: MyST Markdown as it is, the reference from docstrings, and the lessons with the outputs
+that were saved in them."""
 
+import re
 import shutil
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -11,7 +13,12 @@ author = "The jitlab developers"
 project_copyright = author
 version = release = version_of("jitlab")
 
-extensions = ["myst_nb"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+autodoc_typehints = "none"  # the docstrings say in words what an argument is
+autodoc_member_order = "bysource"
+default_role = "code"  # `x` in a docstring is code, as it is in Markdown
+napoleon_numpy_docstring = False
+smartquotes = False
 nb_execution_mode = "off"  # pytest runs the lessons; here they are shown as they were saved
 nb_mime_priority_overrides = [("html", "application/vnd.jitlab.report+json", None), ("html", "text/html", 10)]
 myst_heading_anchors = 3
@@ -22,8 +29,14 @@ html_title = "jitlab"
 exclude_patterns = ["lessons/README.md"]
 
 
+def public_parameters(app, what, name, obj, options, signature, returns):
+    """A signature without the parameters that begin with "_"."""
+    return re.sub(r", _\w+=(<[^>]*>|[^,)]*)", "", signature) if signature else signature, returns
+
+
 def setup(app):
     """The lessons stand beside docs/ and are pages of it: they are copied for the build."""
+    app.connect("autodoc-process-signature", public_parameters)
     lessons = HERE / "lessons"
     lessons.mkdir(exist_ok=True)
     for notebook in sorted((HERE.parent / "notebooks").glob("[0-9]*.ipynb")):

@@ -1,6 +1,6 @@
 """What steers the conversion of control flow: functions that stay as they are, options of loops, TensorArray.
 
-Conversion itself is the first stage of capture (docs/capture.md); it is on wherever it can be.
+Conversion itself is the first stage of capture (docs/internals/capture.md); it is on wherever it can be.
 """
 
 from __future__ import annotations

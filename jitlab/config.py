@@ -16,11 +16,32 @@ OFF, ON = "OFF", "ON"
 
 @dataclass
 class Config:
-    """`global_jit_level`: "ON" or "OFF". `min_cluster_size`, `max_cluster_size`: of auto-clustering in functions
-    and cells. `max_traces`: traces kept a function. `history_runs`: runs kept a cell, to compare with.
-    `copy_limit_bytes`: what a comparison may copy. `cache`: keep objects on disk. `saved_bytes`: the most that the report
-    below a cell adds to the notebook. `stable_outputs`: that report stays as it is when the cell runs again, is captured alike
-    and takes as long, so that the notebook file does not change."""
+    """The settings of the process: `jl.config.name = value`. They are read when they are used.
+
+    Attributes:
+        global_jit_level: "ON" or "OFF": whether operations of functions and cells are compiled that no scope marks.
+        min_cluster_size: the least number of operations that a cluster has, which no scope marks.
+        max_cluster_size: the greatest number of operations that a cluster has.
+        max_traces: the traces that are kept for each function; those that were not used for longest make room.
+        history_runs: the runs that are kept for each cell, to compare with.
+        copy_limit_bytes: the most that a comparison may copy, in bytes.
+        saved_bytes: the most that the report below a cell adds to the notebook file, in bytes.
+        stable_outputs: True: that report stays as it is when the cell runs again, is captured alike and takes as long, so that
+            the notebook file does not change.
+        cache: True: machine code is kept on disk; the variable JITLAB_CACHE=0 says False.
+
+    Raises:
+        OptionError: a setting that it does not have, or a value of another type or outside its range.
+
+    Example:
+        >>> jl.config.history_runs
+        20
+        >>> jl.config.history_runs = "many"
+        Traceback (most recent call last):
+            ...
+        jitlab.errors.OptionError: jl.config.history_runs = 'many'
+          why: the setting is of type int, this is str
+    """
 
     global_jit_level: str = ON
     min_cluster_size: int = 1

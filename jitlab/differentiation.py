@@ -92,16 +92,50 @@ class Gradient:
 
 
 def grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Gradient:
-    """The gradient of a function that gives a 0-d float: arrays of the arguments' shapes; argnums a tuple: a tuple of them.
+    """A function that gives the gradient of another one, by reverse mode. It is compiled like a `jl.function`.
 
-    An argument may be a list, tuple or dict of arrays; its gradient has the same form. Asked for again, it is the same object
-    with the same traces: `jl.grad(f)(x)` may stand in a loop.
+    Asked for again, it is the same object with the same traces: `jl.grad(f)(x)` may stand in a loop.
+
+    Args:
+        function: gives a 0-d float, or a tuple that begins with one. An argument may be a list, tuple or dict of arrays.
+        argnums: the position of the argument to differentiate by, or a tuple of positions.
+
+    Returns:
+        A function of the same arguments. It gives an array of the argument's shape (a list, tuple or dict of them for an
+        argument that is one), and for a tuple of `argnums` a tuple of these.
+
+    Raises:
+        TypeError: `function` cannot be called, or `argnums` is no position of an argument.
+        CaptureError: a call gives something else than one real number, or the argument is neither float nor complex.
+        NoGradientError: the gradient leads through an operation that has none.
+
+    Example:
+        >>> jl.grad(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
+        array([ 3., 12.])
     """
     return _gradient(function, argnums, with_value=False)
 
 
 def value_and_grad(function: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Gradient:
-    """Like `grad`, with the function's value before it: (value, gradient)."""
+    """A function that gives the value of another one and its gradient, from one run.
+
+    Args:
+        function: as for `grad`.
+        argnums: as for `grad`.
+
+    Returns:
+        A function of the same arguments that gives (value, gradient), the gradient as that of `grad`.
+
+    Raises:
+        TypeError: `function` cannot be called, or `argnums` is no position of an argument.
+        CaptureError: a call gives something else than one real number, or the argument is neither float nor complex.
+        NoGradientError: the gradient leads through an operation that has none.
+
+    Example:
+        >>> value, slope = jl.value_and_grad(lambda w, x: ((x @ w) ** 2).mean())(np.ones(2), np.eye(2))
+        >>> float(value), slope
+        (1.0, array([1., 1.]))
+    """
     return _gradient(function, argnums, with_value=True)
 
 
@@ -118,8 +152,27 @@ def _gradient(function: Callable[..., Any], argnums: int | tuple[int, ...], *, w
 
 
 def hessian(function: Callable[..., Any], argnum: int = 0) -> Function:
-    """The second derivatives of a function that gives a 0-d float, for one array of its arguments: an array of the argument's
-    shape twice. Each row is the gradient of an element of the gradient."""
+    """A function that gives all second derivatives of another one.
+
+    Each row is the gradient of an element of the gradient, so that it takes as many runs as the argument has elements.
+
+    Args:
+        function: gives a 0-d float.
+        argnum: the position of the argument to differentiate by: one array.
+
+    Returns:
+        A function of the same arguments that gives an array of the argument's shape twice: `(2, 3, 2, 3)` for `(2, 3)`.
+
+    Raises:
+        TypeError: `function` cannot be called, or `argnum` is no position of an argument.
+        CaptureError: a call gives something else than one real number, or the argument is neither float nor complex.
+        NoGradientError: the gradient leads through an operation that has none.
+
+    Example:
+        >>> jl.hessian(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
+        array([[ 6.,  0.],
+               [ 0., 12.]])
+    """
     slope = grad(function, argnum)
 
     def rows(*args: Any, **kwargs: Any) -> Any:
@@ -136,7 +189,18 @@ def hessian(function: Callable[..., Any], argnum: int = 0) -> Function:
 
 
 def stop_gradient(value: Any) -> Any:
-    """The value, through which no gradient flows: an array, or a list, tuple or dict of them."""
+    """The value itself, through which no gradient flows.
+
+    Args:
+        value: an array, or a list, tuple or dict of them.
+
+    Returns:
+        The same value.
+
+    Example:
+        >>> jl.grad(lambda x: (x * jl.stop_gradient(x)).sum())(np.array([3.0]))
+        array([3.])
+    """
     if isinstance(value, dict):
         return {key: stop_gradient(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -153,9 +217,30 @@ def _stopped(capture: Capture, x: Tensor) -> Tensor:
 
 
 def gradients(ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients") -> list[Any]:
-    """Inside a traced function: the derivatives of the sum of `ys` with respect to each of `xs`, None where none flows.
+    """The derivatives of the sum of `ys` with respect to each of `xs`, inside a traced function or a Graph.
 
     Operations of a `jit_scope` give theirs the same scope, or one of their own with `separate_compiled_gradients`.
+
+    Args:
+        ys: a tensor, or a list of them.
+        xs: a tensor or Variable, or a list of them, from which `ys` were computed.
+        grad_ys: weights of the `ys`, arrays of their shapes, one for each (None: ones); None: ones for all.
+        name: what the names of the gradient's operations begin with.
+
+    Returns:
+        A list with an array of its shape for each of `xs`, and None where no gradient flows.
+
+    Raises:
+        CaptureError: nothing is recorded here, so that nothing tells how `ys` were computed.
+        ValueError: there are not as many `grad_ys` as `ys`.
+        NoGradientError: the gradient leads through an operation that has none.
+
+    Example:
+        >>> @jl.function
+        ... def slope(x):
+        ...     return jl.gradients(np.sin(x) * 2, x)
+        >>> slope(np.zeros(2))
+        [array([2., 2.])]
     """
     ys, xs = (list(v) if isinstance(v, (list, tuple)) else [v] for v in (ys, xs))
     capture: Any = current_capture() or next((x.capture for x in (*ys, *xs) if isinstance(x, Tensor)), None)

@@ -307,7 +307,7 @@ class Repeated(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumericsChecked(Event):
-    """Compiled clusters were run beside NumPy, on copies; `numerics` as in docs/report-format.md."""
+    """Compiled clusters were run beside NumPy, on copies; `numerics` as in docs/reference/report-format.md."""
 
     kind: ClassVar[str] = "numerics-checked"
     numerics: tuple[dict[str, Any], ...]

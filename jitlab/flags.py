@@ -164,7 +164,7 @@ def _parsed(text: tuple[str, ...]) -> Flags:
                     near = difflib.get_close_matches(name, KNOWN, 3, 0.5)
                     raise OptionError(
                         f"unknown flag {flag!r}", where=f"environment variable {variable}",
-                        hint=" or ".join(f"--{other}" for other in near) or "docs/flags.md lists the flags",
+                        hint=" or ".join(f"--{other}" for other in near) or "docs/reference/flags.md lists the flags",
                     )  # fmt: skip
                 values[name] = _value(name, equals, value, flag, variable)
             except OptionError as error:  # JAX and others read XLA_FLAGS, too: what does nothing here is theirs

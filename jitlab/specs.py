@@ -11,7 +11,19 @@ Shape = tuple[int | None, ...] | None  # None: not even the number of axes is kn
 
 
 class TensorShape:
-    """A shape in which sizes, or all of it, may be unknown."""
+    """The shape of a tensor that is not there yet: sizes, or all of it, may be unknown.
+
+    Args:
+        dims: None (not even the number of axes is known), a size, or a list of sizes in which None stands for an unknown one.
+
+    Raises:
+        TypeError: `dims` is no shape.
+        ValueError: a size is negative.
+
+    Example:
+        >>> jl.TensorShape([None, 3]).is_compatible_with((2, 3)), jl.TensorShape([2, 3]).num_elements()
+        (True, 6)
+    """
 
     __slots__ = ("_dims",)
 
@@ -44,7 +56,7 @@ class TensorShape:
         return self._dims is not None and None not in self._dims
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Can one shape be both?"""
+        """Whether one shape can be both this and `other`."""
         mine, theirs = self._dims, as_shape(other)
         if mine is None or theirs is None:
             return True
@@ -78,7 +90,24 @@ class TensorShape:
 
 
 class TensorSpec:
-    """The dtype and shape of a tensor, and perhaps a name: what `input_signature` and `get_concrete_function` take."""
+    """The dtype and shape of a tensor, and perhaps a name: what `input_signature` and `get_concrete_function` take.
+
+    Args:
+        shape: None (any shape), or a list of sizes in which None stands for any size.
+        dtype: the dtype of the elements.
+        name: of the argument in signatures that are shown.
+
+    Raises:
+        TypeError: `shape` is no shape, or `dtype` no dtype.
+        ValueError: a size is negative.
+
+    Example:
+        >>> @jl.function(input_signature=[jl.TensorSpec([None], np.float32)])
+        ... def halved(x):
+        ...     return x / 2
+        >>> halved([1, 2])
+        array([0.5, 1. ], dtype=float32)
+    """
 
     __slots__ = ("_dtype", "_name", "_shape")
 
@@ -89,7 +118,7 @@ class TensorSpec:
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
-        """The spec of an array."""
+        """The spec of an array `tensor`."""
         array = np.asarray(tensor) if not hasattr(tensor, "shape") else tensor
         return cls(tuple(array.shape), array.dtype, name)
 
@@ -106,12 +135,12 @@ class TensorSpec:
         return self._name
 
     def is_compatible_with(self, value: Any) -> bool:
-        """Could this array (or spec) be what the spec describes?"""
+        """Whether `value`, an array or a spec, could be what the spec describes."""
         other = value if isinstance(value, TensorSpec) else TensorSpec.from_tensor(value)
         return self._dtype == other._dtype and TensorShape(self._shape).is_compatible_with(other._shape)
 
     def is_subtype_of(self, other: TensorSpec) -> bool:
-        """Is everything this describes described by `other`?"""
+        """Whether everything that this describes is described by `other`."""
         return (
             self._dtype == other._dtype
             and is_subshape(self._shape, other._shape)

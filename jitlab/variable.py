@@ -14,10 +14,31 @@ from jitlab.ir import outside, plain
 
 
 class Variable:
-    """An array of fixed shape and dtype that is assigned to.
+    """An array of fixed shape and dtype that is assigned to: state that outlives a call.
 
     A traced function reads its value at each call and writes what it assigns when the call ends. Arithmetic works on the
     value; a value that was read does not change when the variable does.
+
+    Args:
+        initial_value: an array or numbers, or a function without parameters that gives them.
+        trainable: True: `trainable_variables` lists it.
+        dtype: of the elements; None: that of the initial value.
+        name: what reports and errors call it.
+        shape: a tuple that the initial value's shape has to be; None asks nothing.
+
+    Raises:
+        ShapeError: `shape` is not that of the initial value; or, later, a value of another shape is assigned.
+        ValueError: a traced function makes one at each call.
+
+    Example:
+        >>> steps = jl.Variable(0, name="steps")
+        >>> @jl.function
+        ... def count():
+        ...     steps.assign_add(1)
+        >>> count()
+        >>> count()
+        >>> int(steps)
+        2
     """
 
     __array_priority__ = 900.0
@@ -106,7 +127,17 @@ class Variable:
     value = read_value
 
     def assign(self, value: Any) -> Any:
-        """Replace the value (cast to the variable's dtype). The shape has to be the variable's. Gives the new value."""
+        """Replace the value.
+
+        Args:
+            value: an array of the variable's shape; it is cast to the variable's dtype.
+
+        Returns:
+            The new value.
+
+        Raises:
+            ShapeError: it has another shape.
+        """
         value = value._read() if isinstance(value, Variable) else value
         shape = plain(value.type.shape) if isinstance(value, Tensor) else np.shape(value)
         capture = self._recording(value)
@@ -122,11 +153,31 @@ class Variable:
         return self.read_value()
 
     def assign_add(self, delta: Any) -> Any:
-        """value += delta; gives the new value."""
+        """Add to the value.
+
+        Args:
+            delta: an array that is added.
+
+        Returns:
+            The new value.
+
+        Raises:
+            ShapeError: the sum has another shape.
+        """
         return self.assign(self._read(delta) + delta)
 
     def assign_sub(self, delta: Any) -> Any:
-        """value -= delta; gives the new value."""
+        """Subtract from the value.
+
+        Args:
+            delta: an array that is subtracted.
+
+        Returns:
+            The new value.
+
+        Raises:
+            ShapeError: the difference has another shape.
+        """
         return self.assign(self._read(delta) - delta)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Makes docs/operations.md: what jitlab does with each of NumPy's functions, found by recording one call of each.
+"""Makes docs/reference/operations.md: what jitlab does with each of NumPy's functions, found by recording one call of each.
 
     python scripts/operations_table.py          writes the page; a test compares the two
 """
@@ -22,7 +22,7 @@ from jitlab.ir import Graph
 from jitlab.ops import Cast, Constant, HostCall, Item, Length, Library, Reshape, View, operations
 from jitlab.passes import gradients
 
-PAGE = Path(__file__).parent.parent / "docs" / "operations.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "operations.md"
 
 #: What the calls below work on.
 ARGUMENTS = {
@@ -166,7 +166,7 @@ def _gradient(graph: Graph) -> str:
 
 
 def page() -> str:
-    """The text of docs/operations.md."""
+    """The text of docs/reference/operations.md."""
     lines = [
         "# Operations",
         "",

@@ -1,4 +1,5 @@
-"""What the pages print is what is printed: every `pycon` block of docs/ runs, and the links between files lead somewhere."""
+"""What the pages print is what is printed: every `pycon` block of docs/ runs, and the links between files lead somewhere. Pages
+that are made of the code are what it would make now."""
 
 import builtins
 import doctest
@@ -13,7 +14,7 @@ import pytest
 import jitlab as jl
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if "lessons" not in page.parts]
 BLOCK = re.compile(r"^```pycon\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)#:]+?)(?:#[^)]*)?\)")
 
@@ -45,19 +46,44 @@ def test_links_lead_to_files(page):
 
 
 def test_every_page_is_in_the_table_of_contents():
-    contents = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    tables = re.findall(r"```{toctree}\n(.*?)```", contents, re.DOTALL)
-    listed = {"index", *(line.strip() for table in tables for line in table.splitlines())}
-    assert sorted({page.stem for page in PAGES} - listed) == []
+    listed, todo = set(), [ROOT / "docs" / "index.md"]
+    while todo:
+        page = todo.pop()
+        listed.add(page)
+        for table in re.findall(r"```{toctree}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            todo += [page.parent / f"{line}.md" for line in table.split() if (page.parent / f"{line}.md").is_file()]
+    assert sorted(str(page) for page in set(PAGES) - listed) == []
+
+
+def script(name):
+    """A file of scripts/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["magics.md", "compat.md"])
+def test_the_pages_of_magics_and_other_frameworks_names_are_what_they_say_now(request, name):
+    """Rewritten by `python scripts/reference_pages.py`, or by --update-golden."""
+    made = script("reference_pages")
+    now, file = made.PAGES[name](), made.REFERENCE / name
+    if request.config.getoption("--update-golden"):
+        file.write_text(now, encoding="utf-8")
+    assert file.read_text(encoding="utf-8") == now, "python scripts/reference_pages.py writes it anew"
+
+
+def test_no_name_of_another_framework_is_without_a_word():
+    rows = [line for line in (ROOT / "docs/reference/compat.md").read_text(encoding="utf-8").splitlines() if "| `" in line]
+    assert len(rows) > 200
+    assert [row for row in rows if not row.rstrip(" |").rpartition("|")[2].strip()] == []
 
 
 def test_the_table_of_operations_is_what_is_recorded_now(request):
     """Rewritten by `python scripts/operations_table.py`, or by --update-golden."""
     pytest.importorskip("scipy", reason="the table lists scipy.special")
-    spec = importlib.util.spec_from_file_location("operations_table", ROOT / "scripts" / "operations_table.py")
-    table = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = table  # dataclasses look their module up
-    spec.loader.exec_module(table)
+    table = script("operations_table")
     now = table.page()
     if request.config.getoption("--update-golden"):
         table.PAGE.write_text(now, encoding="utf-8")
@@ -67,7 +93,7 @@ def test_the_table_of_operations_is_what_is_recorded_now(request):
 
 
 def test_host_operations_of_the_table_all_say_why():
-    lines = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "docs" / "reference" / "operations.md").read_text(encoding="utf-8").splitlines()
     host = [line for line in lines if "| host" in line]
     reasons = ("depends on the data", "only a run knows", "as its eigenvalues are", "depends on the rank", "random")
     assert 10 < len(host) < 40

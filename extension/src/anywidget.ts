@@ -1,7 +1,7 @@
 import { ReportView } from './core/report-view';
 import { inTwoFrames } from './core/theme';
 
-/** What anywidget lends of the model in Python; `report` is the JSON of docs/report-format.md, or null before the first run. */
+/** What anywidget lends of the model in Python; `report` is the JSON of docs/reference/report-format.md, or null before the first run. */
 interface Model {
   get(name: string): unknown;
   on(event: string, callback: () => void): void;

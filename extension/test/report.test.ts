@@ -8,7 +8,7 @@ import acts from './fixtures/acts.json';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
 
-test('a report is read as it stands in docs/report-format.md', () => {
+test('a report is read as it stands in docs/reference/report-format.md', () => {
   const read = report(softmax);
   assert.equal(read.verdict.lead, '21 of 22 operations compiled');
   assert.equal(read.ops.length, 22);

@@ -92,7 +92,7 @@ class OutputCheck:
     within: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """An entry of `numerics` in docs/report-format.md."""
+        """An entry of `numerics` in docs/reference/report-format.md."""
         entry = asdict(self)
         entry["lines"], entry["shape"], entry["rewrites"] = list(self.lines), list(self.shape), list(self.rewrites)
         for key in ("max_abs", "max_rel", "max_ulp", "bound_ulp", "numpy_ulp"):

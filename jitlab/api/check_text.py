@@ -44,7 +44,7 @@ def verdict(count: int, wrong: int, unbounded: int) -> str:
 
 
 def output_text(output: OutputCheck) -> str:
-    """One output: what it is, how far it is off, what is allowed (docs/numerics.md), who is guilty."""
+    """One output: what it is, how far it is off, what is allowed (docs/reference/numerics.md), who is guilty."""
     lines = [f"{'■' if output.ok else '✗'} {_head(output)}", f"    {_error(output)}"]
     lines += [f"    {text}" for text in _elsewhere(output)]
     if output.numpy_ulp is not None and (output.max_ulp or output.numpy_ulp):

@@ -62,7 +62,20 @@ class AttrValue:
 
 
 class ConcreteFunction:
-    """A `function` traced for one type of arguments. Called like the function, with arguments of that type."""
+    """One trace of a `function`: what `get_concrete_function` gives. It is called with arguments of the type it was traced for.
+
+    Args:
+        owner: the traces that it is one of.
+        type: the types of its arguments.
+
+    Raises:
+        TypeError: a call's arguments are not of that type.
+
+    Example:
+        >>> halved = jl.function(lambda x: x / 2).get_concrete_function(jl.TensorSpec([None], np.float64))
+        >>> halved(np.ones(3)), halved.structured_outputs
+        (array([0.5, 0.5, 0.5]), TensorSpec(shape=(None,), dtype=tf.float64, name=None))
+    """
 
     TABLES = ("_recordings", "_first")
 
@@ -154,7 +167,7 @@ class ConcreteFunction:
         return self._type
 
     def pretty_printed_signature(self, verbose: bool = True) -> str:
-        """The types of arguments and results as text, on several lines or on one."""
+        """The types of arguments and results as text; `verbose` False: on one line."""
         outputs = _output_text(self.structured_outputs)
         named = list(zip(self._parameters, self._type.parameters, strict=True))
         if not verbose:

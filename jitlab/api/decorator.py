@@ -30,20 +30,49 @@ def function(
     experimental_relax_shapes: bool | None = None, experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None, **unknown: Any,
 ) -> Any:  # fmt: skip
-    """Trace a function once for each type of its arguments and run it compiled. A decorator, with or without arguments.
-
-    `input_signature`: TensorSpecs of the arguments; there is one trace, for them. `autograph` False: Python's control flow
-    stays Python's. `jit_compile` True: everything is compiled, or InvalidArgumentError. None: what can be, the rest runs on
-    NumPy. False: op by op on NumPy, except what a jit_scope or an inner function asks for. `reduce_retracing`: further
-    shapes widen the trace's type instead of making one each. `experimental_follow_type_hints`: arguments annotated as
-    jl.Tensor become arrays. `experimental_relax_shapes` and `experimental_compile` are old names of `reduce_retracing` and
-    `jit_compile`.
+    """A function that is traced once for each type of its arguments and runs compiled. A decorator, with or without arguments.
 
     What a call gives shares memory with its arguments where NumPy's result does (`x[1:]`, `z.real`); where a recording cannot
-    give that view, Python runs the call, and with jit_compile=True that is an error.
+    give that view, Python runs the call, and with `jit_compile=True` that is an error.
 
     A call that raises changes no array that it was given; Variables are assigned, and prints have happened, as far as it came.
     A `raise` in a side of an `if` that arrays decide is asked for at each run, and does not happen where the other is taken.
+
+    Args:
+        func: the Python function; without it the result is a decorator that has the options.
+        input_signature: a list of TensorSpecs, one for each argument; there is one trace, for them. None: a trace for each
+            type.
+        autograph: False leaves `if`, `while` and `for` to Python, so that none may depend on an array's values.
+        jit_compile: True: everything is compiled, or the call raises. None: what can be, and NumPy runs the rest. False: NumPy
+            runs it operation by operation, except what a jit_scope or an inner function asks for.
+        reduce_retracing: True: the second shape makes a trace for what the shapes have in common, instead of one for itself.
+        experimental_implements: a name of what the function is; it then has to be free of effects, and is kept as an attribute.
+        experimental_autograph_options: accepted, and of no effect: conversion does all it can.
+        experimental_attributes: a dict of attributes of the function's definition, for tools that read them.
+        experimental_relax_shapes: the old name of `reduce_retracing`.
+        experimental_compile: the old name of `jit_compile`.
+        experimental_follow_type_hints: True: arguments annotated as `jl.Tensor` become arrays, so that a new number is no
+            retrace.
+        **unknown: no other keyword is taken; the error says which one is near.
+
+    Returns:
+        A Function, or a decorator that makes one where `func` is left away.
+
+    Raises:
+        UnexpectedOptionError: a keyword that it does not know.
+        TypeError: `func` cannot be called, or `input_signature` does not fit its parameters.
+        ValueError: an unknown attribute, or `jit_compile` under both of its names.
+        BindingError: a call's arguments do not fit the parameters or the `input_signature`.
+        InvalidArgumentError: a call under `jit_compile=True` meets what cannot be compiled.
+
+    Example:
+        >>> @jl.function
+        ... def scaled(x, k):
+        ...     print("traced with", k)
+        ...     return x * k
+        >>> scaled(np.ones(2), 2), scaled(np.zeros(2), 2)
+        traced with 2
+        (array([2., 2.]), array([0., 0.]))
     """
     kind: type[Function] = unknown.pop("_kind", Function)  # a compat module's own
     if unknown:

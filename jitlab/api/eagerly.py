@@ -12,7 +12,20 @@ _eagerly = False
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """From now on, call the Python body of each `function` with the arguments as they are (True), or trace again (False)."""
+    """The switch that makes every `jl.function` run as the Python it is, to step through one in a debugger.
+
+    Args:
+        run_eagerly: True: from now on call the Python bodies with the arguments as they are. False: trace again.
+
+    Returns:
+        None.
+
+    Example:
+        >>> jl.run_functions_eagerly(True)
+        >>> jl.function(lambda x: type(x).__name__)(np.ones(2))
+        'ndarray'
+        >>> jl.run_functions_eagerly(False)
+    """
     global _eagerly
     if bool(run_eagerly) == _eagerly:
         return
@@ -33,5 +46,13 @@ def as_python() -> Iterator[None]:
 
 
 def functions_run_eagerly() -> bool:
-    """Do functions run as Python?"""
+    """Whether functions run as Python, as `run_functions_eagerly` has said.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> jl.functions_run_eagerly()
+        False
+    """
     return _eagerly

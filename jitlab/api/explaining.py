@@ -122,15 +122,29 @@ class Explained(Picklable):
 
     @says_where
     def check(self, /, *args: Any, **kwargs: Any) -> Check:
-        """How far is compiled code from NumPy, on these arguments?
-
-            f.check(x)          prints a line for each output: its error, the bound it has to keep, whether it does
-            f.check(x).ok       True where all do
+        """How far compiled code is from NumPy, on these arguments.
 
         Every operation runs on NumPy, and every cluster compiled beside it, on copies. A bound that is broken is traced to the
         fusion, operation or pass that broke it. Then the function runs once as Python, to see whether what was captured is
         what it says; all that it changes is put back. No effect of the function happens (but those of its first capture).
-        docs/numerics.md says which operation has which bound."""
+
+        Args:
+            *args: a call's arguments.
+            **kwargs: a call's keyword arguments.
+
+        Returns:
+            A Check, which prints a line for each output: its error in units in the last place, the bound it has to keep,
+            whether it does. `.ok` is True where all do; `.refusal` says why nothing was compared, where the call cannot be
+            captured, acts on the world outside or needs more bytes than `jl.config.copy_limit_bytes`.
+
+        Raises:
+            BindingError: the arguments do not fit the parameters.
+            OptionError: the call's trace compiled nothing.
+
+        Example:
+            >>> jl.jit(lambda x: np.exp(x) * 2).check(np.ones(5)).ok
+            True
+        """
         from .check import checked_function
 
         return checked_function(self, args, kwargs)
@@ -140,17 +154,35 @@ class Explained(Picklable):
         self, /, *args: Any, cut: Any = (), fuse: Any = (), keep_out: Any = (), target: str | None = None, sweep: bool = False,
         seconds: float | None = None, **kwargs: Any,
     ) -> Any:  # fmt: skip
-        """Change a decision of the compiler for a call with these arguments, and measure what that is worth.
-
-            f.whatif(x, cut=[("Exp", "Sum")])       Exp is stored, and Sum reads it in another kernel
-            f.whatif(x, fuse=[("Exp", "Sum")])      they share a kernel
-            f.whatif(x, keep_out=["Exp"])           NumPy runs it
-            f.whatif(x, sweep=True)                 every single cut is tried, and ranked
+        """A decision of the compiler taken the other way, for a call with these arguments, and what that is worth, measured.
 
         Operations are named as in `jl.explain(f, x)`: by name, or by kind where there is one of it. Both plans are built
-        beside this function, which stays as it is, and run in turns on copies, for about `seconds`. The answer (a WhatIf or a
-        Sweep) prints as text. OptionError: the plan has no such operation. ImpossiblePlanError: a cycle, a type or a library
-        call forbids the plan, with the path.
+        beside this function, which stays as it is, and run in turns on copies.
+
+        Args:
+            *args: a call's arguments.
+            cut: a pair of operations or a list of pairs: the first is stored, and the second reads it in another kernel.
+            fuse: a pair of operations or a list of pairs: they share a kernel.
+            keep_out: an operation or a list of them: NumPy runs it.
+            target: the target to compile for, "cpu"; None: the one that it is compiled for.
+            sweep: True: every single cut is tried, and ranked by what it costs.
+            seconds: about how long to measure; None: a second, and 20 seconds of a sweep.
+            **kwargs: a call's keyword arguments.
+
+        Returns:
+            A WhatIf (of a sweep, a Sweep), which prints as text: times in seconds with their interval, bytes, what moved
+            where, and the lines that would keep the change.
+
+        Raises:
+            OptionError: the plan has no such operation or several, or the call is not captured whole.
+            ImpossiblePlanError: a cycle, a type or a library call forbids the plan; `path` are the operations that show it.
+
+        Example:
+            >>> def total(x):
+            ...     return np.exp(x).sum()
+            >>> answer = jl.jit(total).whatif(np.ones(1000), cut=("Exp", "Sum"), seconds=0.01)
+            >>> answer.before.kernels, answer.after.kernels
+            (1, 2)
         """
         from .whatif import asked_of_function
 
@@ -159,12 +191,46 @@ class Explained(Picklable):
 
     @says_where
     def would_hit(self, /, *args: Any, **kwargs: Any) -> bool:
-        """Would a call with these arguments find its trace? Nothing is traced and nothing runs."""
+        """Whether a call with these arguments would find its trace. Nothing is traced and nothing runs.
+
+        Args:
+            *args: a call's arguments.
+            **kwargs: a call's keyword arguments.
+
+        Returns:
+            True or False.
+
+        Raises:
+            BindingError: the arguments do not fit the parameters.
+
+        Example:
+            >>> jl.jit(lambda x: x + 1).would_hit(np.ones(3))
+            False
+        """
         return self._look(args, kwargs, why=False).costs is not None
 
     @says_where
     def explain_key(self, /, *args: Any, **kwargs: Any) -> Explanation:
-        """The key of a call with these arguments, leaf by leaf: which trace it hits, or what keeps the nearest from it."""
+        """The key of a call with these arguments, leaf by leaf: which trace it hits, or what keeps the nearest from it.
+
+        Args:
+            *args: a call's arguments.
+            **kwargs: a call's keyword arguments.
+
+        Returns:
+            An Explanation, which prints as text; `.hit` says whether the call has a trace.
+
+        Raises:
+            BindingError: the arguments do not fit the parameters.
+
+        Example:
+            >>> f = jl.function(lambda x: x + 1)
+            >>> y = f(np.ones(3))
+            >>> print(f.explain_key(np.ones(3, np.float32)))
+            <lambda>: a miss; the nearest is trace 1
+              x  float32[3]   (float64[3] in trace 1)
+            ...
+        """
         found = self._look(args, kwargs, why=True)
         if found.refusal:
             leaves = tuple(KeyLeaf(leaf.path, leaf.text, "", True) for leaf in found.leaves)

@@ -14,7 +14,29 @@ from jitlab.capture.tensor_array import TensorArray
 def cond(
     pred: Any, true_fn: Callable[[], Any] | None = None, false_fn: Callable[[], Any] | None = None, name: str | None = None
 ) -> Any:
-    """What `true_fn()` gives where the 0-d bool holds, else what `false_fn()` gives: the same form and dtypes."""
+    """The value of one of two functions, chosen by a bool that may be an array's.
+
+    Args:
+        pred: a 0-d bool; inside a traced function it may be traced, and then both functions are recorded.
+        true_fn: a function without parameters, called where `pred` holds.
+        false_fn: a function without parameters, called where it does not; its result has the form and dtypes of the other's.
+        name: of the operation in a graph.
+
+    Returns:
+        What the chosen function gives.
+
+    Raises:
+        TypeError: `true_fn` or `false_fn` cannot be called.
+        ControlFlowTypeError: in a trace the two give other dtypes or another structure.
+        ControlFlowValueError: in a trace the two give other shapes, or one gives None.
+
+    Example:
+        >>> @jl.function
+        ... def absolute(x):
+        ...     return jl.cond(x.sum() < 0, lambda: -x, lambda: x)
+        >>> absolute(np.array([-1.0, -2.0]))
+        array([1., 2.])
+    """
     for given, what in ((true_fn, "true_fn"), (false_fn, "false_fn")):
         if not callable(given):
             raise TypeError(f"{what} must be callable.")
@@ -35,9 +57,31 @@ def while_loop(
     parallel_iterations: int = 10, back_prop: bool = True, swap_memory: bool = False, maximum_iterations: Any = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """`loop_vars` after `while cond(*loop_vars): loop_vars = body(*loop_vars)`, in their form.
+    """The values that a loop ends with: `while cond(*loop_vars): loop_vars = body(*loop_vars)`.
 
-    `shape_invariants`, `parallel_iterations`, `back_prop` and `swap_memory` are accepted and have no effect.
+    Args:
+        cond: a function of the values that gives a 0-d bool.
+        body: a function of the values that gives the next ones: as many, of the same shapes and dtypes.
+        loop_vars: a list or tuple of the first values, arrays or numbers.
+        shape_invariants: accepted, and of no effect: shapes stay what they are.
+        parallel_iterations: accepted, and of no effect: iterations run one after the other.
+        back_prop: accepted, and of no effect: a gradient is there wherever it is asked for.
+        swap_memory: accepted, and of no effect.
+        maximum_iterations: an int after which the loop ends in any case; None: no such number.
+        name: of the operation in a graph.
+
+    Returns:
+        The last values, as a list or tuple like `loop_vars`; of one value that value alone.
+
+    Raises:
+        TypeError: `cond` or `body` cannot be called, or `loop_vars` is no list or tuple.
+        ValueError: `loop_vars` is empty.
+        ControlFlowTypeError: in a trace an iteration changes a dtype or the structure.
+        ControlFlowValueError: in a trace an iteration changes a shape.
+
+    Example:
+        >>> jl.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (0, np.ones(2)))
+        (3, array([8., 8.]))
     """
     if not callable(cond):
         raise TypeError("'cond' must be callable.")

@@ -535,12 +535,38 @@ def jit(
     function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O1", dynamic: bool = False,
     fullgraph: bool = False, backend: str = "", _kind: type[Jit] = Jit, **options: Any,
 ) -> Any:  # fmt: skip
-    """Run a NumPy function compiled, with exactly Python's meaning. A decorator, with or without arguments.
+    """A function that runs compiled with exactly Python's meaning. A decorator, with or without arguments.
 
-    `capture_mode` "ast": the function's source is captured; what cannot be runs as Python between captured pieces.
-    "bytecode": so too, and functions without source are read from their bytecode. "trace": the first call's path is recorded.
-    `jit_level` "O1": operations are fused; "O0": each is a kernel of its own. `fullgraph` True: everything is captured, or an
-    error says what is not. `exec_order` "bfs" or "dfs": the order of operations.
+    Args:
+        function: the Python function; without it the result is a decorator that has the options.
+        capture_mode: "ast": the source is captured, and what cannot be runs as Python between captured pieces. "bytecode": so
+            too, and functions without source are read from their bytecode. "trace": the path that the first call takes is
+            recorded.
+        jit_level: "O1": operations are fused into kernels. "O0": each operation is a kernel of its own.
+        dynamic: accepted, and of no effect: sizes are parameters of the machine code anyway.
+        fullgraph: True: everything is captured, or the call raises and says what is not.
+        backend: "" or "ms_backend"; both are this compiler.
+        **options: `exec_order` "bfs" or "dfs": the order of operations. `infer_boost`, `disable_format_transform` and
+            `ge_options` are checked and have no effect; an unknown option is warned of.
+
+    Returns:
+        A Jit, called like the function; a decorator where `function` is left away; what is no Python function, unchanged, with
+        a warning.
+
+    Raises:
+        ValueError: an option has a value that it does not take.
+        TypeError: an option has a value of another type, or a call's arguments do not fit the parameters.
+        UnsupportedError: a call under `fullgraph=True` meets what only Python can do.
+
+    Example:
+        >>> @jl.jit
+        ... def step(x, losses):
+        ...     y = np.tanh(x)
+        ...     losses.append(float(y.sum()))
+        ...     return y * 2
+        >>> losses = []
+        >>> step(np.zeros(3), losses), losses
+        (array([0., 0., 0.]), [0.0])
     """
     checks = checked(capture_mode, jit_level, dynamic, fullgraph, backend, options)
     if function is None:

@@ -18,9 +18,32 @@ SUMMARIZE = 3
 def print_(
     *inputs: Any, sep: str = " ", end: str = "\n", output_stream: TextIO | None = None, summarize: int = SUMMARIZE
 ) -> Any:
-    """Print arrays and Python values, joined by `sep`; to stderr, or `output_stream`. Inside a traced function it happens
-    at each run. Lists, tuples and dicts are shown with what they hold; of an axis longer than 2 * `summarize` the first and
-    last elements (-1: all)."""
+    """A print that is part of the graph: it happens at each run of a traced function, where Python's happens at trace alone.
+
+    Args:
+        *inputs: arrays and Python values; of lists, tuples and dicts what they hold is shown.
+        sep: what stands between them.
+        end: what stands behind the last one.
+        output_stream: a file; None: `sys.stderr`.
+        summarize: how many elements are shown at either end of a longer axis, a count; -1: all.
+
+    Returns:
+        None; in a graph the operation that prints.
+
+    Raises:
+        InvalidArgumentError: it stands in a function under `jit_compile=True`, where printing has no compiled form.
+
+    Example:
+        >>> import sys
+        >>> @jl.function
+        ... def told(x):
+        ...     jl.print_("sum", x.sum(), output_stream=sys.stdout)
+        ...     return x * 2
+        >>> told(np.ones(2)), told(np.zeros(2))
+        sum 2
+        sum 0
+        (array([2., 2.]), array([0., 0.]))
+    """
     capture = current_capture() or next((x.capture for x in inputs if isinstance(x, Tensor) and x.capture.is_open), None)
     if capture is None:
         _printed(inputs, sep, end, output_stream, summarize)

@@ -1,10 +1,10 @@
 """What the operations of a cluster should give: values op by op, and beside each how far compiled code may be from it.
 
-The bounds are those of docs/numerics.md. An operation that is exact gives the same bits for the same inputs. A function is
-within 3 ULP of its true value, a sum of n elements within (8 + log2 n)·eps·Σ|x|, a product of n or a matrix product within
-n·eps of the same expression of absolute values. The true value is that of the operation in a wider type, rounded, where that
-is cheap; else NumPy's own, and both sides' errors are allowed for. What an operation makes of inputs that are off themselves
-is found at the corners of what they may be.
+The bounds are those of docs/reference/numerics.md. An operation that is exact gives the same bits for the same inputs. A
+function is within 3 ULP of its true value, a sum of n elements within (8 + log2 n)·eps·Σ|x|, a product of n or a matrix product
+within n·eps of the same expression of absolute values. The true value is that of the operation in a wider type, rounded,
+where that is cheap; else NumPy's own, and both sides' errors are allowed for. What an operation makes of inputs that are
+off themselves is found at the corners of what they may be.
 """
 
 from __future__ import annotations

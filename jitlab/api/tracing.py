@@ -46,10 +46,31 @@ from .warm import WARM_CALLS, add_entry
 
 
 class Function(Traces):
-    """A Python function that is traced once for each type of its arguments and runs compiled.
+    """A Python function with the traces that its calls have made: what `jl.function` gives. It is called like the function.
 
-    `print(f.ledger)`: why it was traced, and what that cost. `f.check(*args)`: how far it is from NumPy. `f.whatif(*args,
-    cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
+    `f.ledger` lists why it was traced, what that cost and what would avoid it.
+
+    Args:
+        python_function: the function as it was written.
+        jit_compile: as in `jl.function`.
+        autograph: as in `jl.function`.
+        name: what reports call it; "" is the function's own name.
+        input_signature: as in `jl.function`.
+        reduce_retracing: as in `jl.function`.
+        follow_type_hints: `experimental_follow_type_hints` of `jl.function`.
+        pure: True where `experimental_implements` named what it is.
+        attributes: `experimental_attributes` of `jl.function`.
+        autograph_options: `experimental_autograph_options` of `jl.function`.
+
+    Raises:
+        TypeError: `python_function` cannot be called, or `input_signature` does not fit its parameters.
+
+    Example:
+        >>> doubled = jl.function(lambda x: x * 2)
+        >>> isinstance(doubled, jl.Function), doubled(np.ones(2))
+        (True, array([2., 2.]))
+        >>> doubled.would_hit(np.ones(2)), doubled.would_hit(np.ones(3))
+        (True, False)
     """
 
     #: How the warning of repeated retraces begins.
@@ -149,8 +170,23 @@ class Function(Traces):
         return self._count
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for these arguments, traced now where there is none. Arrays, TensorSpecs and Python values; without
-        arguments that of the input_signature."""
+        """The trace for these arguments, traced now where there is none.
+
+        Args:
+            *args: arrays, TensorSpecs and Python values; none of them: the trace of the `input_signature`.
+            **kwargs: keyword arguments alike.
+
+        Returns:
+            A ConcreteFunction.
+
+        Raises:
+            BindingError: the arguments do not fit the parameters.
+
+        Example:
+            >>> doubled = jl.function(lambda x: x * 2).get_concrete_function(jl.TensorSpec([None], np.float64))
+            >>> doubled(np.ones(2)), doubled.structured_outputs
+            (array([2., 2.]), TensorSpec(shape=(None,), dtype=tf.float64, name=None))
+        """
         try:
             return self._concrete_for(args, kwargs).handed_out()
         except Exception as error:
@@ -169,12 +205,30 @@ class Function(Traces):
             raise self._untraceable(refusal) from None
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """The types of all traces, in the order they were traced."""
+        """The types of all traces as text, in the order they were traced.
+
+        Args:
+            verbose: True: several lines for each trace. False: one.
+
+        Returns:
+            A str.
+        """
         found = [concrete.pretty_printed_signature(verbose) for concrete in list(self._concretes.values())]
         return ("\n\n" if verbose else "\n").join(found)
 
     def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """A function of `stage` that gives what the compiler made for these arguments, as text."""
+        """What the compiler made for these arguments, as text of any stage.
+
+        Args:
+            *args: a call's arguments.
+            **kwargs: a call's keyword arguments.
+
+        Returns:
+            A function of `stage` ("hlo", "optimized_hlo", ...) that gives the text.
+
+        Raises:
+            ValueError: the function is not under `jit_compile=True`.
+        """
         if not self.options.jit_compile:
             raise ValueError("Compiler IR can only be returned for functions marked with 'jit_compile=True'")
         return CompilerIR(self.get_concrete_function(*args, **kwargs), (*args, *kwargs.values()))

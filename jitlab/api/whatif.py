@@ -54,7 +54,7 @@ class WhatIf:
     rounds: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """As docs/report-format.md has the result of a what-if."""
+        """As docs/reference/report-format.md has the result of a what-if."""
         return {
             "question": {**self.question.to_json(), "plan": self.plan, "function": self.function}, "title": self.title,
             "lines": list(self.lines), "refusal": self.refusal.to_json() if self.refusal else None,

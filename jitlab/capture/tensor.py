@@ -199,7 +199,29 @@ class Lock(enum.IntEnum):
 
 
 class Tensor:
-    """A traced array (or NumPy scalar: `is_scalar`). It has an array's operators, methods and attributes, but no values."""
+    """An array while it is recorded: it has an array's operators, methods and attributes, but no values.
+
+    A function under `jl.function` gets it in the place of each array. `shape`, `dtype`, `ndim` and `size` are known; what asks
+    for its values (`if x.sum() > 0` without a recording's help, `int(x)`, `x.item()`) is an error that says so.
+
+    Args:
+        cell: the array that is recorded.
+        path: the views that lead from there to this one.
+        is_scalar: True for what NumPy would give as a scalar.
+
+    Raises:
+        OutOfScopeError: it is used after its trace has ended.
+        ValueOfTracedArrayError: Python asks for its value.
+
+    Example:
+        >>> @jl.function
+        ... def told(x):
+        ...     print(x)
+        ...     return x + 1
+        >>> told(np.zeros((2, 3), np.float32)).shape
+        Tensor("x:0", shape=(2, 3), dtype=float32)
+        (2, 3)
+    """
 
     __slots__ = ("__weakref__", "_cell", "_locked", "_path", "_shape", "is_scalar")
     __array_priority__ = 1000.0

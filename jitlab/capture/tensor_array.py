@@ -28,7 +28,35 @@ class Plan:
 
 
 class TensorArray:
-    """`size` elements (0: as many as are written, with `dynamic_size`), read and written by number."""
+    """Arrays of one shape that are written and read by number, also inside loops that are traced.
+
+    Each `write` gives a new TensorArray; bind it to the name again.
+
+    Args:
+        dtype: of the elements; None: that of the first one written.
+        size: how many elements there are, an int; 0 or None: as many as are written.
+        dynamic_size: True: writing behind the last element makes it longer.
+        clear_after_read: accepted, and of no effect: elements stay.
+        tensor_array_name: accepted, and of no effect.
+        infer_shape: accepted, and of no effect: elements have one shape.
+        element_shape: of an element, a tuple; it is needed where elements are read before any is written.
+        name: accepted, and of no effect.
+
+    Raises:
+        ControlFlowValueError: an element that nothing has given a shape yet is read, or scalars are concatenated.
+        IndexError: an element outside its size is written or read.
+        ValueError: an element of another dtype is written.
+
+    Example:
+        >>> @jl.function
+        ... def squares(n):
+        ...     found = jl.TensorArray(np.int64, size=n)
+        ...     for i in range(n):
+        ...         found = found.write(i, i * i)
+        ...     return found.stack()
+        >>> squares(4)
+        array([0, 1, 4, 9])
+    """
 
     def __init__(
         self, dtype: Any = None, size: Any = None, dynamic_size: bool | None = None, clear_after_read: bool | None = None,
@@ -50,7 +78,7 @@ class TensorArray:
 
     # ---- elements
     def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The TensorArray with this element; bind it to the name again."""
+        """The TensorArray whose element `index` is `value`; bind it to the name again."""
         value = self._element(value)
         from .state import current_capture
 
@@ -81,7 +109,7 @@ class TensorArray:
         return self._like(rows=rows)
 
     def read(self, index: Any, name: str | None = None) -> Any:
-        """One element."""
+        """The element with the number `index`."""
         if self._rows is None and _is_traced(index):
             return self.stack()[index]
         if self._rows is not None:
@@ -97,14 +125,14 @@ class TensorArray:
         return self._like(items={n: value[n] for n in range(len(value))}, size=len(value))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
-        """The TensorArray with the parts of `value` at these numbers."""
+        """The TensorArray with the parts of `value` at the numbers `indices`."""
         new = self
         for place, number in enumerate(np.asarray(indices).tolist()):
             new = new.write(number, value[place])
         return new
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
-        """The TensorArray whose elements are consecutive stretches of `value`."""
+        """The TensorArray whose elements are consecutive stretches of `value`, as long as `lengths` says."""
         ends = np.cumsum(np.asarray(lengths)).tolist()
         return self._like(items={n: value[s:e] for n, (s, e) in enumerate(zip([0, *ends], ends, strict=False))}, size=len(ends))
 
@@ -133,7 +161,7 @@ class TensorArray:
         return self._none_of(shape[1:])
 
     def gather(self, indices: Any, name: str | None = None) -> Any:
-        """The elements of these numbers as one array."""
+        """The elements with the numbers `indices`, as one array."""
         if self._rows is not None or isinstance(indices, Tensor):
             return np.take(self.stack(), indices, axis=0)
         return np.stack([self.read(n) for n in np.asarray(indices).tolist()])

@@ -18,14 +18,33 @@ def jit_scope(
     compile_ops: CompileOps = True, separate_compiled_gradients: bool = False, *, strict: bool = False, cut: Any = (),
     fuse: Any = (),
 ) -> Iterator[None]:  # fmt: skip
-    """Compile, or with False never compile, the operations made inside.
+    """A block whose operations are compiled, are never compiled, or are fused otherwise than the compiler would.
 
-    `compile_ops` may be a function of an operation's `NodeDef`, asked once for each. Gradients of what is made inside get a
-    scope of their own with `separate_compiled_gradients`. `strict`: in this graph nothing compiles that is not marked.
+    `cut` and `fuse` mark nothing: they decide of the edges between operations made inside, as `f.whatif` does. What is cut goes
+    through memory; what is fused shares a kernel, where that can be.
 
-    `cut=("Exp", "Sum")` and `fuse=("Exp", "Mul")` (or lists of such pairs) mark nothing: they decide of the edges between
-    operations made inside, of those kinds or names, as `f.whatif` does. What is cut goes through memory; what is fused shares
-    a kernel, where that can be.
+    Args:
+        compile_ops: True: compile what is made inside. False: never. A function of an operation's `NodeDef` is asked for each.
+        separate_compiled_gradients: True: gradients of what is made inside get a scope of their own.
+        strict: True: in this graph nothing compiles that is not marked.
+        cut: a pair of operations' kinds or names, `("Exp", "Sum")`, or a list of pairs.
+        fuse: a pair of operations' kinds or names, or a list of pairs.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        EagerScopeError: nothing is captured here, so that NumPy runs each operation at once.
+        OptionError: `cut` or `fuse` is no pair and no list of pairs, or stands together with marks.
+        TypeError: `compile_ops` is neither a bool nor a function.
+
+    Example:
+        >>> @jl.function
+        ... def f(x):
+        ...     with jl.jit_scope(cut=("Exp", "Sum")):
+        ...         return np.exp(x).sum()
+        >>> len(jl.explain(f, np.ones(8)).kernels)
+        2
     """
     graph = current_graph() or outside.graph
     if graph is None and (outside.is_python or outside.unmarked):

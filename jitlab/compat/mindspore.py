@@ -53,7 +53,22 @@ class _TensorType(type):
 
 
 class Tensor(metaclass=_TensorType):
-    """`Tensor(data, dtype)`: a NumPy array with a copy of the data. Python floats become float32, ints int64."""
+    """A NumPy array made with a copy of data. Python's floats become float32, its ints int64. Every array is an instance of it.
+
+    Args:
+        input_data: an array, numbers or lists of them; None: zeros of `shape`.
+        dtype: of the elements; None: NumPy's for arrays, float32 for Python's floats.
+        shape: of the zeros; None: a 0-d array.
+        init: accepted, and of no effect.
+
+    Raises:
+        ValueError: the data are no array of that dtype.
+
+    Example:
+        >>> from jitlab.compat import mindspore as ms
+        >>> ms.Tensor([1.0, 2.0]).asnumpy()
+        array([1., 2.], dtype=float32)
+    """
 
 
 def _default(data: Any) -> Any:
@@ -97,7 +112,30 @@ def jit(
     function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O0", dynamic: bool = False,
     fullgraph: bool = False, backend: str = "", **options: Any,
 ) -> Any:  # fmt: skip
-    """`jitlab.jit`, with the default level "O0"."""
+    """mindspore's decorator: `jitlab.jit` with the default level "O0". What its functions give are Tensors.
+
+    Args:
+        function: as in `jitlab.jit`.
+        capture_mode: as in `jitlab.jit`; in "ast" both sides of a branch have to be of one type.
+        jit_level: as in `jitlab.jit`; "O0" where nothing is said.
+        dynamic: as in `jitlab.jit`.
+        fullgraph: as in `jitlab.jit`.
+        backend: as in `jitlab.jit`.
+        **options: as in `jitlab.jit`.
+
+    Returns:
+        As of `jitlab.jit`.
+
+    Raises:
+        ValueError: an option has a value that it does not take.
+        TypeError: an option has a value of another type, or the sides of a branch give other types.
+        UnsupportedError: a call under `fullgraph=True` meets what only Python can do.
+
+    Example:
+        >>> from jitlab.compat import mindspore as ms
+        >>> ms.jit(lambda x: x * 2)(ms.Tensor([1.0])).asnumpy()
+        array([2.], dtype=float32)
+    """
     kind = _AstJit if capture_mode == "ast" else _Jit
     return _jit(
         function, _kind=kind, capture_mode=capture_mode, jit_level=jit_level, dynamic=dynamic, fullgraph=fullgraph,

@@ -1,4 +1,4 @@
-"""The graph face: operations are put into a Graph, and a Session runs them (docs/graph.md)."""
+"""The graph face: operations are put into a Graph, and a Session runs them (docs/internals/graph.md)."""
 
 from .building import (
     constant,

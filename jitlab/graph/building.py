@@ -20,7 +20,26 @@ from .recording import GraphCapture
 
 
 def placeholder(dtype: Any = np.float32, shape: Any = None, name: str | None = None) -> Any:
-    """A value that a Session is fed with. None stands for a size that is not known yet; without a shape, for all of it."""
+    """An input of a Graph: a value that a Session is fed with.
+
+    Args:
+        dtype: of its elements.
+        shape: a list of sizes in which None stands for one that is not known yet; None: any shape.
+        name: of the operation in the graph; None: "Placeholder".
+
+    Returns:
+        A tensor of the graph.
+
+    Raises:
+        TypeError: `shape` is no shape, or `dtype` no dtype.
+        ValueError: a size is negative.
+
+    Example:
+        >>> with jl.Graph().as_default():
+        ...     x = jl.placeholder(np.float32, [None, 3], name="x")
+        >>> x.name, x.dtype
+        ('x:0', dtype('float32'))
+    """
     dims = as_shape(shape)
     return graph_for_operations().capture.placeholder(np.dtype(dtype), dims, name, None)
 
@@ -33,7 +52,25 @@ def placeholder_with_default(input: Any, shape: Any = None, name: str | None = N
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
-    """An array (in a graph, the operation that gives it); `shape`: it is repeated, or put into that form."""
+    """An array; in a Graph the operation that gives it.
+
+    Args:
+        value: an array, numbers or lists of numbers.
+        dtype: of the elements; None: NumPy's for the value.
+        shape: one number is repeated to that shape, an array of as many elements is reshaped; None: the value's own.
+        name: of the operation in a graph; None: "Const".
+
+    Returns:
+        An array (a NumPy scalar for one number); in a Graph a tensor.
+
+    Raises:
+        ValueError: the value does not fit the shape or the dtype.
+
+    Example:
+        >>> jl.constant(1.5, shape=(2, 2))
+        array([[1.5, 1.5],
+               [1.5, 1.5]])
+    """
     if isinstance(value, Tensor):
         return value if dtype is None or value.dtype == np.dtype(dtype) else value.astype(dtype)
     array = np.array(value, dtype)
@@ -106,7 +143,21 @@ def variables_initializer(variables: Sequence[Any], name: str = "init") -> Any:
 
 
 def global_variables_initializer() -> Any:
-    """An operation that gives every Variable of the graph its initial value."""
+    """The operation of the default Graph that gives each of its Variables its initial value.
+
+    Returns:
+        An operation, to be run by a Session before what reads the Variables.
+
+    Example:
+        >>> graph = jl.Graph()
+        >>> with graph.as_default():
+        ...     steps = jl.Variable(2.0)
+        ...     ready = jl.global_variables_initializer()
+        >>> session = jl.Session(graph)
+        >>> session.run(ready)
+        >>> session.run(steps)
+        np.float64(2.0)
+    """
     return variables_initializer(global_variables())
 
 
@@ -115,7 +166,22 @@ def global_variables_initializer() -> Any:
 
 @contextmanager
 def name_scope(name: str | None, default_name: str | None = None, values: Any = None) -> Any:
-    """Names of operations made inside begin with `name/`. Without a graph, nothing is named."""
+    """A block in which the names of a Graph's operations begin with `name/`. Without a graph, nothing is named.
+
+    Args:
+        name: what they begin with.
+        default_name: what they begin with where `name` is None.
+        values: accepted, and of no effect.
+
+    Returns:
+        A context manager whose value is the scope's name, with the stroke behind it.
+
+    Example:
+        >>> with jl.Graph().as_default(), jl.name_scope("layer"):
+        ...     x = jl.placeholder(np.float32, name="x")
+        >>> x.name
+        'layer/x:0'
+    """
     graph = _graph()
     chosen = name if name is not None else default_name
     if graph is None:
@@ -126,7 +192,25 @@ def name_scope(name: str | None, default_name: str | None = None, values: Any = 
 
 
 def device(name: Any) -> AbstractContextManager[Any]:
-    """Operations made inside are placed on a device: "XLA_CPU:0", "/job:localhost/replica:0/task:0/device:XLA_CPU:0"."""
+    """A block whose operations are placed on a device: "XLA_CPU:0", "/job:localhost/replica:0/task:0/device:XLA_CPU:0".
+
+    Args:
+        name: of the device; None: wherever it may be; or a function of an operation that gives one of these.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        ValueError: `name` is not how a device is called.
+        TypeError: `name` is neither a text nor a function nor None.
+
+    Example:
+        >>> graph = jl.Graph()
+        >>> with graph.as_default(), jl.device("XLA_CPU:0"):
+        ...     y = np.exp(jl.placeholder(np.float32, [2]))
+        >>> y.op.device
+        '/device:XLA_CPU:0'
+    """
     graph = _graph()
     if graph is None:
         from .devices import merged
@@ -138,7 +222,29 @@ def device(name: Any) -> AbstractContextManager[Any]:
 
 
 def control_dependencies(inputs: Sequence[Any] | None) -> AbstractContextManager[Any]:
-    """Operations made inside run after `inputs`. In a traced function everything with an effect keeps its order anyway."""
+    """A block whose operations run after others. In a traced function everything with an effect keeps its order anyway.
+
+    Args:
+        inputs: operations or tensors of the graph; None: those of the blocks around are forgotten inside.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        TypeError: one of `inputs` is no operation and no tensor of a graph.
+
+    Example:
+        >>> graph = jl.Graph()
+        >>> with graph.as_default():
+        ...     total = jl.Variable(0.0)
+        ...     with jl.control_dependencies([total.assign_add(1.0)]):
+        ...         told = total.read_value()
+        ...     ready = jl.global_variables_initializer()
+        >>> session = jl.Session(graph)
+        >>> session.run(ready)
+        >>> session.run(told)
+        np.float64(1.0)
+    """
     graph = _graph()
     if graph is None and inputs:
         found = [x.graph for x in inputs if hasattr(x, "graph")]

@@ -30,7 +30,22 @@ class _GraphType(type(ir.Graph)):  # type: ignore[misc]
 
 
 class Graph(ir.Graph, metaclass=_GraphType):
-    """Operations in the order they were made. `with graph.as_default():` makes operations its own."""
+    """Operations in the order they were made. `with graph.as_default():` makes operations its own; a Session runs them.
+
+    Args:
+        name: what reports call it.
+
+    Raises:
+        RuntimeError: an operation is added after `finalize()`.
+
+    Example:
+        >>> graph = jl.Graph()
+        >>> with graph.as_default():
+        ...     x = jl.placeholder(np.float64, [None], name="x")
+        ...     y = np.exp(x)
+        >>> [operation.name for operation in graph.get_operations()]
+        ['x', 'Exp']
+    """
 
     def __init__(self, name: str = "graph") -> None:
         super().__init__(name)
@@ -111,7 +126,7 @@ class Graph(ir.Graph, metaclass=_GraphType):
         raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
 
     def as_graph_element(self, value: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """The tensor or operation that a value or a name stands for."""
+        """The tensor or operation that `value`, or a name, stands for: one that `allow_tensor` and `allow_operation` let be."""
         if isinstance(value, str):
             if ":" in value and allow_tensor:
                 return self.get_tensor_by_name(value)

@@ -46,9 +46,29 @@ class Run:
 
 
 class Session:
-    """Runs a Graph. Variables of the graph have a value of their own in each Session.
+    """What runs a Graph. Variables of the graph have a value of their own in each Session.
 
     The level is OFF unless the config (or TF_XLA_FLAGS) says otherwise, and a cluster has at least two operations.
+
+    Args:
+        graph: a Graph; None: the default one.
+        config: a ConfigProto of `jitlab.compat.tensorflow`; None: its default values.
+        target: accepted, and of no effect: it runs in this process.
+
+    Raises:
+        TypeError: `config` is no ConfigProto, or `graph` no Graph.
+        FailedPreconditionError: a run reads a Variable whose initializer has not run.
+        InvalidArgumentError: a run needs a placeholder that is not fed.
+        RuntimeError: it is run after `close()`.
+
+    Example:
+        >>> graph = jl.Graph()
+        >>> with graph.as_default():
+        ...     x = jl.placeholder(np.float64, [None])
+        ...     y = np.exp(x).sum()
+        >>> with jl.Session(graph) as session:
+        ...     session.run(y, {x: np.zeros(3)})
+        np.float64(3.0)
     """
 
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
@@ -77,8 +97,24 @@ class Session:
     def run(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """The values of `fetches`: a tensor, an operation (it gives None), a Variable or a name, or a list, tuple, namedtuple
-        or dict of them. `feed_dict` gives values for placeholders, or in the place of any other tensor."""
+        """The values of operations of the graph.
+
+        Args:
+            fetches: a tensor, an operation (it gives None), a Variable or a name, or a list, tuple, namedtuple or dict of them.
+            feed_dict: values for placeholders, or in the place of any other tensor: a dict from tensor to array.
+            options: RunOptions of `jitlab.compat.tensorflow`; with FULL_TRACE the run is recorded.
+            run_metadata: RunMetadata that takes the timeline of a recorded run.
+
+        Returns:
+            Arrays, in the form of `fetches`.
+
+        Raises:
+            TypeError: a fetch is no part of a graph, or a feed is no array of the tensor's dtype.
+            ValueError: a fetch is part of another graph, or a feed has another shape.
+            InvalidArgumentError: a placeholder is not fed.
+            FailedPreconditionError: a Variable's initializer has not run.
+            RuntimeError: the session is closed.
+        """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         started = time.perf_counter_ns()

@@ -140,7 +140,7 @@ class Plan:
         return f"{self.function} #{self.trace}"
 
     def to_json(self) -> dict[str, Any]:
-        """The `plans`, `ops`, `clusters`, `kernels` and `boundaries` of docs/report-format.md, without times, and `copies`."""
+        """`plans`, `ops`, `clusters`, `kernels`, `boundaries` of docs/reference/report-format.md; `copies`."""
         return plan_json(self)
 
     def activity(self) -> dict[str, Any]:

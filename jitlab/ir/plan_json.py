@@ -1,4 +1,4 @@
-"""A plan as docs/report-format.md has it: operations, clusters, kernels, cut edges, copies and temporaries."""
+"""A plan as docs/reference/report-format.md has it: operations, clusters, kernels, cut edges, copies and temporaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
-    """The `plans`, `ops`, `clusters`, `kernels` and `boundaries` of docs/report-format.md, without times, and `copies`."""
+    """`plans`, `ops`, `clusters`, `kernels`, `boundaries` of docs/reference/report-format.md, without times, and `copies`."""
     sources = _sources(plan)
     return {
         "plans": [{"name": plan.title, "function": plan.function, "trace": plan.trace}], "ops": _ops(plan, sources),

@@ -53,7 +53,7 @@ SHORT = 8
 #: Columns from which on a reduction over rows takes TILE vectors of columns at a time.
 WIDE, TILE = 256, 4
 
-#: Elements that vectors may sum plainly: what each lane adds up stays within the bound of docs/numerics.md.
+#: Elements that vectors may sum plainly: what each lane adds up stays within the bound of docs/reference/numerics.md.
 PLAIN = 256
 
 #: Rows of a block, where a reduction over rows is larger than the caches of a core.

@@ -11,9 +11,26 @@ from jitlab.errors import UnsupportedError
 def explorer(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """An ipywidget in which a function is run with other arguments, another level, with and without its scopes.
 
-    `function`: a jl.function, a jl.jit or a Python function (which is then compiled as by jl.jit). Numbers get a slider or a
-    field; arrays keep their values and get sizes and a dtype that can be changed. Nothing runs before *Run* is pressed; each
-    run works on copies. The result is an ipywidgets.VBox: `.arguments`, `.level`, `.scopes`, `.run()`, `.check()`, `.report`.
+    Numbers get a slider or a field; arrays keep their values and get sizes and a dtype that can be changed. Nothing runs before
+    *Run* is pressed; each run works on copies.
+
+    Args:
+        function: a jl.function, a jl.jit or a Python function, which is then compiled as by jl.jit.
+        *args: the first arguments.
+        **kwargs: the first keyword arguments.
+
+    Returns:
+        An ipywidgets.VBox with `.arguments`, `.level`, `.scopes`, `.run()`, `.check()` and `.report`.
+
+    Raises:
+        OptionError: `function` cannot be called.
+        UnsupportedError: ipywidgets is not installed.
+
+    Example:
+        >>> box = jl.explorer(lambda x, k: np.tanh(x) * k, np.ones(3), 2.0)
+        >>> report = box.run()
+        >>> len(report.kernels)
+        1
     """
     try:
         from .exploring import Explorer

@@ -77,7 +77,7 @@ class History:
             self._cells.clear()
 
     def to_json(self, run: CellRun) -> Json:
-        """The `history` of docs/report-format.md."""
+        """The `history` of docs/reference/report-format.md."""
         with self._lock:
             key = self._key(run)
             entries = self._cells.get(key, deque())

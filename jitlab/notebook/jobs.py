@@ -45,7 +45,7 @@ class Refused(JitlabError, RuntimeError):
 
 @dataclass(eq=False)
 class Job:
-    """One piece of work and its state, as docs/report-format.md has it."""
+    """One piece of work and its state, as docs/reference/report-format.md has it."""
 
     ticket: str
     kind: str

@@ -1,4 +1,4 @@
-"""The kernel's end of the wire of docs/report-format.md: one comm, events in batches, a ring for replay, a budget.
+"""The kernel's end of the wire of docs/reference/report-format.md: one comm, events in batches, a ring for replay, a budget.
 
 Nothing is sent while no panel is shown. Above the budget the picture lags, never the recording: events are told by their
 numbers, reports of running cells less often, and `behind` says how many events the panel has not seen.

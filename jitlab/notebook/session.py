@@ -72,7 +72,7 @@ class CellRun:
         return f"In [{self.count}]"
 
     def about(self, saved: bool = False) -> dict[str, Any]:
-        """The `cell` of docs/report-format.md; what is saved in the notebook runs no more."""
+        """The `cell` of docs/reference/report-format.md; what is saved in the notebook runs no more."""
         return {
             "id": self.id, "execution_count": self.count, "title": self.title, "source": self.source.split("\n"),
             "running": self.running and not saved, "error": self.error,

@@ -57,7 +57,7 @@ def _view_class() -> Any:
     import anywidget
 
     class ReportWidget(anywidget.AnyWidget):
-        """`report` is the JSON of docs/report-format.md; the views follow it."""
+        """`report` is the JSON of docs/reference/report-format.md; the views follow it."""
 
         _esm = _static("loader.js")
         renderer = traitlets.Instance(Renderer).tag(sync=True, **ipywidgets.widget_serialization)

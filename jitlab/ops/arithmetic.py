@@ -2,7 +2,7 @@
 
 Cotangents of complex values follow ∂L/∂re + i·∂L/∂im, so a holomorphic f sends g to g·conj(f'(x)). Where a derivative can
 be infinite (a quotient, a root, a power, an exponential, and what is computed from those), a zero cotangent stays zero: the
-branch that `np.where` did not take never puts a NaN into a gradient (docs/gradients.md).
+branch that `np.where` did not take never puts a NaN into a gradient (docs/internals/gradients.md).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Operation:
     weight: ClassVar[float] = 0.0  # time of an element in additions, where that is more than flops_per_element
     differentiable: ClassVar[bool] = False
     has_others: ClassVar[bool] = False  # is there an operation that is not jitlab's own?
-    exact: ClassVar[bool] = True  # compiled code gives NumPy's bits; False: within the bounds of docs/numerics.md
+    exact: ClassVar[bool] = True  # compiled code gives NumPy's bits; False: within the bounds of docs/reference/numerics.md
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -140,7 +140,7 @@ class Reduction(Operation):
 
     axes: tuple[int, ...]  # sorted, non-negative
 
-    compensated: ClassVar[bool] = False  # True: summed in a tree of blocks, to keep the error bound of docs/numerics.md
+    compensated: ClassVar[bool] = False  # True: summed in a tree of blocks, for the error bound of docs/reference/numerics.md
     has_identity: ClassVar[bool] = True  # False: max, min, argmax of nothing is an error
     numpy_name: ClassVar[str] = ""  # the ufunc that NumPy's message names
 

@@ -1,4 +1,4 @@
-"""From a Recording to the one JSON object of docs/report-format.md; everything else is drawn from that object alone."""
+"""From a Recording to the JSON object of docs/reference/report-format.md; everything else is drawn from that object alone."""
 
 from __future__ import annotations
 

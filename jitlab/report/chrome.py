@@ -64,7 +64,7 @@ class Timeline:
 
     @property
     def lanes(self) -> list[Json]:
-        """Lanes as in docs/report-format.md; times are microseconds."""
+        """Lanes as in docs/reference/report-format.md; times are microseconds."""
         return list(self._data["timeline"]["lanes"])
 
     def save(self, path: str | Path = "timeline.ctf.json") -> Path:

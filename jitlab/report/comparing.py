@@ -28,7 +28,7 @@ WHOLE = "whole cell"
 
 @dataclass(frozen=True)
 class RunComparison:
-    """What changed from one run to another; `to_json()` is the `comparison` of docs/report-format.md. It prints as a table."""
+    """What changed between two runs, printed as a table; `to_json()` is the `comparison` of docs/reference/report-format.md."""
 
     data: Mapping[str, Any]
 
@@ -73,7 +73,7 @@ class Noise:
 
 
 def comparison(before: Json, after: Json, against: Json, run: int | None = None) -> Json:
-    """The `comparison` of docs/report-format.md: the facts of two runs (`runs.run_facts`); `against` says what `before` is."""
+    """The `comparison` of docs/reference/report-format.md, of two `runs.run_facts`; `against` says what `before` is."""
     pairs = aligned(before["parts"], after["parts"])
     noise = Noise((before["others"] or 0.0, after["others"] or 0.0), max(before["between"], after["between"]))
     rows = [_whole_row(before, after, noise), *(_row(*pair, noise) for pair in pairs)]

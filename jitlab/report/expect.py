@@ -38,9 +38,29 @@ MOST_TOLD = 10
 
 @says_where
 def expect(*, fused: list[tuple[str, str]] | None = None, **limits: SupportsIndex | str) -> _GeneratorContextManager[None]:
-    """Check what happens inside: `retraces=0, clusters=1, kernels="<=2", fallbacks=0, bytes="<64 MB"`; also `traces`,
-    `variants`, `statements`, and `fused=[("exp", "sum")]`. A number means exactly that many. AssertionError says what was
-    found instead: of retraces the cause, the line and what would avoid them."""
+    """A block that has to be compiled as the test says: an assertion about retraces, kernels, host operations and bytes.
+
+    The limits are `retraces`, `traces`, `variants`, `clusters`, `kernels`, `fallbacks` (operations that NumPy ran),
+    `statements` (that Python ran) and `bytes` (read and written by kernels). A number means exactly that many; a text holds a
+    relation and a number, bytes with their unit: `kernels="<=2"`, `bytes="<64 MB"`.
+
+    Args:
+        fused: pairs of operations that have to share a kernel: `[("exp", "sum")]`.
+        **limits: see above.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        AssertionError: something is otherwise. It says what was found instead: of retraces the cause, the line and what would
+            avoid them.
+        OptionError: a limit that it does not know, or no number and no relation.
+
+    Example:
+        >>> total = jl.function(lambda x: np.exp(x).sum())
+        >>> with jl.expect(traces=1, kernels=1, fallbacks=0, bytes="<1 kB", fused=[("exp", "sum")]):
+        ...     y = total(np.ones(8))
+    """
     return _expecting(Expectations(limits, () if fused is None else fused))
 
 

@@ -21,7 +21,7 @@ FELT = 0.1  # of the launches' time in quick code: less is not worth a word
 
 
 def first_run(recording: Recording, retraces: list[Json], seconds: float | None) -> Json | None:
-    """`verdict.first_run` of docs/report-format.md; None where no first trace was made. `seconds`: of the run."""
+    """`verdict.first_run` of docs/reference/report-format.md; None where no first trace was made. `seconds`: of the run."""
     waited = sum(trace["seconds"] for trace in retraces if trace["first"])
     if not waited:
         return None

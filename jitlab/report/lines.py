@@ -92,7 +92,7 @@ def _part(kind: str, name: str, spans: Sequence[Sequence[Any]], seconds: float |
 
 
 def slowest(data: Mapping[str, Any]) -> Json | None:
-    """`verdict.slowest` of docs/report-format.md: the lines that took longest; None where nothing was timed."""
+    """`verdict.slowest` of docs/reference/report-format.md: the lines that took longest; None where nothing was timed."""
     timed = [part for part in parts(data) if part.seconds]
     groups: dict[Any, list[Part]] = {}
     for part in timed:

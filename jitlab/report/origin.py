@@ -24,7 +24,7 @@ MONTHS = "January February March April May June July August September October No
 
 
 def origin(began: float) -> Json:
-    """The `run` of docs/report-format.md. `began`: seconds since 1970."""
+    """The `run` of docs/reference/report-format.md. `began`: seconds since 1970."""
     at = datetime.fromtimestamp(began, UTC).astimezone().replace(microsecond=0)
     versions, here = _versions(), _machine()
     return {"at": at.isoformat(), "versions": versions, "machine": here, "text": _text(at, versions, here)}

@@ -344,7 +344,18 @@ class Recording:
 
 @contextmanager
 def record() -> Iterator[Recording]:
-    """Record everything that happens inside, from any thread: `with jl.record() as rec: ...; rec.report()`."""
+    """A block in which all that happens is recorded, in every thread. The report of it can be asked for inside, and afterwards.
+
+    Returns:
+        A context manager whose value has the method `report()`, which gives a Report of what happened so far.
+
+    Example:
+        >>> doubled = jl.function(lambda x: x * 2)
+        >>> with jl.record() as recording:
+        ...     y, z = doubled(np.ones(3)), doubled(np.ones(4))
+        >>> [(trace.cause, trace.argument) for trace in recording.report().retraces]
+        [('shape', 'x')]
+    """
     recording = Recording()
     with events.listen(recording.listen, recording.take):
         yield recording
@@ -353,7 +364,25 @@ def record() -> Iterator[Recording]:
 
 @says_where
 def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Report:
-    """Call `function` once and report what happened."""
+    """A function that is called once, recorded, and what happened then: its report.
+
+    Args:
+        function: one under `jl.jit` or `jl.function`, or one that calls such. Of a plain function the report says that nothing
+            is compiled, and what to do.
+        *args: the call's arguments.
+        **kwargs: the call's keyword arguments.
+
+    Returns:
+        A Report; `print` shows it as text, a notebook as a picture.
+
+    Raises:
+        Exception: what the call raises.
+
+    Example:
+        >>> report = jl.explain(jl.jit(lambda x: np.exp(x).sum()), np.ones(3))
+        >>> [kernel.name for kernel in report.kernels], report.fallbacks
+        (['k0'], [])
+    """
     with record() as recording:
         function(*args, **kwargs)
     if isinstance(getattr(function, "__func__", function), (FunctionType, BuiltinFunctionType, np.ufunc)):

@@ -13,7 +13,7 @@ MOST_NAMED = 3
 
 
 def repeated(event: events.Repeated) -> dict[str, Any]:
-    """`verdict.repeated` of docs/report-format.md; seconds of one loop."""
+    """`verdict.repeated` of docs/reference/report-format.md; seconds of one loop."""
     seconds = [ns / 1e9 for ns in event.loop_ns]
     mean, deviation = fmean(seconds), pstdev(seconds)
     return {

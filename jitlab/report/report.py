@@ -1,4 +1,4 @@
-"""Report: what a person and a test ask of a recording. Made of the JSON of docs/report-format.md and nothing else."""
+"""Report: what a person and a test ask of a recording. Made of the JSON of docs/reference/report-format.md and nothing else."""
 
 from __future__ import annotations
 
@@ -47,7 +47,30 @@ MIME = "application/vnd.jitlab.report+json"
 
 
 class Report:
-    """What happened: lists of plain objects, text, pictures, files. It doesn't change after it was made."""
+    """What happened while something was recorded, as lists of plain objects, text, pictures and files. It never changes.
+
+    `ops`, `clusters`, `kernels`, `boundaries`, `fallbacks`, `statements`, `traces`, `retraces`, `variants`, `loops` and
+    `temporaries` are lists; seconds and bytes are their units. `print` shows all as text.
+
+    Args:
+        data: the JSON of the report format.
+        texts: the code of each cluster at each stage, as text.
+        codes: what the code of each cluster is shown from.
+        file_name: what a file is called.
+        samples: single durations of each cluster and host operation.
+        others: the share of the processors that other programs took.
+
+    Raises:
+        OptionError: a method is asked for a cluster, an operation or a stage that it does not have.
+
+    Example:
+        >>> def softmax(x):
+        ...     e = np.exp(x)
+        ...     return e / e.sum()
+        >>> report = jl.explain(jl.jit(softmax), np.ones(8))
+        >>> report.verdict["lead"], report.clusters[0].ops
+        ('3 of 3 operations compiled', ('exp', 'sum', 'realdiv'))
+    """
 
     def __init__(
         self, data: Mapping[str, Any], texts: Mapping[str, Mapping[tuple[str, str], str]] | None = None,
@@ -167,26 +190,66 @@ class Report:
         return run_facts(self.data, named, self._others)
 
     def compare(self, other: Report) -> RunComparison:
-        """This report before, `other` after: time with an interval and a word for the whole and for each cluster and host
-        operation, aligned by what the compiler decided; what it decided otherwise; retraces. It prints as a table."""
+        """This report before, another after: what became faster, slower or otherwise.
+
+        Args:
+            other: a Report of the same program.
+
+        Returns:
+            A RunComparison, which prints as a table: times in seconds with an interval and a word for the whole and for each
+            cluster and host operation, aligned by what the compiler decided; what it decided otherwise; retraces.
+        """
         from .comparing import compared
 
         return compared(self.facts, other.facts)
 
     @says_where
     def why(self, a: str, b: str) -> Answer:
-        """Why `a` and `b` are together, or what keeps them apart. They are names of operations ("exp"), their kinds ("Exp"), or
-        what the program calls their values ("inv6", "r2 ** 3")."""
+        """Why two operations are together, or what keeps them apart.
+
+        Args:
+            a: an operation's name ("exp"), its kind ("Exp"), or what the program calls its value ("inv6", "r2 ** 3").
+            b: another one alike.
+
+        Returns:
+            An Answer, which prints as text.
+
+        Raises:
+            OptionError: there is no such operation, or there are several.
+        """
         return why(self, a, b)
 
     @says_where
     def why_not(self, a: str, b: str, *, check: bool = False) -> Answer:
-        """Why `a` and `b` are not one kernel: the reason, and what would change it. `check`: the changed version is compiled,
-        while the function is there, and `checked` says whether it holds."""
+        """Why two operations are not one kernel: the reason, and what would change it.
+
+        Args:
+            a: an operation, as for `why`.
+            b: another one alike.
+            check: True: the changed version is compiled, while the function is there, and `checked` of the answer says whether
+                it fuses.
+
+        Returns:
+            An Answer, which prints as text.
+
+        Raises:
+            OptionError: there is no such operation, or there are several.
+        """
         return why_not(self, a, b, check=check)
 
     def ir(self, name: str, stage: str = "graph") -> str:
-        """The text of a cluster at a stage: "graph", "program", "llvm", "llvm-optimized", "asm" or "ptx"."""
+        """The text of a cluster at a stage.
+
+        Args:
+            name: the cluster's, "cluster_0".
+            stage: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm" or "ptx".
+
+        Returns:
+            A str.
+
+        Raises:
+            OptionError: there is no such cluster or stage, or its text is no longer kept.
+        """
         from .code import known_stages
 
         if stage not in known_stages():
@@ -208,9 +271,18 @@ class Report:
     def code(self, cluster: str, stage: str = "asm", *, plan: str | None = None) -> Code:
         """The code of a cluster line by line, each line with the program's lines and operations it came from.
 
-        `stage`: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm" or "ptx". `plan` names one of
-        `plans`, where two have a cluster of that name. Nothing runs: the code is compiled once more with locations, which
-        change no instruction. Raises OptionError for a cluster whose code is no longer kept.
+        Nothing runs: the code is compiled once more with locations, which change no instruction.
+
+        Args:
+            cluster: its name, "cluster_0".
+            stage: "graph", "program", "llvm" (before its passes), "llvm-optimized" (after), "asm" or "ptx".
+            plan: one of the report's plans, where two have a cluster of that name.
+
+        Returns:
+            A Code, which prints as text.
+
+        Raises:
+            OptionError: there is no such cluster or stage, or its code is no longer kept.
         """
         from .code import cluster_code, known_stages
 
@@ -258,12 +330,22 @@ class Report:
         return report_figure(self.data)
 
     def to_json(self) -> dict[str, Any]:
-        """A copy of the whole report as docs/report-format.md describes it."""
+        """A copy of the whole report as docs/reference/report-format.md describes it."""
         return copy.deepcopy(dict(self.data))
 
     def to_html(self, path: str | Path | None = None, *, notebook: str = "") -> str:
-        """One file that needs nothing else: interactive, offline, and still a page where scripts are blocked. Returned, and
-        written when a path is given (OptionError: it can't be). Its title begins with `notebook`, the notebook's file."""
+        """The report as one file that needs nothing else: interactive, offline, and still a page where scripts are blocked.
+
+        Args:
+            path: of a file to write; None: none is written.
+            notebook: the file of the notebook, which the page's title begins with.
+
+        Returns:
+            The page, a str.
+
+        Raises:
+            OptionError: the file cannot be written.
+        """
         from .html import report_html
 
         text = report_html(self.data, self._texts(), notebook)

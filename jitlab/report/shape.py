@@ -1,4 +1,4 @@
-"""What the parts of a report are made of: the types of docs/report-format.md, against which one from a file is checked."""
+"""The types of docs/reference/report-format.md: what the parts of a report are, against which one from a file is checked."""
 
 from __future__ import annotations
 

@@ -28,6 +28,13 @@ def code_stages() -> tuple[str, ...]:
 
 
 def trim() -> None:
-    """Give the memory that is kept for later results back to the system."""
+    """The memory that devices keep for later results is given back to the system.
+
+    Returns:
+        None.
+
+    Example:
+        >>> jl.trim()
+    """
     for target in DEVICES.values():
         target.device.trim()

@@ -208,7 +208,7 @@ CALLS = {
     **STATISTICAL, **UTILITY, **{f"linalg.{k}": v for k, v in LINALG.items()}, **{f"fft.{k}": v for k, v in FFT.items()},
 }  # fmt: skip
 
-#: Bit for bit NumPy's, for real numbers; the others are functions, sums and products, within the bounds of docs/numerics.md.
+#: Bit for bit NumPy's, for real numbers; others (functions, sums, products) within the bounds of docs/reference/numerics.md.
 EXACT = {
     *CREATION, *DATA_TYPES, *INDEXING, *MANIPULATION, *SEARCHING, *SETS, *SORTING, "all", "any", "diff", "max", "min",
     "matrix_transpose", "linalg.matrix_transpose", "linalg.diagonal", "linalg.outer", "fft.fftshift", "fft.ifftshift",

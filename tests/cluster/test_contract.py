@@ -30,7 +30,7 @@ from tests.cluster.cluster_graphs import (
     sets,
 )
 
-PAGE = Path(__file__).parents[2] / "docs" / "cluster.md"
+PAGE = Path(__file__).parents[2] / "docs" / "internals" / "cluster.md"
 CPU, GPU, OTHER_GPU, XLA = "/device:CPU:0", "/device:GPU:0", "/device:GPU:1", "/device:XLA_CPU:0"
 
 

@@ -7,7 +7,7 @@ import pytest
 from jitlab.errors import OptionError
 from jitlab.flags import KNOWN, AutoJit, read_flags, table
 
-PAGE = Path(__file__).parents[2] / "docs" / "flags.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "flags.md"
 
 
 def flags(tf="", xla=""):
@@ -102,5 +102,5 @@ def test_2_8_each_flag_does_something_or_says_why_not():
 
 @pytest.mark.skipif(not PAGE.exists(), reason="the documentation is not part of this copy")
 def test_the_page_has_the_table_of_flags():
-    """`python -c "from jitlab.flags import table; print(table())"` is what belongs at the end of docs/flags.md."""
+    """`python -c "from jitlab.flags import table; print(table())"` is what belongs at the end of docs/reference/flags.md."""
     assert PAGE.read_text(encoding="utf-8").endswith(table())

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitlab.ops import Elementwise, operations, table
 
-#: Functions whose result docs/numerics.md fixes to NumPy's bit for every dtype, besides the ufuncs of exact classes.
+#: Functions whose result docs/reference/numerics.md fixes to NumPy's bit for every dtype, besides the ufuncs of exact classes.
 EXACT_REDUCTIONS = ("max", "min", "any", "all", "argmax", "argmin", "count_nonzero")
 INEXACT_REDUCTIONS = ("sum", "prod", "mean", "var", "std", "ptp")
 

@@ -1,4 +1,4 @@
-"""Where a function has no slope, or an infinite one: what docs/gradients.md says, and never a NaN from what does not matter."""
+"""Where a function has no slope, or an infinite one, docs/internals/gradients.md holds: no NaN from what does not matter."""
 
 import numpy as np
 import pytest

@@ -33,7 +33,7 @@ def samples():
         taken = 0
         for number, (op, *arrays) in enumerate(kind.samples()):
             if isinstance(op, ops.scans.CumProd) and any(np.any(np.asarray(a) == 0) for a in arrays):
-                continue  # where an element is 0 the second derivative lacks terms: docs/gradients.md says so
+                continue  # where an element is 0 the second derivative lacks terms: docs/internals/gradients.md says so
             if any(np.asarray(a).dtype in FLOATS for a in arrays) and all(np.all(np.isfinite(a)) for a in arrays):
                 taken += 1
                 if taken <= MOST_SAMPLES:

@@ -37,7 +37,7 @@ class Program:
     args: tuple[Any, ...]
     options: dict[str, Any] = field(default_factory=dict)
     kind: str = "function"  # "method", "attribute", "operator" (the first argument is an array), "update" (writes into it)
-    exact: bool = True  # bit for bit; else within the bound of docs/numerics.md
+    exact: bool = True  # bit for bit; else within the bound of docs/reference/numerics.md
 
     def __str__(self) -> str:
         name = self.what if isinstance(self.what, str) else getattr(self.what, "__name__", str(self.what))

@@ -11,7 +11,7 @@ from tests.ops.strict_calls import compiles, refuses, sample
 X = sample("f8", 4, 5)
 INTS = np.abs(sample("i4", 4, 5)) + 1
 
-#: Within the bounds of docs/numerics.md; the others have NumPy's bits.
+#: Within the bounds of docs/reference/numerics.md; the others have NumPy's bits.
 BOUNDED = {"add", "multiply", "logaddexp", "logaddexp2", "hypot", "arctan2", "power", "float_power"}
 
 

@@ -1,4 +1,4 @@
-"""Helpers: run a graph as machine code, and compare with NumPy in the meaning of equal of docs/numerics.md."""
+"""Helpers: run a graph as machine code, and compare with NumPy in the meaning of equal of docs/reference/numerics.md."""
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def run_compiled(graph, arrays, level="O1"):
 
 
 def assert_equal(got, want, *, functions=False, terms=None, magnitude=None):
-    """dtype, shape and type as NumPy's; values bit for bit, or within what docs/numerics.md allows for functions and sums."""
+    """dtype, shape and type as NumPy's; bits, or what docs/reference/numerics.md allows for functions and sums."""
     assert type(got) is type(want), f"{type(got)} instead of {type(want)}"
     assert got.dtype == want.dtype
     assert got.shape == want.shape

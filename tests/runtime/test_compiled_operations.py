@@ -53,7 +53,7 @@ def test_compiled_equals_numpy(op, arrays):
 
 
 def is_function(op, arrays):
-    """Only within the bounds of docs/numerics.md; the length of a complex number is a hypotenuse, its root a function."""
+    """Within the bounds of docs/reference/numerics.md; the length of a complex number is a hypotenuse, its root a function."""
     return not op.exact or (type(op).__name__ in ("Abs", "Sign", "Sqrt") and any(np.iscomplexobj(a) for a in arrays))
 
 

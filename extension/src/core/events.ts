@@ -1,6 +1,6 @@
 import type { Request } from './kernel';
 
-/** The messages of the wire in docs/report-format.md; `kind` names a class of jitlab/events.py. */
+/** The messages of the wire in docs/reference/report-format.md; `kind` names a class of jitlab/events.py. */
 
 /** File or cell, line, column, end line, end column. */
 export type Span = [string, number, number, number, number];

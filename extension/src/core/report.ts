@@ -1,4 +1,4 @@
-/** The report of docs/report-format.md, as the views have it; `read-report.ts` makes it of JSON. */
+/** The report of docs/reference/report-format.md, as the views have it; `read-report.ts` makes it of JSON. */
 import type { Checked } from './numerics';
 import type { History, Source } from './sources';
 

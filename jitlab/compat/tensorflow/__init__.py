@@ -87,6 +87,11 @@ def _some(*names: str) -> dict[str, Any]:
     return {name: _OPERATIONS[name] for name in names}
 
 
+def _list_logical_devices(device_type: str | None = None) -> list[Any]:
+    """The devices that operations can be placed on."""
+    return _graph.devices.device_attributes()
+
+
 math = _module(
     "math",
     **{name: made for name, made in _OPERATIONS.items() if name not in ("shape", "reshape", "size", "rank", "concat")},
@@ -120,7 +125,7 @@ types = _module(
 )  # fmt: skip
 config = _module(
     "config", run_functions_eagerly=run_functions_eagerly, functions_run_eagerly=functions_run_eagerly,
-    list_logical_devices=lambda *kind: _graph.devices.device_attributes(),
+    list_logical_devices=_list_logical_devices,
 )  # fmt: skip
 errors = _module(
     "errors", InvalidArgumentError=_errors.InvalidArgumentError, FailedPreconditionError=_errors.FailedPreconditionError,
@@ -168,7 +173,7 @@ def assign_sub(ref: Any, value: Any) -> Any:
 
 
 _OTHERS = {"annotations", "builtins", "np", "sys", "ModuleType", "Any", "operations", "values", "session", "control"}
-__all__ = sorted(name for name in globals() if not name.startswith("_") and name not in _OTHERS)
+__all__ = sorted(name for name in globals() if not name.startswith(("_", "@")) and name not in _OTHERS)  # "@": pytest's
 
 v1 = _module("compat.v1", **{name: globals()[name] for name in __all__})
 v1.__dict__.update(__all__=__all__)
