@@ -1,6 +1,7 @@
 """The one direction of imports (a line imports from lines below it only), the public names, and what `import jitlab` loads."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,16 @@ def imported(file):
 
 def test_every_part_stands_on_a_line():
     assert {part_of(file) for file in FILES} - {"__init__", "__main__"} == set(DEPTH)
+
+
+def test_contributing_shows_the_same_lines():
+    page = PACKAGE.parent / "CONTRIBUTING.md"
+    if not page.exists():
+        pytest.skip("CONTRIBUTING.md is not part of this copy")
+    tree = re.search(r"^(    cli\.py.*?)\n\n", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)[1]
+    shown = [re.match(r"    (\S+(?: · \S+)*)  ", line)[1].split(" · ") for line in tree.splitlines()]
+    names = [[f"{part}/" if (PACKAGE / part).is_dir() else f"{part}.py" for part in line] for line in LINES]
+    assert [sorted(line) for line in shown] == [sorted(line) for line in names]
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)

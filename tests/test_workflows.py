@@ -78,7 +78,7 @@ def test_the_tests_run_on_each_python_with_the_oldest_and_the_newest_numpy_on_ea
     wanted = set(product(pythons, (numpy.replace(">=", "==") + ".*", numpy))) - NO_WHEELS
     file = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8"))
     systems = {}
-    for job in file["jobs"].values():
+    for job in (job for job in file["jobs"].values() if "strategy" in job):
         for one in combinations(job):
             systems.setdefault(one["runner"], set()).add((one["python"], one["numpy"]))
     assert {re.match(r"[a-z]+", name)[0] for name in systems} == {"ubuntu", "macos", "windows"}

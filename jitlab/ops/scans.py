@@ -58,7 +58,7 @@ class Scan(Operation):
     def combine(self, e: Emitter, total: Any, x: Any) -> Any:
         raise NotImplementedError
 
-    # -- what accumulators ask (design style.md: start and step are the loop)
+    # -- what accumulators ask: start and step are the loop
 
     compensated: ClassVar[bool] = False
 

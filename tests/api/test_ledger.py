@@ -1,4 +1,4 @@
-"""Every miss has causes of a closed list, undoing them makes a hit, and what is proposed was replayed (issue 3, point 6)."""
+"""Every miss has causes of a closed list, undoing them makes a hit, and what is proposed was replayed."""
 
 import logging
 import threading

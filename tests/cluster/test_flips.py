@@ -1,4 +1,4 @@
-"""Each decision tells the smallest change that would flip it (issue 4): thirty of them are made, and flip it.
+"""Each decision tells the smallest change that would flip it: thirty of them are made, and flip it.
 
 A row is a small program, the operation (or the edge) in question, and the change that is told for it. The change is made in the
 program itself: another mark, another order, another setting. Then the operation is compiled, the edge contracted.
