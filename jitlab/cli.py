@@ -26,6 +26,17 @@ GOOD, WORSE, NOT_CHECKED = 0, 1, 2  # exit statuses of `jitlab check`
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     given, rest = (given[: given.index("--")], given[given.index("--") + 1 :]) if "--" in given else (given, [])
+    parser, _ = parsers()
+    chosen, unknown = parser.parse_known_args(given)
+    if chosen.command == "lab":
+        return open_lab([*unknown, *(["--", *rest] if rest else [])])
+    if unknown:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return report_script(chosen, rest) if chosen.command == "report" else check_program(chosen, rest)
+
+
+def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """The parser of the command line, and those of its commands that have options of their own."""
     parser = argparse.ArgumentParser(prog="jitlab", description="Compile NumPy, and see in JupyterLab what happened.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("lab", help="open JupyterLab on the tour; hands on what follows to it", add_help=False)
@@ -38,12 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     check.add_argument("--update", action="store_true", help="write the baseline anew")
     check.add_argument("--times", action="store_true", help="slow-downs count, too, where the baseline is of this machine")
     check.add_argument("--timeout", type=int, default=600, metavar="SECONDS", help="that a cell may take (600)")
-    chosen, unknown = parser.parse_known_args(given)
-    if chosen.command == "lab":
-        return open_lab([*unknown, *(["--", *rest] if rest else [])])
-    if unknown:
-        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
-    return report_script(chosen, rest) if chosen.command == "report" else check_program(chosen, rest)
+    return parser, {"report": report, "check": check}
 
 
 REPORT_USAGE = "jitlab report SCRIPT [-o PATH] [-- ARGUMENTS OF THE SCRIPT]"

@@ -1,5 +1,5 @@
-"""Writes docs/reference/magics.md and compat.md, of what the magics and the other frameworks' names say of themselves:
-`python scripts/reference_pages.py`. A test compares the pages with what is there now."""
+"""Writes docs/reference/magics.md, commands.md and compat.md, of what magics, commands and the other frameworks' names say of
+themselves: `python scripts/reference_pages.py`. A test compares the pages with what is there now."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import inspect
 import textwrap
 from argparse import ArgumentParser
 from collections.abc import Iterator
+from enum import EnumType
 from pathlib import Path
 from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from jitlab import cli
 from jitlab.compat import mindspore, tensorflow
 from jitlab.compat.names import Name
 from jitlab.notebook.magics import JitMagics
@@ -37,6 +39,27 @@ def magics() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def commands() -> str:
+    """The commands of a terminal, from their own parsers, and what pytest takes."""
+    _, parsers = cli.parsers()
+    parts = [
+        "# The jitlab command", "`jitlab lab` opens JupyterLab on the first lesson, and hands on what follows to it. The others"
+        " report on a program, and check it in a build.",
+    ]  # fmt: skip
+    for name, parser in parsers.items():
+        parts += [f"## jitlab {name}", fenced(parser.usage), options(parser)]
+    parts += [
+        f"`jitlab check` ends with {cli.GOOD} where all is as well as it was, {cli.WORSE} where something is worse, and"
+        f" {cli.NOT_CHECKED} where nothing could be checked.",
+        "## pytest", "jitlab is a plugin of pytest: `@pytest.mark.jitlab(...)` for a test and the fixture `jitlab_expect` for a"
+        " part of one take the words of [`jl.expect`](reports.md); `--jitlab-max-retraces N` holds every test to it.",
+        "## Environment", "| variable | what it does |\n|---|---|\n| `JITLAB_CACHE=0` | no machine code is kept on disk:"
+        " `jl.config.cache` begins as False |\n| `JITLAB_CACHE_DIR` | the folder in which it is kept |\n| `TF_XLA_FLAGS`,"
+        " `XLA_FLAGS` | [flags](flags.md) |",
+    ]  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
 def fenced(text: str) -> str:
     return f"```text\n{text}\n```"
 
@@ -45,7 +68,7 @@ def options(parser: ArgumentParser) -> str:
     """A table row for each option: how it is written, what it does."""
     lines = ["| option | what it does |", "|---|---|"]
     for action in parser._actions:
-        if action.help is not None:
+        if action.help not in (None, "show this help message and exit"):
             name = ", ".join(action.option_strings) or action.dest.upper()
             value = f" {action.metavar}" if action.metavar else ""
             lines.append(f"| `{name}{value}` | {cell(action.help.rstrip('.'))} |")
@@ -118,6 +141,8 @@ def table(found: Iterator[tuple[str, Any]]) -> str:
 
 def parameters(value: Any) -> str:
     """The parameters with their default values; of a name for a function of NumPy those that it takes."""
+    if isinstance(value, EnumType):
+        return ", ".join(f"`{member}`" for member in value.__members__)
     if isinstance(value, Name) and not is_ours(value._target):
         signature = signature_of(value._adapt)
         if signature is None or only_stars(signature):
@@ -156,7 +181,7 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-PAGES = {"magics.md": magics, "compat.md": compat}
+PAGES = {"magics.md": magics, "commands.md": commands, "compat.md": compat}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

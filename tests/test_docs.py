@@ -64,8 +64,8 @@ def script(name):
     return module
 
 
-@pytest.mark.parametrize("name", ["magics.md", "compat.md"])
-def test_the_pages_of_magics_and_other_frameworks_names_are_what_they_say_now(request, name):
+@pytest.mark.parametrize("name", ["magics.md", "commands.md", "compat.md"])
+def test_the_pages_of_magics_commands_and_other_frameworks_names_are_what_they_say_now(request, name):
     """Rewritten by `python scripts/reference_pages.py`, or by --update-golden."""
     made = script("reference_pages")
     now, file = made.PAGES[name](), made.REFERENCE / name
