@@ -372,20 +372,33 @@ class Converter(FlowConverter):
 
     # ---- calls
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        if isinstance(node.func, ast.Name) and node.func.id in _FRAME_CALLS and not self._is_local(node.func.id):
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in _FRAME_CALLS and not self._is_local(name) and not (node.args and name in ("vars", "dir")):
             node.args = [self.visit(a) for a in node.args]
-            if node.func.id == "super" and not node.args and self.flow is not None and self.flow.depth and self.flow.first:
+            if name == "super" and not node.args and self.flow is not None and self.flow.depth and self.flow.first:
                 names = ("__class__", self.flow.first)  # what Python finds by itself where the function is the user's own
                 node.args = [ast.copy_location(ast.Name(name, ast.Load()), node) for name in names]
             return node
         if isinstance(node.func, ast.Attribute):  # a method, or a function of a module: found here, called by the hook
-            name = ast.Constant(self.mangled(node.func.attr))
-            function: ast.expr = self.hook("function", node.func, self.visit(node.func.value), name)
+            attribute = ast.Constant(self.mangled(node.func.attr))
+            function: ast.expr = self.hook("function", node.func, self.visit(node.func.value), attribute)
         else:
             function = self.visit(node.func)
         args = [self.visit(a) for a in node.args]
         keywords = [self.visit(k) for k in node.keywords]
         return self.hook("call", node, function, *args, keywords=keywords)
+
+    # ---- texts
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.AST:
+        self.generic_visit(node)
+        node.value = self.hook("text", node.value, node.value)
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+            node.right = self.hook("text", node.right, node.right)
+        return node
 
     # ---- containers
     def _container(self, node: Any) -> ast.AST:

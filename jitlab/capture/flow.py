@@ -331,6 +331,9 @@ class FlowConverter(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        if len(node.ops) == 1 and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+            self.generic_visit(node)
+            return self.hook("equal", node, node.left, ast.Constant(type(node.ops[0]).__name__), node.comparators[0])
         if self.flow is None or not self._deferred(*node.comparators):
             return self.generic_visit(node)
         left = self.visit(node.left)

@@ -61,8 +61,10 @@ class Read:
 
     leaf: Leaf
     fetch: Callable[[], Any]
-    kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container)
-    want: tuple[Any, ...]  # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys)
+    kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container),
+    # "lacks" (an attribute)
+    # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys), (name,)
+    want: tuple[Any, ...]
     # "same" of a module's function: (function, its code)
     table: dict[str, Any] | None = None  # the namespace in which `name` stands
     name: str = ""
@@ -327,6 +329,8 @@ def _read_change(read: Read, found: Any) -> Change:
     old, path = read.leaf, read.leaf.path
     if read.kind == "alias":
         return Change("aliasing", path, old.text, "an object of its own")
+    if read.kind == "lacks":
+        return Change("structure", path, "absent", "there", "Give the object the attribute before the first call.")
     if read.kind == "number":
         fix = f"Pass {path} as the same kind of thing each time."
         return Change("argument_type", path, old.text, type(found).__name__, fix)
@@ -376,6 +380,8 @@ def shown_value(value: Any) -> str:
 def _unfit(read: Read, name: str, constants: Constants) -> str:
     """The condition under which what was found is not what the trace was made for."""
     want = read.want
+    if read.kind == "lacks":
+        return f"hasattr({name}, {want[0]!r})"
     kind = "" if read.kind in ("same", "weak", "alias") else f"type({name}) is not {constants.name(want[0])}"
     if read.kind == "array":
         return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {want[2]!r}"

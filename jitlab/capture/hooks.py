@@ -60,7 +60,7 @@ class Hooks:
                 return capture.load_property(getter, owner, name)
         if is_mixed(owner):
             check_known(owner.capture, owner)
-        value = getattr(owner, name)
+        value = _found(owner, name)
         capture = current_capture()
         if name == "__class__" and capture is not None:
             return call_library(capture, type, (owner,), {}, None)
@@ -81,7 +81,7 @@ class Hooks:
         """What `owner.name(...)` calls."""
         if is_mixed(owner):
             check_known(owner.capture, owner)
-        value = getattr(owner, name)
+        value = _found(owner, name)
         if type(owner) is types.ModuleType or type(value) is types.MethodType:
             capture = current_capture()
             if capture is not None and type(owner) is types.ModuleType:
@@ -110,6 +110,13 @@ class Hooks:
         if capture is None:
             return owner[key]
         return capture.load_item(owner, key)
+
+    def text(self, value: Any) -> Any:
+        """What stands in an f-string."""
+        capture = current_capture()
+        if capture is not None and type(value) is not str:
+            capture.before_text(value)
+        return value
 
     def iterate(self, iterable: Any) -> Any:
         capture = current_capture()
@@ -252,9 +259,19 @@ class Hooks:
             return not value
         return staging.negated(value)
 
+    def equal(self, left: Any, sign: str, right: Any) -> Any:
+        """`a == b`, `a != b`."""
+        capture = current_capture()
+        if capture is not None:
+            capture.before_compare(sign, left, right)
+        return left == right if sign == "Eq" else left != right
+
     def compare(self, left: Any, signs: tuple[str, ...], *others: Callable[[], Any]) -> Any:
         """`a < b <= c`, `a in b`."""
         right = others[0]()
+        capture = current_capture()
+        if capture is not None:
+            capture.before_compare(signs[0], left, right)
         result = compared(signs[0], left, right)
         if len(signs) == 1:
             return result
@@ -287,6 +304,16 @@ class Hooks:
 
 
 HOOKS = Hooks()
+
+
+def _found(owner: Any, name: str) -> Any:
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        capture = current_capture()
+        if capture is not None:
+            capture.lacks(owner, name)
+        raise
 
 
 _AUGMENTED: dict[str, Callable[[Any, Any], Any]] = {
@@ -335,7 +362,8 @@ def call(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[st
     if isinstance(function, functools.partial):
         if isinstance(getattr(function.func, "__self__", None), Capture):  # a method of a Tensor
             return function(*args, **kwargs)
-        return call(capture, function.func, (*function.args, *args), {**function.keywords, **kwargs})
+        first, named = capture.parts_of(function)
+        return call(capture, function.func, (*first, *args), {**named, **kwargs})
     if isinstance(owner, Tensor):
         return function(*args, **kwargs)
     inline = getattr(type(function), "__jitlab_inline__", None)
@@ -383,6 +411,7 @@ def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: di
         args, kwargs = capture.given.call(args, kwargs)
     elif twin is not function:
         capture.before_call(function)
+        args, kwargs = capture.with_defaults(function, args, kwargs)
     with capture.inside(function):
         return (twin or function)(*args, **kwargs)
 
@@ -543,6 +572,10 @@ def _hasattr(capture: Capture, x: Any, name: str) -> bool:
     return True
 
 
+def _vars(capture: Capture, x: Any) -> Any:
+    return HOOKS.attribute(x, "__dict__")
+
+
 def _higher_order(builtin: Callable[..., Any]) -> Callable[..., Any]:
     """map, filter, sorted, min, max: the function among their arguments is called through the hook."""
 
@@ -584,7 +617,7 @@ def _number(builtin: Callable[..., Any]) -> Callable[..., Any]:
 
 _WITHOUT_EFFECTS = (
     len, abs, sum, list, tuple, zip, enumerate, reversed, all, any, round, divmod, pow, iter, next, range, slice, dict, set,
-    frozenset, str, repr, format, hash, id, callable, issubclass,
+    frozenset, str, repr, format, hash, id, callable, issubclass, dir,
 )  # fmt: skip
 
 _NUMBERS = (float, int, bool, complex)
@@ -592,7 +625,7 @@ _NUMBERS = (float, int, bool, complex)
 _OF_A_TYPE = (isinstance, type, callable, issubclass)
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
-    isinstance: _isinstance, type: _type, getattr: _getattr, hasattr: _hasattr, print: _print,
+    isinstance: _isinstance, type: _type, getattr: _getattr, hasattr: _hasattr, vars: _vars, print: _print,
     **{f: _number(f) for f in _NUMBERS},
     **{f: _higher_order(f) for f in (map, filter, sorted, min, max, functools.reduce)},
     **{f: _without_effects(f) for f in _WITHOUT_EFFECTS},

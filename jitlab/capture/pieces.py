@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from functools import partial
 from types import FrameType
@@ -20,11 +19,12 @@ from .arrays import Input, current
 from .changes import Leaf, array_text, number_of
 from .facts import ReflectedUfunc, a_kind, is_foreign, lender
 from .flow import HOOK, LOOP
-from .gathering import Attributes, Constants, Place, Read
+from .gathering import Attributes, Constants, Read
 from .hooks import HOOKS, call_user
 from .indices import has_number, index_now, index_text
 from .leaves import UNDEFINED
 from .number import Number, derived
+from .objects import COPIED, ObjectsOfTheUser, only_plain
 from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded
 from .positions import is_converted, is_user_file
 from .purity import (
@@ -35,11 +35,11 @@ from .purity import (
     calls_back,
     has_python_operators,
     holds_items,
-    is_plain_key,
+    is_of_objects,
     is_pure,
 )
 from .staleness import may_be_reloaded
-from .state import Capture, Mark, check_key
+from .state import Mark, check_key
 from .tensor import Cell, Tensor
 from .trace import Trace
 
@@ -54,7 +54,7 @@ _DRIVERS = frozenset(f"jitlab.capture.{name}" for name in ("cells", "bodies", "c
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<nothing>"})()
 
 
-class CellCapture(Capture):
+class CellCapture(ObjectsOfTheUser):
     """A capture whose names are looked up in the user's namespace and in what the piece has assigned so far."""
 
     strict_name = "--strict"
@@ -194,7 +194,7 @@ class CellCapture(Capture):
             self._depend(key, Leaf(text, "value", repr(value), value=value), fetch, "equal", (kind, value))
             return value
         if kind in COPIED or (isinstance(value, tuple) and hasattr(value, "_fields")):
-            return self._read_container(key, text, fetch, value)
+            return self.read_container(key, text, fetch, value)
         if isinstance(value, np.generic) or is_foreign(value):
             raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
         if hasattr(kind, "__next__"):
@@ -227,68 +227,6 @@ class CellCapture(Capture):
         self._depend(key, leaf, fetch, "array", (kind, dtype, shape), input=self.inputs.index(input))
         return tensor
 
-    def _read_container(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
-        """A copy of a list, tuple, dict or set with Tensors in it; its structure becomes a guard."""
-        for known, original, _, path in self.mirrors.values():
-            if original is value:
-                what = f"the {type(value).__name__} that `{path}` is, too"
-                self._depend(key, Leaf(text, "shared", what), fetch, "same", (value,))
-                return known
-        kind = type(value)
-        size = len(value)
-        keys = tuple(value) if isinstance(value, (dict, set)) else None
-        if size > 1000:
-            raise EndPiece("value", f"{text} holds {size} items")
-
-        self._depend(key, Leaf(text, "container", f"{kind.__name__} of {size}"), fetch, "sized", (kind, size, keys))
-        self.keep.append(value)
-        mirror = self._copy_of_set(text, value) if kind is set else self._copy_of_items(text, fetch, value)
-        self.mirrors[id(mirror)] = (mirror, value, fetch, text)
-        self.copied[id(mirror)] = _items(mirror)
-        return mirror
-
-    def _copy_of_set(self, text: str, value: set[Any]) -> set[Any]:
-        copy = value.copy()
-        if not all(map(is_plain_key, value)) or tuple(copy) != tuple(value):
-            raise EndPiece("value", f"{text} is a set of which only Python knows the items and their order")
-        return copy
-
-    def _copy_of_items(self, text: str, fetch: Callable[[], Any], value: Any) -> Any:
-        items = {}
-        for name in list(value) if isinstance(value, dict) else range(len(value)):
-            quoted = f'"{name}"' if isinstance(name, str) else repr(name)
-            part = (id(value), f"[{quoted}]")
-            items[name] = self._item(part, f"{text}[{quoted}]", self._item_place(fetch, name), value[name])
-        kind = type(value)
-        if hasattr(value, "_fields"):
-            return kind(*items.values())
-        return kind(items if isinstance(value, dict) else items.values())
-
-    def fetch_of(self, x: Any) -> Callable[[], Any] | None:
-        """What gives an object of the user's again."""
-        mirror = self.mirrors.get(id(x))
-        return self.outside.get(id(x)) if mirror is None else mirror[2]
-
-    def check_copies(self) -> None:
-        """A statement has run. It changed no list or dict of the user's where nobody saw it: `same = names; same += [1]`."""
-        for key, (mirror, original, _, _) in self.mirrors.items():
-            before = self.copied[key]
-            now = _items(mirror)
-            if len(now) != len(before) or any(a is not b for a, b in zip(now, before, strict=True)):
-                mirror.clear()
-                (mirror.extend if isinstance(mirror, list) else mirror.update)(
-                    dict(zip(before[::2], before[1::2], strict=True)) if isinstance(mirror, dict) else before
-                )
-                raise EndPiece("effect", f"it changes {a_kind(original)}")
-
-    def _item_place(self, fetch: Callable[[], Any], name: Any) -> Callable[[], Any]:
-        return fetch.item(name, self.constants.text(name)) if isinstance(fetch, Place) else lambda: fetch()[name]
-
-    def _item(self, part: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
-        if part not in self.found:
-            self.found[part] = self._seen(part, text, fetch, value)
-        return self.found[part]
-
     # ---- stores and effects
     def place(self, owner: Any) -> Any:
         if id(owner) in self.made_now:
@@ -311,7 +249,12 @@ class CellCapture(Capture):
     def handed(
         self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """What keeps arguments ends the piece."""
+        """What keeps arguments ends the piece, and what asks objects for something."""
+        if is_of_objects(function, owner):
+            name = getattr(function, "__name__", type(function).__name__)
+            for x in (*args, *kwargs.values()):
+                if not only_plain(x):
+                    raise EndPiece("effect", f"{name} of {a_kind(x)} is Python's")
         return args, kwargs
 
     def before_call(self, function: Any) -> None:
@@ -359,7 +302,8 @@ class CellCapture(Capture):
 
     def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
         for x in args:
-            if builtin is callable or isinstance(x, (Tensor, Number, Extent, *PLAIN_OPERANDS)):
+            as_text = builtin in (str, repr, format)
+            if builtin is callable or (only_plain(x) if as_text else isinstance(x, (Tensor, Number, Extent, *PLAIN_OPERANDS))):
                 if builtin in (id, hash) and not isinstance(x, BY_VALUE):
                     raise EndPiece("value", f"it asks for the {builtin.__name__} of an object")
             else:
@@ -601,16 +545,6 @@ class _Caster:
 
     def __call__(self, value: Any) -> Any:
         return self.dtype.type(value)
-
-
-#: What a recording has a copy of, whose items are guarded one by one.
-COPIED = frozenset({list, tuple, dict, set, OrderedDict, Counter})
-
-
-def _items(container: Any) -> tuple[Any, ...]:
-    if isinstance(container, dict):
-        return tuple(part for item in container.items() for part in item)
-    return tuple(container)
 
 
 def _itself(value: Any) -> Any:

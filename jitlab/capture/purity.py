@@ -110,6 +110,11 @@ def is_of_numbers(function: Any, args: Sequence[Any]) -> bool:
     return is_mathematics and not any(isinstance(x, (list, dict, set)) for x in args)
 
 
+def is_of_objects(function: Any, owner: Any) -> bool:
+    """A function that asks its arguments by their own methods: `math.sqrt`, `operator.attrgetter("x")`, `"{}".format`."""
+    return isinstance(owner, str) or (getattr(function, "__module__", None) or type(function).__module__) in _PURE_MODULES
+
+
 _outside: OfEach[tuple[str, int]] = OfEach()
 
 
@@ -175,3 +180,9 @@ def _is_the_users_code(f: Any) -> bool:
 def is_plain_key(x: Any) -> bool:
     """A number, a text, a tuple of them, ...: equal ones are told apart by type and bits."""
     return all(map(is_plain_key, x)) if type(x) is tuple else type(x) in (bool, int, float, complex, str, bytes, type(None))
+
+
+def is_fixed(x: Any) -> bool:
+    """It is itself for ever: a number or text, a function, a class, a module."""
+    itself = type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, np.ufunc, np.dtype
+    return is_plain_key(x) or isinstance(x, itself)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import types
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -197,6 +199,25 @@ class Capture(Arrays):
 
     def method_found(self, kind: type, name: str) -> None:
         """A method of a class was found under a name."""
+
+    def lacks(self, owner: Any, name: str) -> None:
+        """An attribute was looked for that is not there."""
+
+    def before_text(self, x: Any) -> None:
+        """Text is about to be made of an object."""
+
+    def before_compare(self, sign: str, left: Any, right: Any) -> None:
+        """Two objects are about to be compared."""
+
+    def parts_of(self, function: functools.partial[Any]) -> tuple[Sequence[Any], Mapping[str, Any]]:
+        """What a partial function was given."""
+        return function.args, function.keywords
+
+    def with_defaults(
+        self, function: types.FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of a call of converted code, with those defaults that it must not find by itself."""
+        return args, kwargs
 
     def lookup(self, name: str) -> Any:
         raise NameError(f"name {name!r} is not defined")
