@@ -23,6 +23,7 @@ from .overrides import NO_OVERRIDES, Overrides, again_name, computed_again
 from .plan import Cluster, ClusterCode, Clustering, Copy, Edge, KernelInfo, Plan, Temporary
 from .plan_json import is_operation, line_numbers
 from .reasons import Apart, Change, Copied, Flip, Joined, NotFused, Reason, Stays, Stored
+from .shape import Shape
 from .types import (
     NOWHERE,
     TRACED_DTYPES,
@@ -97,6 +98,7 @@ __all__ = [
     "Output",
     "Poly",
     "Scope",
+    "Shape",
     "Source",
     "cell_names",
     "display_name",

@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from jitlab.ir import NO_OVERRIDES, Cluster, Copy, Edge, KernelInfo, Node, Overrides, Temporary, is_operation
+from jitlab.ir import NO_OVERRIDES, Cluster, Copy, Edge, KernelInfo, Node, Overrides, Shape, Temporary, is_operation
 from jitlab.ir.program import Buffer, Kernel, Program
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View
@@ -53,11 +53,11 @@ class Lowered:
 
 
 def lower(
-    cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], *, level: str = "O1", blas: bool = True,
+    cluster: Cluster, values: dict[str, int], layouts: Sequence[Layout], shape: Shape, *, level: str = "O1",
     donated: AbstractSet[Node] = frozenset(), ends: Mapping[Node, Node] = MappingProxyType({}),
     overrides: Overrides = NO_OVERRIDES,
 ) -> Lowered:  # fmt: skip
-    """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster; `blas`: may it be called?
+    """`values`: of the graph's shape symbols; `layouts`: one for each input of the cluster; `shape`: of the machine.
 
     `donated`: inputs that nobody wants after the call: each is memory of its own, which no other input shares. `ends`:
     outputs that are the last version of such an input, and end in its place wherever they are made.
@@ -66,7 +66,7 @@ def lower(
     wanted: set[Node] = set()
     copies: list[Node] = []
     while True:
-        shared = Shared(Sizes(cluster.nodes, values, blas=blas), given, level, wanted, Cuts(overrides, cluster.nodes))
+        shared = Shared(Sizes(cluster.nodes, values, shape), given, level, wanted, Cuts(overrides, cluster.nodes))
         try:
             lowered = _lower(cluster, shared, donated - set(copies), {w: x for w, x in ends.items() if x not in copies})
         except Unreadable as unreadable:  # it has to lie in memory, row after row

@@ -43,25 +43,6 @@ from .ranges import Ranges
 from .reading import DEAR, Position, Reader
 from .sizes import Sizes
 
-#: Elements of a whole reduction that one partial result stands for. It depends on nothing, so neither do the bits.
-BLOCK = 1 << 16
-
-#: Inner loops shorter than this are not worth vectors: the outer loop gets them.
-SHORT = 8
-
-
-#: Columns from which on a reduction over rows takes TILE vectors of columns at a time.
-WIDE, TILE = 256, 4
-
-#: Elements that vectors may sum plainly: what each lane adds up stays within the bound of docs/reference/numerics.md.
-PLAIN = 256
-
-#: Rows of a block, where a reduction over rows is larger than the caches of a core.
-ROWS, TALL_BYTES = 32, 1 << 20
-
-#: Where rows are longer than this a block has few of them, so that it stays in the cache.
-WIDE_BYTES, FEW_ROWS = 1 << 13, 8
-
 
 @dataclass
 class Pass:
@@ -94,6 +75,7 @@ class Nest:
         name: Callable[[str], str],
         ranges: Ranges | None = None,
     ) -> None:
+        self.shape = sizes.shape
         self.group, self.sizes, self.place, self.find, self.temp, self.name = group, sizes, place, find, temp, name
         self.ranges = ranges
         self.own = {stage.node: stage for stage in group.stages}
@@ -126,8 +108,8 @@ class Nest:
         """Outer loops shared by all stages; passes over the inner axes, one after the other."""
         k = len(self.group.outer)
         passes = self._passes(k)
-        short = all(self._extent_value(p.inner) < SHORT for p in passes if p.inner)
-        short = short and self._value(self.group.outer[-1]) >= SHORT
+        short = all(self._extent_value(p.inner) < self.shape.vector_elements for p in passes if p.inner)
+        short = short and self._value(self.group.outer[-1]) >= self.shape.vector_elements
         if not short:
             self._keep_dear(passes, k)
         body: list[Statement] = []
@@ -184,13 +166,14 @@ class Nest:
             total = total * n
         if len(loops) == 1:
             (var, n) = loops[0]
-            count = self.sizes.fresh(-(-self.sizes.value(n) // BLOCK))
+            size = self.shape.block_elements
+            count = self.sizes.fresh(-(-self.sizes.value(n) // size))
             block, inside = "b", "j"
-            at = Index.of(Poly(), {block: Poly.constant(BLOCK), inside: ONE})
+            at = Index.of(Poly(), {block: Poly.constant(size), inside: ONE})
             body = substitute(body, {var: at})
-            left = Index.of(n, {block: Poly.constant(-BLOCK)})
+            left = Index.of(n, {block: Poly.constant(-size)})
             inner: Statement = For(
-                inside, (Index(Poly.constant(BLOCK)), left), body, vector=True, accumulators=p.accumulators, finish=False
+                inside, (Index(Poly.constant(size)), left), body, vector=True, accumulators=p.accumulators, finish=False
             )
         else:
             (block, count), *rest = loops
@@ -237,26 +220,28 @@ class Nest:
     def _tiled(self, outer: Sequence[tuple[str, Poly]], body: list[Statement]) -> list[Statement]:
         """Loops whose last one runs over vectors of columns, several at a time where rows are long."""
         nest = self._loops(outer, body, vector=len(outer) - 1)
-        if self._value(outer[-1][1]) >= WIDE:
+        if self._value(outer[-1][1]) >= self.shape.wide_columns:
             loop = nest[0]
             while isinstance(loop, For) and not loop.vector:
                 loop = loop.body[0]
             assert isinstance(loop, For)
-            loop.tile = TILE  # a row of the tile is several cache lines: fewer pages are touched for each of them
+            loop.tile = self.shape.tile_vectors  # fewer pages are touched for each cache line
         return nest
 
     def _is_tall(self, p: Pass, rows: Poly, columns: Poly) -> bool:
         """Worth taking blocks of rows: the columns of one vector would touch a page a row."""
         size = p.accumulators[0].dtype.itemsize * self._value(rows) * self._value(columns)
-        return self._value(columns) >= WIDE and self._value(rows) >= 4 * ROWS and size >= TALL_BYTES
+        shape = self.shape
+        is_tall = self._value(rows) >= 4 * shape.block_rows and size >= shape.tall_bytes
+        return is_tall and self._value(columns) >= shape.wide_columns
 
     def _in_row_blocks(
         self, p: Pass, outer: list[tuple[str, Poly]], axis: int, rows: Poly, after: list[Statement]
     ) -> list[Statement]:
         """Rows in blocks: each gives a row of partial results, which are joined at the end. Memory is read along its rows."""
         *batch, (column, columns) = outer
-        row, block = f"a{axis}", "b"
-        count = self.sizes.fresh(-(-self._value(rows) // ROWS))
+        row, block, size = f"a{axis}", "b", self.shape.block_rows
+        count = self.sizes.fresh(-(-self._value(rows) // size))
         position, length = Index(), ONE
         for v, n in reversed(batch):
             position = position + Index.var(v).scale(length)
@@ -266,10 +251,10 @@ class Nest:
             a.name: tuple(self.temp("temp", (length * count * columns,), dtype) for dtype in accumulator_dtypes(a))
             for a in p.accumulators
         }
-        at = Index.of(Poly(), {block: Poly.constant(ROWS), row: ONE})
-        left = Index.of(rows, {block: Poly.constant(-ROWS)})
+        at = Index.of(Poly(), {block: Poly.constant(size), row: ONE})
+        left = Index.of(rows, {block: Poly.constant(-size)})
         steps = substitute(list(p.statements), {row: at})
-        inner = For(row, (Index(Poly.constant(ROWS)), left), steps, accumulators=p.accumulators, finish=False)
+        inner = For(row, (Index(Poly.constant(size)), left), steps, accumulators=p.accumulators, finish=False)
         stored = [Partial(a, partials[a.name], base + Index.var(block).scale(columns)) for a in p.accumulators]
         across = For(column, (Index(columns),), [inner, *stored], vector=True)
         first = self._loops(batch, [For(block, (Index(count),), [across])], vector=None)
@@ -282,8 +267,8 @@ class Nest:
         """As `_in_row_blocks`, for sums that need no compensation: each block is added to the result."""
         column, columns = kept
         row, block = f"a{axis}", "b"
-        wide = self._value(columns) * p.accumulators[0].dtype.itemsize >= WIDE_BYTES
-        size = FEW_ROWS if wide else ROWS
+        wide = self._value(columns) * p.accumulators[0].dtype.itemsize >= self.shape.wide_row_bytes
+        size = self.shape.few_block_rows if wide else self.shape.block_rows
         count = self.sizes.fresh(-(-self._value(rows) // size))
         at = Index.of(Poly(), {block: Poly.constant(size), row: ONE})
         left = Index.of(rows, {block: Poly.constant(-size)})
@@ -297,7 +282,7 @@ class Nest:
             started.append(Store(s.buffer, s.offset, zero, s.origins))
             total = Apply(Add(), (Load(s.buffer, s.offset), s.value), s.buffer.dtype, origins=s.origins)
             added.append(Store(s.buffer, s.offset, total, s.origins))
-        across = For(column, (Index(columns),), [inner, *added], vector=True, tile=TILE)
+        across = For(column, (Index(columns),), [inner, *added], vector=True, tile=self.shape.tile_vectors)
         begin = For(column, (Index(columns),), started, vector=True)
         return [begin, For(block, (Index(count),), [across])]
 
@@ -386,7 +371,7 @@ class Nest:
     def _is_short(self, count: Poly) -> bool:
         """In a body: so few elements that a plain sum is exact enough?"""
         most = None if self.ranges is None else self.ranges.greatest(count)
-        return most is not None and most <= PLAIN
+        return most is not None and most <= self.shape.plain_sum_elements
 
     def _bind(self, stage: Stage, accumulator: Accumulator) -> None:
         self.results[stage.node] = Local(accumulator.name, stage.node.dtype)

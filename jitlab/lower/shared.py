@@ -16,9 +16,6 @@ from .dependence import Relation
 from .ranges import Ranges
 from .sizes import Sizes
 
-#: Outputs from this size on are written past the cache (half of a 32 MB L3).
-STREAM_BYTES = 16 << 20
-
 #: Layouts of an input: "C" contiguous, "F" column-major, "R" its last axis is contiguous, "S" any strides.
 Layout = str
 
@@ -81,7 +78,7 @@ class Shared:
         if not output:
             return self.temp("temp", tuple(self.sizes.of(n) for n in node.shape), node.dtype)
         shape = tuple(self.sizes.of(n) for n in node.shape)
-        stream = node.type.nbytes >= STREAM_BYTES and _rows_aligned(node)
+        stream = node.type.nbytes >= self.sizes.shape.stream_bytes and _rows_aligned(node)
         return Buffer(self.name("y"), "output", node.dtype, shape, contiguous_strides(shape), stream)
 
     def temp(self, kind: str, shape: tuple[Poly, ...], dtype: object) -> Buffer:

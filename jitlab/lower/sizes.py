@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jitlab.ir import Node, Poly, poly
+from jitlab.ir import Node, Poly, Shape, poly
 from jitlab.ops.base import Elementwise
 from jitlab.ops.linear import Product
 from jitlab.ops.views import Update
@@ -16,8 +16,9 @@ BAKED = 16
 class Sizes:
     """Polynomials of a Program. Symbols are n0, n1, ... in order of first use, so that equal Programs have equal text."""
 
-    def __init__(self, nodes: Sequence[Node], values: dict[str, int], *, blas: bool = True) -> None:
-        self.blas = blas  # is there a library for products of matrices?
+    def __init__(self, nodes: Sequence[Node], values: dict[str, int], shape: Shape) -> None:
+        self.shape = shape
+        self.blas = shape.has_gemm
         self._known = values  # of the graph's symbols
         self._equal: dict[str, Poly] = {}
         self._names: dict[str, Poly] = {}

@@ -386,7 +386,7 @@ class Executable:
         wanted = self._endings.get(cluster.name, {})
         try:
             lowered = lower(
-                cluster, self._values, layouts, level=self.level, blas=self.target.has_gemm,
+                cluster, self._values, layouts, self.target.shape, level=self.level,
                 ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
             )  # fmt: skip
         except (AssertionError, Signal) as mistake:  # seen before anything of this cluster runs: the call is Python's

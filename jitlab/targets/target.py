@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab import events, noting
-from jitlab.ir import Graph, Origins
+from jitlab.ir import Graph, Origins, Shape
 from jitlab.ir.program import Program
 from jitlab.lazy import lazy
 from jitlab.lower import Lowered
@@ -187,8 +187,8 @@ class Target(ABC):
 
     @property
     @abstractmethod
-    def has_gemm(self) -> bool:
-        """Is there a library for products of matrices?"""
+    def shape(self) -> Shape:
+        """What loops are cut by on this machine."""
 
     @abstractmethod
     def compiled(self, program: Program, origin: Origin) -> Compiled:

@@ -8,6 +8,7 @@ from jitlab.ir import interpret
 from jitlab.lower import lower, memory
 from jitlab.lower.dependence import Relation
 from jitlab.lower.shared import Shared
+from jitlab.targets.devices import default_target
 from tests.lower.bodies import RandomProgram
 from tests.numpy_target.interpreter import run_lowered
 
@@ -19,7 +20,7 @@ def wrong(seed):
     want = interpret(graph, program.arrays)
     (whole,) = cluster(graph, jit_compile=True).clusters
     values = dict(zip(graph.parameters, program.arrays, strict=True))
-    lowered = lower(whole, graph.symbol_values(), ["C"] * len(whole.inputs))
+    lowered = lower(whole, graph.symbol_values(), ["C"] * len(whole.inputs), default_target().shape)
     got = run_lowered(lowered, [values[node] for node in whole.inputs])
     made = dict(zip(whole.outputs, got, strict=True))
     return any(

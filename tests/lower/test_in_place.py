@@ -7,6 +7,7 @@ from jitlab.ir import ArrayType, Copied, Extent, Graph, interpret, verify
 from jitlab.lower import lower
 from jitlab.ops import Add, Mul, Parameter, Update, View
 from jitlab.ops.build import apply, elementwise
+from jitlab.targets.devices import default_target
 from tests.numpy_target.interpreter import run_lowered
 
 N = Extent.symbol("n", 6)
@@ -28,7 +29,7 @@ def shifted(two_results):
 def lowered(graph, donated):
     (whole,) = cluster(graph, jit_compile=True).clusters
     given = {graph.parameters[0]} if donated else set()
-    return lower(whole, graph.symbol_values(), ["C"] * len(whole.inputs), donated=given)
+    return lower(whole, graph.symbol_values(), ["C"] * len(whole.inputs), default_target().shape, donated=given)
 
 
 def test_a_donated_argument_is_overwritten_in_place():

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from jitlab.ir import Shape
 from jitlab.ir.program_lines import located_lines
 from jitlab.targets import devices
 from jitlab.targets.target import (
@@ -95,7 +96,11 @@ class NumpyTarget(Target):
     key = "numpy"
     stages = ("interpreted",)
     machine = "NumPy"
-    has_gemm = True
+    #: Small blocks, so that small arrays take every way that lowering knows.
+    shape = Shape(
+        block_elements=50, plain_sum_elements=5, block_rows=4, few_block_rows=3, wide_row_bytes=200, tall_bytes=300,
+        wide_columns=6, has_gemm=True, vector_elements=3, tile_vectors=2, stream_bytes=1000,
+    )  # fmt: skip
 
     def __init__(self):
         self.device = HostArrays()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from jitlab.ir import Graph
+from jitlab.ir import Graph, Shape
 from jitlab.ir.program import Program
 from jitlab.lower import Lowered
 from jitlab.targets.target import Compiled, Origin, Peaks, Target
@@ -18,6 +18,7 @@ from .entry import CEntry, c_entry
 from .launcher import ContextLauncher
 from .listing import ModuleListing, listing
 from .peaks import known_peaks
+from .shape import shape
 
 
 class CpuTarget(Target):
@@ -34,8 +35,8 @@ class CpuTarget(Target):
         return machine.cpu_name()
 
     @property
-    def has_gemm(self) -> bool:
-        return bool(gemm_address("dgemm"))
+    def shape(self) -> Shape:
+        return shape(bool(gemm_address("dgemm")))
 
     def compiled(self, program: Program, origin: Origin) -> MachineCode:
         return machine_code(self.key, program, origin)

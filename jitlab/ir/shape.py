@@ -1,0 +1,24 @@
+"""The shape of a machine: what lowering asks of it, as numbers. Each target makes its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes that loops are cut by. Those of the first part decide in which order elements are added, and so the bits of a
+    result; a Program says what they led to."""
+
+    block_elements: int  # of a whole reduction, that one partial result stands for
+    plain_sum_elements: int  # that vectors may sum without compensation
+    block_rows: int  # of a reduction over rows that is taken a block of rows at a time,
+    few_block_rows: int  # and where a row has `wide_row_bytes`, so that a block stays in the cache
+    wide_row_bytes: int
+    tall_bytes: int  # from which on a reduction over rows is taken in blocks
+    wide_columns: int  # from which on it is taken in blocks, or in tiles
+    has_gemm: bool  # is there a library for products of matrices?
+
+    vector_elements: int  # an inner loop of fewer is not worth vectors: the outer loop gets them
+    tile_vectors: int  # of columns that a reduction over rows takes at a time
+    stream_bytes: int  # from which on an output is written past the cache

@@ -1,0 +1,23 @@
+"""The processor's shape: what its vectors, caches and libraries make fast. Bits are the same on every processor."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jitlab.ir import Shape
+
+
+@cache
+def shape(has_gemm: bool) -> Shape:
+    """The same for all processors, so that a program gives the same bits on each."""
+    return Shape(
+        block_elements=1 << 16,  # it depends on nothing, so neither do the bits
+        plain_sum_elements=256,  # what each lane adds up stays within the bound of docs/reference/numerics.md
+        block_rows=32, few_block_rows=8, wide_row_bytes=1 << 13,
+        tall_bytes=1 << 20,  # larger than the caches of a core
+        wide_columns=256,
+        has_gemm=has_gemm,
+        vector_elements=8,
+        tile_vectors=4,  # a row of the tile is several cache lines
+        stream_bytes=16 << 20,  # half of an L3 of 32 MB
+    )  # fmt: skip
