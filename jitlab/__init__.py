@@ -20,7 +20,7 @@ from .api import (
     run_functions_eagerly,
     while_loop,
 )
-from .api.ledger import ledger
+from .api.places import ledger
 from .autograph import TensorArray
 from .capture import Tensor
 from .cluster import jit_scope

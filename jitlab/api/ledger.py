@@ -10,14 +10,14 @@ from __future__ import annotations
 import operator
 import time
 import weakref
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from jitlab import events, locks
+from jitlab import events
 from jitlab.capture import Change, Foreign, Leaf, Trace, changes, distance, leaves_of, spans, with_guard
 from jitlab.capture.positions import here
 from jitlab.config import config
@@ -32,19 +32,18 @@ from .fixes import Fix, fixes
 from .in_pieces import Piece
 from .misses import NONE, Failed, Miss, change_text
 from .patterns import numbers_of, patterns
+from .places import MOST_LINES, live, place_of
 
 #: Of the traces that are as near, so many (the newest) are compared in full.
 NEAREST = 8
-#: Lines and proposals shown.
-MOST_LINES, MOST_FIXES = 40, 3
+#: Proposals shown.
+MOST_FIXES = 3
 #: Arguments named in an event that did not change.
 MOST_SAME = 12
 #: Misses remembered beyond twice the traces that are kept: of traces that made room.
 EVICTED = 50
 #: Up to so many misses each is told with a replay of its own, then again when there are so many times as many.
 ALWAYS_REPLAYED, REPLAYED = 16, 1.25
-#: Definitions remembered.
-MOST_PLACES = 1000
 
 
 class Ledger:
@@ -63,9 +62,9 @@ class Ledger:
         self._told: dict[Any, tuple[int, Fix | None]] = {}  # misses when a replay was made, and what it gave
         self._by_key: dict[Any, list[Miss]] = {}
         self.is_method = is_method  # of one instance: each has traces of its own, by the contract
-        self._place = _place_of(self.definition, kind)
+        self._place = place_of(self.definition, kind)
         self.number = self._place.next_number() if self._place is not None else 0
-        _live.add(self)
+        live.add(self)
 
     # ---- what happened
     def traced(self, trace: Trace, leaves: tuple[Leaf, ...], costs: Costs, failed: Failed, started_ns: int) -> Miss:
@@ -269,7 +268,7 @@ class Ledger:
 
     def _told_apart(self, miss: Miss) -> bool:
         if miss.found is None:  # nobody has asked why; another Function's ledger may be gone
-            own = next((known for known in list(_live) if known._place is self._place and known.number == miss.owner), None)
+            own = miss.ledger()
             if own is None:
                 return False
             own.explained(miss)
@@ -312,74 +311,6 @@ def _apart(known: Miss, miss: Miss) -> int:
     return len(set(known.paths) ^ set(miss.paths)) + 1
 
 
-class Place:
-    """Where functions were defined, one after another or again and again: the misses of all of them, the newest."""
-
-    def __init__(self) -> None:
-        self.misses: list[Miss] = []
-        self.functions = 0
-
-    def next_number(self) -> int:
-        self.functions += 1
-        return self.functions
-
-    def add(self, miss: Miss) -> None:
-        if self.misses:
-            miss.share(self.misses[-1])
-        self.misses.append(miss)
-        if len(self.misses) > config.max_traces:
-            oldest = self.misses.pop(0)
-            oldest.found = oldest.found and (oldest.found[0], None)  # it does not keep all that came before it
-
-    def last_before(self, miss: Miss) -> Miss | None:
-        """The newest miss of another Function, of which this one is a new edition."""
-        return next((known for known in reversed(self.misses) if known.owner != miss.owner), None)
-
-
-def _place_of(definition: Definition, kind: str) -> Place | None:
-    if definition.place is None:
-        return None
-    key = kind, definition.place
-    with _lock:
-        place = _places.setdefault(key, Place())
-        _places.move_to_end(key)
-        while len(_places) > MOST_PLACES:
-            _places.popitem(last=False)
-        return place
-
-
-@dataclass(frozen=True)
-class Total:
-    """What one line of the user's has cost by calling one function."""
-
-    site: Site
-    function: str
-    misses: int
-    retraces: int
-    seconds: float
-
-
-def totals() -> list[Total]:
-    """Per call site and function: misses and seconds, the dearest first. What was traced inside another trace counts once."""
-    groups: dict[tuple[Site, str], list[Miss]] = {}
-    for miss in every_miss():
-        groups.setdefault((miss.site, miss.function), []).append(miss)
-    found = [
-        Total(site, name, len(group), sum(miss.is_retrace for miss in group), sum(miss.seconds for miss in group))
-        for (site, name), group in groups.items()
-    ]
-    return sorted(found, key=lambda total: -total.seconds)
-
-
-def every_miss() -> list[Miss]:
-    """The misses of every function, of those that are gone too."""
-    with _lock:
-        places, live = list(_places.values()), list(_live)
-    found = {id(miss): miss for ledger in live for miss in ledger}
-    found |= {id(miss): miss for place in places for miss in list(place.misses)}
-    return list(found.values())
-
-
 def ledger_text(ledger: Ledger) -> str:
     """A line for each miss, then what would have avoided them."""
     misses = list(ledger)
@@ -412,43 +343,3 @@ def ledger_text(ledger: Ledger) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-class Summary(list[Total]):
-    """The totals of all functions, which show themselves as a table."""
-
-    def __str__(self) -> str:
-        if not self:
-            return "nothing was traced"
-        whole = sum(total.seconds for total in self)
-        head = f"{units.counted(sum(t.misses for t in self), 'trace')}, {units.duration(whole)} to trace and compile"
-        lines = [
-            f"  {units.duration(t.seconds):>8}  {t.function}, {t.site}: {units.counted(t.misses, 'trace')}"
-            + (f", {units.counted(t.retraces, 'retrace')}" if t.retraces else "")
-            for t in self[:MOST_LINES]
-        ]
-        more = [f"  … and {len(self) - MOST_LINES} more"] if len(self) > MOST_LINES else []
-        return "\n".join(map(clean, [head, *lines, *more]))
-
-    __repr__ = __str__
-
-
-def ledger() -> Summary:
-    """What tracing has cost in this process, a line for each function and line of the program, the most expensive first.
-
-    Returns:
-        A list of totals, each with `function`, `site` (file and line), `misses`, `retraces` and `seconds`; `print` shows it as
-        a table. Of one function `f.ledger` lists each trace.
-
-    Example:
-        >>> doubled = jl.function(lambda x: x * 2)
-        >>> y = doubled(np.ones(3))
-        >>> max(total.misses for total in jl.ledger()) >= 1
-        True
-    """
-    return Summary(totals())
-
-
-_places: OrderedDict[Any, Place] = OrderedDict()
-_live: weakref.WeakSet[Ledger] = weakref.WeakSet()
-_lock = locks.shared("places")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -51,15 +52,15 @@ class Miss:
 
     __slots__ = (
         "captured", "closure", "costs", "definition", "evicted_by", "failed", "found", "function", "is_method", "keys",
-        "leaves", "made", "number", "operations", "options", "owner", "parts", "paths", "pattern", "powers", "program",
-        "site", "uses",
+        "leaves", "ledger", "made", "number", "operations", "options", "owner", "parts", "paths", "pattern", "powers",
+        "program", "site", "uses",
     )  # fmt: skip
 
     def __init__(
         self, ledger: Ledger, number: int, leaves: tuple[Leaf, ...], failed: Failed | None = None, costs: Costs | None = None
     ) -> None:
         self.function, self.owner, self.definition = str(ledger.name), ledger.number, ledger.definition
-        self.is_method = ledger.is_method
+        self.is_method, self.ledger = ledger.is_method, weakref.ref(ledger)
         self.number = number  # of the trace
         self.leaves = leaves
         self.failed = failed or NONE

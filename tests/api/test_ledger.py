@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jitlab as jl
 from jitlab import events
-from jitlab.api.ledger import Summary, totals
+from jitlab.api.places import Summary, totals
 from jitlab.events import Cause, VariantCause
 
 f32, f64 = np.float32, np.float64

@@ -140,10 +140,10 @@ def test_a_trace_that_made_room_is_traced_again_for_that_cause(monkeypatch):
 
 
 def test_definitions_that_are_executed_again_leave_nothing(monkeypatch):
-    from jitlab.api import ledger
+    from jitlab.api import places
     from jitlab.capture import convert, positions
 
-    monkeypatch.setattr(ledger, "MOST_PLACES", 1)  # it remembers so many definitions, to know the next edition of each
+    monkeypatch.setattr(places, "MOST_PLACES", 1)  # it remembers so many definitions, to know the next edition of each
     def define_and_call(n):
         source = f"def f(x):\n    g = lambda y: y + {n}\n    return g(x) * 2\n"
         name = f"<definition {n}>"

@@ -10,9 +10,13 @@ python -m tests.faults all --seconds 60 --total counts.json
 
 import argparse
 import json
+from functools import partial
 from pathlib import Path
 
 from .running import SORTS, module_of, run
+
+#: Cases after which the counts are told.
+EVERY = 20
 
 raw = argparse.RawTextHelpFormatter
 parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__, formatter_class=raw)
@@ -30,18 +34,29 @@ if options.case:
     raise SystemExit(bool(wrong))
 if options.seconds is None and options.count == 10**9:
     parser.error("say --count or --seconds")
+
+
+def told(sort, known, count, is_end=False):
+    """The cases so far, now and then, and the sums in the file: whatever ends this process, they are counted."""
+    if is_end or count.cases % EVERY == 0:
+        known = {name: dict(one) for name, one in known.items()}
+        one = known.setdefault(sort, {"cases": 0, "wrong": 0, "seeds": []})
+        one["cases"] += count.cases
+        one["wrong"] += len(count.wrong)
+        one["seeds"] = sorted({*one["seeds"], options.seed})
+        if options.total:
+            options.total.write_text(json.dumps(known, indent=1) + "\n")
+        print(count if is_end else str(count).splitlines()[0], flush=True)
+    return known
+
+
 sums = json.loads(options.total.read_text()) if options.total and options.total.exists() else {}
 failed = False
 for sort in SORTS if options.sort == "all" else [options.sort]:
-    count = run(sort, options.seed, options.count, options.seconds)
-    print(count, flush=True)
-    known = sums.setdefault(sort, {"cases": 0, "wrong": 0, "seeds": []})
-    known["cases"] += count.cases
-    known["wrong"] += len(count.wrong)
-    known["seeds"] = sorted({*known["seeds"], options.seed})
+    count = run(sort, options.seed, options.count, options.seconds, tell=partial(told, sort, sums))
+    sums = told(sort, sums, count, is_end=True)
     failed |= bool(count.wrong)
 if options.total:
-    options.total.write_text(json.dumps(sums, indent=1) + "\n")
     for sort, known in sums.items():
         seeds = ", ".join(map(str, known["seeds"]))
         print(f"{sort}: {known['cases']} cases so far, {known['wrong']} went wrong, seeds {seeds}")

@@ -46,15 +46,15 @@ def case_of(sort, seed, number):
     return module_of(sort).draw(random.Random(f"{sort} {seed} {number}"))
 
 
-def run(sort, seed, count, seconds=None, most_wrong=20):
-    """`count` cases, or as many as there is time for."""
+def run(sort, seed, count, seconds=None, most_wrong=20, tell=id):
+    """`count` cases, or as many as there is time for. `tell` hears after each what came of all so far."""
     total, end = Count(sort, seed), time.monotonic() + (seconds or 1e9)
     while total.cases < count and time.monotonic() < end and len(total.wrong) < most_wrong:
-        _run_worker(total, count, end)
+        _run_worker(total, count, end, tell)
     return total
 
 
-def _run_worker(total, count, end):
+def _run_worker(total, count, end, tell):
     """A process until it ends: by itself, or by a case that hangs or kills it."""
     module = module_of(total.sort)
     command = [sys.executable, "-m", "tests.faults.running", total.sort, str(total.seed), str(total.cases), str(count)]
@@ -78,6 +78,7 @@ def _run_worker(total, count, end):
                     total.cases, case = total.cases + 1, None
                     if said["done"]:
                         total.wrong.append((said["of"], said["done"]))
+                    tell(total)
                 if "memory" in said:
                     total.memory.append(said["memory"])
         finally:

@@ -57,27 +57,36 @@ def tried(kind, what, number, seed):
     traces = length_of(kind)[1]
     case = Case(BY_NAME[kind], seed % 40 + 3, seed)
     before = state()
-    ended = ""
+    ended = None
     hook, sys.unraisablehook = sys.unraisablehook, lambda _: None  # Python itself drops an interrupt in a `__del__`
     try:
         try:
             with warnings.catch_warnings(), at_event(number, ERRORS[what]):  # what the case's own could not put back
                 case.run()
         except (KeyboardInterrupt, MemoryError, RecursionError):
-            ended = traceback.format_exc()
+            ended = _where()
         return _broken(case, traces if what == "interrupt" else None, before, ended)
     except BaseException:
-        return f"raised\n{traceback.format_exc()}\nafter\n{ended}"
+        return f"raised\n{traceback.format_exc()}\nafter\n{_told(ended)}"
     finally:
         sys.unraisablehook = hook
+
+
+def _where():
+    """Where the exception came, without its lines: all of jitlab's text would come to stay in memory, case by case."""
+    return traceback.TracebackException(*sys.exc_info(), lookup_lines=False)
+
+
+def _told(ended):
+    return "" if ended is None else "".join(ended.format())
 
 
 def _broken(case, traces, before, ended):
     after = state()
     left = [f"{name} {before.get(name)} -> {now}" for name in before | after if (now := after.get(name)) != before.get(name)]
     if left:
-        return f"left behind: {', '.join(left)}, after\n{ended}"
+        return f"left behind: {', '.join(left)}, after\n{_told(ended)}"
     wrong = case.run()
     if not wrong and traces is not None and case.traced != traces:
         wrong = f"traced {case.traced} times, not {traces}"
-    return f"{wrong}, after\n{ended}" if wrong else ""
+    return f"{wrong}, after\n{_told(ended)}" if wrong else ""

@@ -12,7 +12,7 @@ import report_samples as samples
 
 import jitlab as jl
 from jitlab import events
-from jitlab.api import ledger
+from jitlab.api import places
 from jitlab.errors import ImpossiblePlanError, OptionError
 from jitlab.ir.dot import text_dot
 from jitlab.report import dot, html, settled, summary
@@ -176,8 +176,9 @@ def test_plot_holds_it_as_text(report):
 
 
 def test_ledgers_and_keys_have_no_terminal_codes(monkeypatch):
-    monkeypatch.setattr(ledger, "_live", type(ledger._live)())  # a list of those that cost most, of this process
-    monkeypatch.setattr(ledger, "_places", type(ledger._places)())
+    for table in ("live", "_places", "_gone"):  # a list of those that cost most, of this process
+        monkeypatch.setattr(places, table, type(getattr(places, table))())
+    monkeypatch.setattr("jitlab.api.ledger.live", places.live)
     name = "</script>\x1b]0;title\x07\u202egnp.exe\n"
 
     def body(d, k):
