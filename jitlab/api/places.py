@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from jitlab import locks, units
+from jitlab import locks
 from jitlab.config import config
-from jitlab.ir.dot import clean
+from jitlab.legible import clean
+from jitlab.messages import units
 
 from .definitions import Definition, Site
 from .misses import Miss

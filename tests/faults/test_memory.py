@@ -1,5 +1,6 @@
 """Little memory: MemoryError that names the bytes, or the result, never the end of the process. What is gone leaves nothing."""
 
+import ctypes
 import gc
 import linecache
 import os
@@ -13,6 +14,7 @@ import pytest
 
 import jitlab as jl
 from jitlab.targets.cpu_llvm import machine
+from jitlab.targets.cpu_llvm.compiling import background
 
 limited = pytest.mark.skipif(sys.platform != "linux", reason="the limit of memory is set and read as on Linux")
 
@@ -97,32 +99,55 @@ def test_under_jit_python_runs_what_cannot_be_compiled(kib):
     assert printed(how="jl.jit(formula)", kib=kib, is_warm=True, in_thread=False) == [RESULT, RESULT]
 
 
-def defined(how, namespace):
-    """The function of a cell, executed again: equal text, another object."""
-    source = f"@jl.{how}\ndef f(x):\n    return np.sin(x) * 7 + x.sum()\n"
-    linecache.cache["<a cell>"] = (len(source), None, source.splitlines(True), "<a cell>")
-    exec(compile(source, "<a cell>", "exec"), namespace)
-    for _ in range(8):  # also the C function of a warm call
-        namespace["f"](np.ones(5))
+#: Of tables that keep so many of what came last: fewer, so that they are full when bytes are counted.
+KEPT_LAST = {
+    "api.definitions": "_copies.most", "capture.convert": "_trees.most", "ir.called": "_known.most", "ir.texts": "KEPT",
+    "runtime.compiled": "MOST_UNUSED", "runtime.dumps": "MOST_VERSIONS",
+}  # fmt: skip
+CHANGES = {
+    "run again": "@jl.HOW\ndef f(x):\n    return np.sin(x) * 7 + x.sum()\n",
+    "edited": "@jl.HOW\ndef f(x):\n    return np.sin(x) * TURN + x.sum()\n",
+    "other argument": "@jl.HOW\ndef f(xTURN):\n    s = 0\n    for k in range(3):\n        s += xTURN[k] * 2\n    return s\n",
+    "branch": "@jl.HOW\ndef f(x):\n    if x.sum() > TURN:\n        return x * 2\n    return x - TURN\n",
+    "helper": "def g(x):\n    return x * TURN\n@jl.HOW\ndef f(x):\n    return g(x) + g(x[1:]).sum()\n",
+}
+
+
+def defined(how, change, turn, namespace):
+    """The function of a cell that is executed again, and its calls, which need two traces or more."""
+    source = CHANGES[change].replace("HOW", how).replace("TURN", str(turn))
+    name = f"<ipython-input-{turn if 'TURN' in CHANGES[change] else 1}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+    linecache.cache.pop(f"<ipython-input-{turn - 5}>", None)  # the notebook's own
+    exec(compile(source, name, "exec"), namespace)
+    for size in (5, 5, 5, 5, 5, 5, 5, 8):  # also the C function of a warm call
+        namespace["f"](np.ones(size))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("how", ["function", "jit"])
-def test_a_cell_that_is_executed_again_leaves_little(how, monkeypatch):
-    monkeypatch.setattr(jl.config, "max_traces", 10)  # of a definition so many traces are remembered
-    namespace, turns, taken = {"np": np, "jl": jl}, 25, []
+def test_a_cell_that_is_executed_again_leaves_little(how, change, monkeypatch):
+    for module, name in KEPT_LAST.items():
+        *table, most = name.split(".")
+        owner = sys.modules[f"jitlab.{module}"]
+        monkeypatch.setattr(getattr(owner, *table) if table else owner, most, 10)
+    namespace, turns = {"np": np, "jl": jl}, 15
     tracemalloc.start(1)
     try:
         for turn in range(3 * turns):
-            if turn >= turns and turn % turns == 0:
-                gc.collect()
-                taken.append(tracemalloc.get_traced_memory()[0])
-            defined(how, namespace)
-        gc.collect()
-        taken.append(tracemalloc.get_traced_memory()[0])
+            if turn == 2 * turns:
+                before = traced_bytes()
+            defined(how, change, turn, namespace)
+        assert traced_bytes() - before < 2000 * turns
     finally:
         tracemalloc.stop()
-    assert taken[-1] - taken[-2] < 2000 * turns
+
+
+def traced_bytes():
+    background().submit(int).result()
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
 
 
 def test_libraries_that_are_gone_leave_no_linker():
@@ -134,6 +159,45 @@ def test_libraries_that_are_gone_leave_no_linker():
         linkers.add(machine.load(code, ["run"])._linker)
     assert len(linkers) <= 2  # that of what is kept, and the one in use
     assert kept[0].address("run")
+
+
+class Heap(ctypes.Structure):
+    """What `mallinfo2` of glibc gives."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
+    ]
+
+
+def heap_bytes():
+    """In use, of the C library's heap."""
+    gc.collect()
+    read = ctypes.pythonapi.mallinfo2
+    read.restype = Heap
+    now = read()
+    return now.uordblks + now.hblkhd
+
+
+NUMBERED = "define i64 @run(ptr %x) {\n %a = load i64, ptr %x\n %b = mul i64 %a, NUMBER\n ret i64 %b\n}\n"
+WAYS = {
+    "compiled quickly": lambda text: machine.compile_object(text, "quick"),
+    "compiled well": lambda text: machine.compile_object(text, "good"),
+    "shown": lambda text: machine.optimized(text, "good"),
+    "shown as assembly": lambda text: machine.asm(text, "good"),
+    "loaded": lambda text: machine.load(machine.compile_object(text, "quick"), ["run"]),
+}
+
+
+@pytest.mark.skipif(not hasattr(ctypes.pythonapi, "mallinfo2"), reason="glibc 2.33 and later count their heap's bytes")
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_compiled_and_is_gone_leaves_little_in_the_heap(way):
+    turns = 3 * machine._Linker.MOST
+    for number in range(2 * turns):
+        if number == turns:
+            before = heap_bytes()
+        WAYS[way](NUMBERED.replace("NUMBER", str(number)))
+    assert heap_bytes() - before < 4000 * turns  # a list of passes is 28 kB, and 20 more when it has run
 
 
 EACH_EVENT = """

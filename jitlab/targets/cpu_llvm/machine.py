@@ -206,7 +206,12 @@ def _module(text: str, tier: Tier) -> tuple[Any, Any]:
         options.loop_vectorization = options.slp_vectorization = False
         options.loop_unrolling = options.loop_interleaving = False
         builder = _llvm().create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+        passes = builder.getModulePassManager()
+        passes._owned = True  # this frees it: in llvmlite a method of the base class that does nothing comes first
+        try:
+            passes.run(module, builder)
+        finally:
+            _llvm().ffi.lib.LLVMPY_DisposeNewModulePassManger(passes)
     return module, machine
 
 
