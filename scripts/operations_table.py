@@ -19,7 +19,12 @@ import jitlab as jl
 from jitlab import nn
 from jitlab.errors import NoGradientError
 from jitlab.ir import Graph
-from jitlab.ops import Cast, Constant, HostCall, Item, Length, Library, Reshape, View, operations
+from jitlab.ops import operations
+from jitlab.ops.elementwise import Cast
+from jitlab.ops.host import HostCall, Item
+from jitlab.ops.library import Library
+from jitlab.ops.sources import Constant, Length
+from jitlab.ops.views import Reshape, View
 from jitlab.passes import gradients
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "operations.md"

@@ -7,7 +7,7 @@ from typing import Any
 
 from jitlab.capture import Leaf
 from jitlab.ir import Graph, Node
-from jitlab.ops import Pow, Reciprocal, Sqrt, Square
+from jitlab.ops.arithmetic import Pow, Reciprocal, Sqrt, Square
 
 #: Powers that NumPy computes otherwise when the exponent is a Python number; x ** 1 is x.
 SHORT_CUTS: dict[type, float] = {Sqrt: 0.5, Square: 2, Reciprocal: -1}

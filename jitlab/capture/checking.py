@@ -12,9 +12,9 @@ import numpy as np
 
 from jitlab.errors import AssertionFailedError, InvalidArgumentError, JitlabError, ShapeError, Signal
 from jitlab.ir import ArrayType, Graph, Node
-from jitlab.ops import LogicalNot
 from jitlab.ops.build import apply, cast, constant
 from jitlab.ops.checks import Check
+from jitlab.ops.comparison import LogicalNot
 from jitlab.ops.host import HostCall
 from jitlab.ops.host import Input as Slot
 

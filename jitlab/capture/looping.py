@@ -16,8 +16,8 @@ import numpy as np
 
 from jitlab.errors import ControlFlowTypeError, ControlFlowValueError, Signal
 from jitlab.ir import ArrayType, Extent, Moving, Node, NotRolled, Poly, Symbolic, plain, poly
-from jitlab.ops import LogicalNot
 from jitlab.ops.build import apply, constant
+from jitlab.ops.comparison import LogicalNot
 from jitlab.ops.control import Loop
 from jitlab.ops.creation import Fill
 from jitlab.ops.host import Item

@@ -14,8 +14,8 @@ import numpy as np
 
 from jitlab.errors import ControlFlowTypeError, ControlFlowValueError
 from jitlab.ir import Node, plain
-from jitlab.ops import LogicalNot
 from jitlab.ops.build import apply, constant
+from jitlab.ops.comparison import LogicalNot
 from jitlab.ops.control import Branch
 from jitlab.ops.creation import Fill
 from jitlab.ops.host import Item

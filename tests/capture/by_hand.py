@@ -13,8 +13,10 @@ import numpy as np
 from jitlab.capture import HOOKS, Capture
 from jitlab.capture.symbolic import call_builtin, symbolic_range
 from jitlab.ir import Graph, Node, interpret, verify
-from jitlab.ops import Item, Loop, Parameter
 from jitlab.ops.build import apply
+from jitlab.ops.control import Loop
+from jitlab.ops.host import Item
+from jitlab.ops.sources import Parameter
 
 
 class Plain:

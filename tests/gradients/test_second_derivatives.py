@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab import ops
 from jitlab.errors import NoGradientError
 from jitlab.ir import ArrayType, Graph, interpret, verify
 from jitlab.ops import operations
-from jitlab.ops.arithmetic import Real, conj, multiply
+from jitlab.ops.arithmetic import FloorDiv, Real, Sign, add, conj, multiply
 from jitlab.ops.build import apply, constant
+from jitlab.ops.functions import Ceil, Floor, Rint, Trunc
 from jitlab.ops.host import SEVERAL, Item
 from jitlab.ops.reductions import Sum
+from jitlab.ops.scans import CumProd
 from jitlab.ops.sources import Parameter
 from jitlab.passes import gradients
 from tests.gradients.slopes import slope_of
@@ -21,7 +22,7 @@ FLOATS = ("f8", "c16")
 #: Of each operation; the first derivatives of all of them are tested in tests/ops.
 MOST_SAMPLES = 2
 #: Step functions, whose differences are not their slopes.
-FLAT = (ops.FloorDiv, ops.Sign, ops.Floor, ops.Ceil, ops.Trunc, ops.Rint)
+FLAT = (FloorDiv, Sign, Floor, Ceil, Trunc, Rint)
 
 
 def samples():
@@ -32,7 +33,7 @@ def samples():
             continue  # symmetric and singular samples: below, on matrices that may be moved any way
         taken = 0
         for number, (op, *arrays) in enumerate(kind.samples()):
-            if isinstance(op, ops.scans.CumProd) and any(np.any(np.asarray(a) == 0) for a in arrays):
+            if isinstance(op, CumProd) and any(np.any(np.asarray(a) == 0) for a in arrays):
                 continue  # where an element is 0 the second derivative lacks terms: docs/internals/gradients.md says so
             if any(np.asarray(a).dtype in FLOATS for a in arrays) and all(np.all(np.isfinite(a)) for a in arrays):
                 taken += 1
@@ -62,7 +63,7 @@ def weighted(random, values):
         parts.append(total(multiply(conj(x), constant(weights.astype(x.dtype)))))
     result = parts[0]
     for part in parts[1:]:
-        result = ops.arithmetic.add(result, part)
+        result = add(result, part)
     return result
 
 

@@ -3,12 +3,15 @@
 import numpy as np
 
 from jitlab.ir import ArrayType, Extent, Graph, Moving, verify
-from jitlab.ops import Branch, Item, Less, Loop, Parameter, Update, View
 from jitlab.ops.arithmetic import Add, Maximum, Mul, Sub
 from jitlab.ops.build import apply, elementwise
+from jitlab.ops.comparison import Less
+from jitlab.ops.control import Branch, Loop
+from jitlab.ops.host import Item
 from jitlab.ops.linear import MatMul
 from jitlab.ops.reductions import Max, Sum
-from jitlab.ops.views import transpose
+from jitlab.ops.sources import Parameter
+from jitlab.ops.views import Update, View, transpose
 
 f8 = np.dtype("f8")
 SIZES = (4, 5, 7, 10)

@@ -5,8 +5,10 @@ import numpy as np
 from jitlab.cluster import cluster
 from jitlab.ir import ArrayType, Copied, Extent, Graph, interpret, verify
 from jitlab.lower import lower
-from jitlab.ops import Add, Mul, Parameter, Update, View
+from jitlab.ops.arithmetic import Add, Mul
 from jitlab.ops.build import apply, elementwise
+from jitlab.ops.sources import Parameter
+from jitlab.ops.views import Update, View
 from jitlab.targets.devices import default_target
 from tests.numpy_target.interpreter import run_lowered
 

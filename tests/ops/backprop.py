@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import Graph, Node, interpret, plain
-from jitlab.ops import Add, Mul, Sum, apply, cast, constant, expand_dims
+from jitlab.ops import apply, cast, constant
+from jitlab.ops.arithmetic import Add, Mul
 from jitlab.ops.build import elementwise
+from jitlab.ops.reductions import Sum
+from jitlab.ops.views import expand_dims
 
 
 def gradients(graph: Graph, weights: Any) -> Graph:

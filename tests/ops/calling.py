@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import ArrayType, Graph, interpret, verify
-from jitlab.ops import Parameter, Sum, apply, cast, constant, table
+from jitlab.ops import apply, cast, constant, table
 from jitlab.ops.arithmetic import Real, add, conj, multiply
+from jitlab.ops.reductions import Sum
+from jitlab.ops.sources import Parameter
 from jitlab.passes.gradient import gradients
 from tests.ops.backprop import finite_differences
 from tests.ops.programs import Program, same

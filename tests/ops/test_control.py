@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
-from jitlab.ops import Add, Branch, Define, Item, Less, Loop, Parameter, Update, View, as_node
+from jitlab.ops import as_node
+from jitlab.ops.arithmetic import Add
 from jitlab.ops.build import apply, elementwise
+from jitlab.ops.comparison import Less
+from jitlab.ops.control import Branch, Define, Loop
+from jitlab.ops.host import Item
+from jitlab.ops.sources import Parameter
+from jitlab.ops.views import Update, View
 
 f64 = np.dtype("f8")
 

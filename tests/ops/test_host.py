@@ -4,7 +4,8 @@ import numpy as np
 
 import jitlab as jl
 from jitlab.ir import ArrayType, Graph, interpret, verify
-from jitlab.ops import HostCall, Input, Item, Parameter
+from jitlab.ops.host import HostCall, Input, Item
+from jitlab.ops.sources import Parameter
 
 F8, I8 = np.dtype("f8"), np.dtype("i8")
 

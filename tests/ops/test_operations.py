@@ -7,10 +7,14 @@ import warnings
 import numpy as np
 import pytest
 
-from jitlab import ops
 from jitlab.ir import ArrayType, Graph, interpret, plain, verify
-from jitlab.ops import Branch, Cost, Elementwise, Generated, Item, Loop, Operation, Parameter, Reduction, table
+from jitlab.ops import Cost, Elementwise, Generated, Operation, Reduction, table
+from jitlab.ops.arithmetic import Abs, FloorDiv, Sign, Sqrt
 from jitlab.ops.checks import Check
+from jitlab.ops.control import Branch, Loop
+from jitlab.ops.functions import Ceil, Floor, Rint, Trunc
+from jitlab.ops.host import HostCall, Item
+from jitlab.ops.sources import Parameter
 from tests.numpy_target import emitter
 from tests.ops.backprop import finite_differences, gradients
 from tests.ops.programs import same
@@ -55,12 +59,12 @@ def has_slope(op, arrays):
 
 def rooted(op, arrays):
     """The length of a complex number, and its roots, are functions: not bit for bit."""
-    return isinstance(op, (ops.Abs, ops.Sign, ops.Sqrt)) and arrays[0].dtype.kind == "c"
+    return isinstance(op, (Abs, Sign, Sqrt)) and arrays[0].dtype.kind == "c"
 
 
 def flat(op):
     """Step functions: no slope flows, though a difference across a step is not 0."""
-    return isinstance(op, (ops.FloorDiv, ops.Sign, ops.Floor, ops.Ceil, ops.Trunc, ops.Rint))
+    return isinstance(op, (FloorDiv, Sign, Floor, Ceil, Trunc, Rint))
 
 
 
@@ -101,7 +105,7 @@ def test_an_operation_prints_compares_and_costs(op, arrays):
     types = [ArrayType(np.shape(a), np.asarray(a).dtype) for a in arrays]
     cost = op.cost(op.result(*types), *types)
     assert isinstance(cost, Cost) and min(cost.flops, cost.read_bytes, cost.written_bytes) >= 0
-    if not isinstance(op, (ops.HostCall, Check)):  # each of them is its own: what it calls stands in one place of the program
+    if not isinstance(op, (HostCall, Check)):  # each of them is its own: what it calls stands in one place of the program
         assert hash(op) == hash(dataclasses.replace(op)) and op == dataclasses.replace(op)
 
 

@@ -6,7 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitlab.ir import ArrayType, Graph
-from jitlab.ops import BatchMatMul, Library, MatMul, Parameter, Sum
+from jitlab.ops.library import Library
+from jitlab.ops.linear import BatchMatMul, MatMul
+from jitlab.ops.reductions import Sum
+from jitlab.ops.sources import Parameter
 from tests.ops.calling import F, agrees
 
 random = np.random.default_rng(8)

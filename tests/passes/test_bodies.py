@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 
 from jitlab.ir import ArrayType, Graph, Moving, interpret, verify
-from jitlab.ops import Add, Item, Less, Loop, Mul, Parameter, Update, View, as_node
+from jitlab.ops import as_node
+from jitlab.ops.arithmetic import Add, Mul
 from jitlab.ops.build import apply, elementwise
+from jitlab.ops.comparison import Less
+from jitlab.ops.control import Loop
 from jitlab.ops.creation import zeros
+from jitlab.ops.host import Item
 from jitlab.ops.linear import MatMul
+from jitlab.ops.sources import Parameter
+from jitlab.ops.views import Update, View
 from jitlab.passes import PASSES, hoisting
 from jitlab.passes.bodies import drop_unused_inputs, with_bodies
 from jitlab.passes.hoisting import hoist_products

@@ -4,9 +4,8 @@ import numpy as np
 
 from jitlab.cluster import cluster
 from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
-from jitlab.ops import Library, Parameter
-from jitlab.ops.library import call
-from jitlab.ops.sources import Length
+from jitlab.ops.library import Library, call
+from jitlab.ops.sources import Length, Parameter
 from jitlab.runtime import Executable
 
 

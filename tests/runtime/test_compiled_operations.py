@@ -59,4 +59,4 @@ def is_function(op, arrays):
 
 def test_there_are_operations():
     assert len(list(samples())) > 60
-    assert jitlab.ops.Add in set(classes())
+    assert jitlab.ops.arithmetic.Add in set(classes())

@@ -5,10 +5,13 @@ import pytest
 
 from jitlab.cluster import cluster
 from jitlab.ir import ArrayType, Extent, Graph, Moving, interpret, verify
-from jitlab.ops import Item, Loop, Parameter, Update, View
 from jitlab.ops.arithmetic import Add
 from jitlab.ops.build import apply, elementwise
+from jitlab.ops.control import Loop
+from jitlab.ops.host import Item
 from jitlab.ops.indexing import Take
+from jitlab.ops.sources import Parameter
+from jitlab.ops.views import Update, View
 from jitlab.runtime import Executable
 from tests.lower.bodies import RandomProgram
 
