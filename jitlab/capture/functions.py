@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from jitlab.ops.build import as_node
 from jitlab.ops.einsum import einsum_view
 from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VIEWS, function_rule
 from jitlab.ops.views import Reshape, transpose_view
+from jitlab.ops.windows import Windows
 
 from .conversions import CONVERSIONS, NO_COPY, converted, copy_refused
 from .exactness import watch, watch_cast
@@ -43,6 +45,8 @@ from .tensor import Lock, Step, Tensor
 if TYPE_CHECKING:
     from .arrays import Arrays
 
+#: Elements of an array whose views are compared place by place.
+MOST_PLACES = 1 << 20
 _ATLEAST = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d})
 #: Functions that read elements in an order.
 _ORDERED_READS = frozenset({np.ravel, np.reshape, np.ndarray.ravel, np.ndarray.flatten, np.ndarray.reshape})
@@ -434,7 +438,7 @@ def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
     target = args[0]
     if not isinstance(target, Tensor) or target.is_scalar:
         raise TypeError(f"argument 1 of {function.__name__} must be numpy.ndarray, not {type(target).__name__}")
-    if function is np.copyto and len(args) > 1 and args[1] is target:
+    if function is np.copyto and len(args) > 1 and _sees_the_same(args[1], target):
         return None  # NumPy looks no further, not even at whether it may write
     check_writable(capture, target)
     with capture.explaining(function, args):
@@ -447,6 +451,25 @@ def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
             return _update_on_host(capture, OnCopy(function), target, args, kwargs, refusal)
     target._cell.write(target._path, new)
     return None
+
+
+def _sees_the_same(x: Any, y: Tensor) -> bool:
+    """Two views of an array in which each element stands at the same place."""
+    if not isinstance(x, Tensor) or x._cell is not y._cell or x.shape != y.shape:
+        return False
+    if x._path == y._path:
+        return True
+    shape = x._cell.node.shape
+    if 0 in shape or not all(type(n) is int for n in (*shape, *x.shape)) or math.prod(shape) > MOST_PLACES:
+        return False
+    places = np.arange(math.prod(shape)).reshape(shape)
+    return np.array_equal(_seen(x, places), _seen(y, places))
+
+
+def _seen(x: Tensor, whole: Any) -> Any:
+    for step in x._path:
+        whole = step.view(whole) if isinstance(step, Windows) else step.numpy(whole)
+    return whole
 
 
 def _same_items(before: Any, after: Any) -> bool:

@@ -19,6 +19,7 @@ from jitlab.ops.sources import Parameter
 from .layouts import in_order, order_of
 from .leaving import plain_value
 from .positions import describe, here, source_text
+from .purity import runs_the_users
 from .tensor import Cell, Tensor
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ def host_operation(
     code = refusal.code if refusal is not None else "no_loop_body"
     if capture.strict:
         raise must_compile(capture, name, reason) from None
+    if runs_the_users(getattr(function, "function", function), (*args, *kwargs.values())):  # before it has run
+        raise NotReplayable("effect", f"np.{name} calls functions of the program's")
     template = Template(capture)
     made_args = tuple(template.of(x) for x in args)
     made_kwargs = {key: template.of(x) for key, x in kwargs.items()}

@@ -45,9 +45,12 @@ _PROTOCOLS = (*_OVERRIDES, "__array__", "__call__")
 
 def calls_back(function: Any, operands: Iterable[Any]) -> bool:
     """May a function of NumPy's run the user's own Python, or look at more than its operands?"""
-    if isinstance(function, np.vectorize) or getattr(function, "__name__", "") in HAS_EFFECTS:
-        return True
-    if isinstance(function, np.ufunc) and not _only_computes(function):
+    return getattr(function, "__name__", "") in HAS_EFFECTS or runs_the_users(function, operands)
+
+
+def runs_the_users(function: Any, operands: Iterable[Any]) -> bool:
+    """May a function of NumPy's run the user's own Python?"""
+    if isinstance(function, np.vectorize) or (isinstance(function, np.ufunc) and not _only_computes(function)):
         return True
     return any(map(_is_the_users, operands))
 

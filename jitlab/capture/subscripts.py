@@ -58,15 +58,14 @@ def set_item(capture: Arrays, x: Tensor, index: Any, value: Any) -> None:
     capture.check_plain(index, value)
     if x.is_scalar:
         raise TypeError(f"'numpy.{x.dtype.name}' object does not support item assignment")
+    check_writable(capture, x)  # before the index and the value are looked at
     moving = capture.moving_view(x, index)
     if moving is not None:
-        check_writable(capture, x)
         return capture.assign(moving, value, "unsafe")
     index, value = _index_value(capture, index), capture.deep_value(value)
     with capture.explaining("an assignment to a subscript", (x, value)):
         if is_basic(index):
             return capture.assign(x.along([basic_index(x.type, index)]), value, "unsafe")
-        check_writable(capture, x)
         if type(value) is Tensor and isinstance(value._cell.memory, Picked) and value._cell.memory.is_part(value, x, index):
             return None  # `x[k] += 1`: it is there already
         if isinstance(value, Selection) and write_selection(capture, x, index, value):

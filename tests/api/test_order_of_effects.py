@@ -278,6 +278,39 @@ def test_what_numpy_calls_back_is_called_as_often_as_python_calls_it(function, w
         assert mine == theirs
 
 
+@pytest.mark.parametrize(
+    "called",
+    [
+        lambda f, x: np.vectorize(f, otypes=[float])(x),
+        lambda f, x: np.vectorize(f)(x * 2),
+        lambda f, x: np.apply_along_axis(lambda row: f(row), 0, x),
+        lambda f, x: np.frompyfunc(f, 1, 1)(x).astype(float),
+        lambda f, x: np.vectorize(f, otypes=[float])(np.unique(x)),
+    ],
+    ids=["vectorize", "vectorize without types", "along an axis", "frompyfunc", "vectorize of what only a run knows"],
+)
+def test_a_function_that_calls_back_and_may_be_given_up_is_called_as_often_as_by_python(called):
+    """Its first call, and those whose later operations have results of another length, too."""
+    calls = []
+
+    def each(v):
+        calls.append(1)
+        return v * 2.0
+
+    def program(x):
+        y = called(each, x)
+        return np.unique(x).sum() + y.sum()
+
+    compiled = jl.function(program)
+    for x in ([1.0, 2, 3, 4], [1.0, 2, 3, 5], [2.0, 2, 0, 2], [1.0, 1, 1, 1], [4.0, 3, 2, 1]):
+        counts, results = [], []
+        for run in (program, compiled):
+            calls.clear()
+            results.append(run(np.array(x)))
+            counts.append(len(calls))
+        assert counts[0] == counts[1] and results[0] == results[1]
+
+
 def test_an_array_as_the_key_of_a_dict_is_pythons_or_an_error_that_says_so():
     words = {0: "zero", 1: "one"}
 

@@ -417,7 +417,6 @@ def test_missing_attribute_is_an_attribute_error():
         lambda x: np.unique(x[[0, 0, 1]]),
         lambda x: np.einsum("i,i->", x, x),
         lambda x: np.divmod.outer(x, x[:2]) if False else np.logaddexp(x, 1.0),
-        lambda x: np.vectorize(lambda u: u + 1)(x),
         lambda x: (x + 0.5).searchsorted(2.0),
     ],
 )
