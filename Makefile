@@ -12,7 +12,7 @@ PYTEST_ARGS ?=
 # A file of tests stays in one process: its fixtures are made once, and what the process counts is counted by it alone.
 # tests/conftest.py puts files that take long first; pytest-xdist would sort them by their number of tests.
 PYTEST_WORKERS ?= --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
-EXTENSION_SOURCES := $(shell find extension/src extension/style extension/schema -type f) package.json yarn.lock hatch_build.py
+EXTENSION_SOURCES := $(shell find extension/src extension/style extension/schema -type f) jitlab/messages/table.json package.json yarn.lock hatch_build.py
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 # Where it is set, each of the many kernels and processes that tests start would compile all of jitlab's source again.
 unexport PYTHONDONTWRITEBYTECODE

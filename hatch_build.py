@@ -17,7 +17,7 @@ BUNDLE = "jitlab/labextension/package.json"
 INSTALLED = "jitlab/labextension/install.json"
 STATIC = ("anywidget.js", "loader.js", "html.js", "widget.css")  # in jitlab/static
 STAMP = "extension/lib/.sources"
-SOURCES = ("extension/src", "extension/style", "extension/schema", "package.json", "yarn.lock")
+SOURCES = ("extension/src", "extension/style", "extension/schema", "jitlab/messages/table.json", "package.json", "yarn.lock")
 
 
 class ExtensionHook(BuildHookInterface):

@@ -20,6 +20,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from jitlab import locks, noting
+from jitlab.messages import Message
 from jitlab.noting import About, Calls, Row
 from jitlab.transactions import contextmanager, keep, variable
 
@@ -133,13 +134,13 @@ class Traced(Event):
     before: str
     after: str
     lines: tuple[Span, ...]
-    fix: str  # what to change, as code where that is enough; "" when nothing would have avoided it
+    fix: Message | None  # what to change; None when nothing would have avoided it
     operations: int
     start_ns: int
     duration_ns: int
-    # The fix in words, and the traces that its replay on the recorded calls left: "…: 9 traces become 2". Without a fix: "", or
-    # "Once: …" where the program has it already.
-    proof: str = ""
+    proof: str = ""  # the fix in words, and the traces that its replay on the recorded calls left: "…: 9 traces become 2"
+    done: Message | None = None  # that the program has the fix already
+    rule: str = ""  # the code of the rule behind causes[0], where that has several
     changes: tuple[tuple[str, str, str, str], ...] = ()  # every (cause, argument, before, after)
     site: tuple[str, int] = ("", 0)  # the file or cell and line that called
     definition: str = ""  # of the function: its cell or file, and its name there

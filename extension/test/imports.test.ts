@@ -10,6 +10,9 @@ test('what draws knows nothing of Jupyter', () => {
     const source = readFileSync(join(CORE, file), 'utf8');
     for (const [, from = ''] of source.matchAll(/(?:from|import)\s*\(?'([^']+)'/g)) {
       assert.match(from, /^\.\.?\//, `${file} imports ${from}`);
+      if (from.endsWith('/jitlab/messages/table.json')) {
+        continue; // the words of codes, which the kernel reads, too
+      }
       assert.doesNotMatch(
         from,
         /\.\.\/\.\.\/(?!core)|^\.\.\/(index|mime|link|follow|icon|notebooks|badges|editors|commands|settings|status|lab-panel)$/,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isCode, ledgerOf, ledgerSummary } from '../src/core/retraces/layout';
+import { ledgerOf, ledgerSummary } from '../src/core/retraces/layout';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
@@ -30,16 +30,16 @@ test('where there is no fix the panel says what the text says', () => {
     compiled: retrace.argument === 'lr' ? 1 : 0
   }));
   assert.deepEqual(
-    ledgerOf({ ...json, retraces }).entries.map(({ fix, unfixed }) => [fix, unfixed]),
+    ledgerOf({ ...json, retraces }).entries.map(({ fix, unfixed }) => [fix, unfixed?.text]),
     [
       [null, 'No change of the arguments that was replayed avoids it.'],
       [null, 'Nothing to fix.']
     ]
   );
-  assert.equal(ledgerOf(json).entries[0]?.unfixed, '');
-  const once = 'Once: `lr` was a number before, an array from now on. Nothing to fix.';
-  const settled = json.retraces.map(retrace => ({ ...retrace, fix: null, proof: once, compiled: 1 }));
-  assert.equal(ledgerOf({ ...json, retraces: settled }).entries[0]?.unfixed, once);
+  assert.equal(ledgerOf(json).entries[0]?.unfixed, null);
+  const done = { code: 'array', text: 'Once: lr was a number before, an array from now on. Nothing to fix.' };
+  const settled = json.retraces.map(retrace => ({ ...retrace, fix: null, done, compiled: 1 }));
+  assert.equal(ledgerOf({ ...json, retraces: settled }).entries[0]?.unfixed, done);
 });
 
 test('a fix that was replayed says what it would have done, as the newest retrace knows it', () => {
@@ -74,7 +74,32 @@ test('a line of another cell says which', () => {
   assert.equal(entries[0]?.where, 'In [7], lines 10–11');
 });
 
-test('a call as it is to be written can be copied, a sentence that quotes code cannot', () => {
-  assert.ok(isCode('damp(xs, 0.1, np.asarray(0.05 * step, np.float64))'));
-  assert.ok(!isCode('pass `np.asarray(…, np.float64)` for `t` at the call in In [4], line 8'));
+test('a report of version 1 has its fixes as text: code is copied, a sentence that quotes code is not', () => {
+  const fixOf = (fix: string | null, proof = '') =>
+    report({ ...softmax, version: 1, retraces: [{ ...softmax.retraces[1], fix, proof }] }).retraces[0];
+  const call = 'damp(xs, 0.1, np.asarray(0.05 * step, np.float64))';
+  assert.deepEqual(fixOf(call)?.fix, { code: '', text: call, form: 'line' });
+  assert.equal(fixOf('pass `np.asarray(…)` for `t` at the call in In [4], line 8')?.fix?.form, 'words');
+  const once = 'Once: lr was a number before, an array from now on. Nothing to fix.';
+  assert.deepEqual(fixOf(null, once)?.done, { code: '', text: once });
+  assert.deepEqual([fixOf(null)?.done, fixOf(null)?.fix], [null, null]);
+});
+
+test('a report says in codes what its fixes are', () => {
+  const fix = {
+    code: 'as_array',
+    args: { paths: ['lr'], written: 'f(np.asarray(0.1))', form: 'call' },
+    text: 'f(np.asarray(0.1))'
+  };
+  const done = { code: 'array', args: { names: '`lr`' }, text: 'Once: `lr` was a number.' };
+  const [known, none] = report({
+    ...softmax,
+    version: 2,
+    retraces: [
+      { ...softmax.retraces[1], fix, done: null, proof: '2 traces become 1' },
+      { ...softmax.retraces[1], fix: null, done, proof: '' }
+    ]
+  }).retraces;
+  assert.deepEqual([known?.fix?.code, known?.fix?.form, known?.done], ['as_array', 'call', null]);
+  assert.deepEqual([none?.fix, none?.done?.text], [null, 'Once: lr was a number.']);
 });

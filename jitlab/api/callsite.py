@@ -21,10 +21,10 @@ MOST_LETTERS = 200
 def at_call(
     lines: Sequence[str], function: str, code: CodeType | None, site: Site | None, *, is_method: bool
 ) -> tuple[str, str]:
-    """Assignments to parameters ("t = np.asarray(t, np.float64)") as the caller writes them: (code, words), one of them "".
+    """Assignments to parameters ("t = np.asarray(t, np.float64)") as the caller writes them, and the form that they have then.
 
-    The code is the assignments where the call passes variables of those names, else the call with its arguments changed. The
-    words say it where the call cannot be read, or does not show the argument.
+    "line" is the assignments where the call passes variables of those names, "call" the call with its arguments changed;
+    "words" say it where the call cannot be read, or does not show the argument.
     """
     call = _call(function, site) if site is not None else None
     given = _arguments(call, code, is_method) if call is not None and code is not None else {}
@@ -36,18 +36,18 @@ def at_call(
                 changes.append((root, assign))
     found = [(given.get(root), root, assign) for root, assign in changes]
     if all(isinstance(node, ast.Name) and node.id == root for node, root, _ in found):
-        return "; ".join(lines), ""
+        return "; ".join(lines), "line"
     if all(isinstance(node, ast.Name) for node, _, _ in found) and not _are_names(changes):
         names = {root: node for node, root, _ in found if node is not None}
-        return "; ".join(ast.unparse(_Renamed(names).visit(assign)) for _, assign in changes), ""
+        return "; ".join(ast.unparse(_Renamed(names).visit(assign)) for _, assign in changes), "line"
     if call is not None and _are_names(changes) and all(node is not None for node, _, _ in found):
         new = {id(node): _Renamed({root: node}).visit(assign.value) for node, root, assign in found if node is not None}
         args = [new.get(id(node), node) for node in call.args]
         keywords = [ast.keyword(word.arg, new.get(id(word.value), word.value)) for word in call.keywords]
         text = ast.unparse(ast.Call(call.func, args, keywords))
         if len(text) <= MOST_LETTERS and "\n" not in text:
-            return text, ""
-    return "", _words(changes, site)
+            return text, "call"
+    return _words(changes, site), "words"
 
 
 def with_option(made: Source | None, option: str) -> str:

@@ -14,7 +14,7 @@ from jitlab.legible import clean
 from .definitions import Site
 from .fixes import Fix
 from .ledger import Ledger
-from .misses import RULES, Failed, Miss, change_text
+from .misses import Failed, Miss, change_text, rule_text
 from .pickling import Picklable
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Explanation:
         elif self.hit:
             head = f"{self.function}: a hit, trace {self.trace}"
         elif self.trace is None:
-            head = f"{self.function}: a miss, {RULES[self.changes[0].cause]}"
+            head = f"{self.function}: a miss, {rule_text(self.changes[0])}"
         else:
             head = f"{self.function}: a miss; the nearest is trace {self.trace}"
         lines = [head]

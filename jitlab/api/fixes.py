@@ -21,7 +21,7 @@ from jitlab.capture import Leaf
 from jitlab.config import config
 from jitlab.events import Cause, VariantCause
 from jitlab.ir import Source
-from jitlab.messages import units
+from jitlab.messages import Message, units
 
 from .callsite import at_call, with_option
 from .patterns import listed, told_powers
@@ -36,6 +36,7 @@ REDUCE = "reduce_retracing=True"
 
 #: Code of a fix that is an option of the decorator, or of the call that makes the function.
 OPTIONS = (REDUCE, "input_signature=")
+SETTING = "jl.config."
 
 #: What defining a function once, and keeping more traces, are about.
 MADE_AGAIN, MADE_ROOM = {Cause.CLOSURE, Cause.GLOBAL, Cause.REDEFINED_FUNCTION}, {Cause.CACHE_EVICTED}
@@ -57,6 +58,7 @@ class Fix:
     kinds: frozenset[str]
     spared: frozenset[tuple[int, int]]  # the calls that would have found a trace: their function's number, and their own
     words: str = ""  # what stands in the place of the code where the call cannot be written out
+    form: str = ""  # of its code: "line" before the call, "call", "option" or "decorator" of what makes it, "setting"; "words"
     note: str = ""  # what is computed otherwise then
     option: str = ""  # of the code the decorator, or the call that makes the function, with its new option
     made: Source | None = None  # where that is
@@ -91,30 +93,36 @@ class Fix:
         if option:
             options = [option if code == wanted else code for code in options]
         if not lines:
-            return replace(fix, code="; ".join(options))
+            return replace(fix, code="; ".join(options), form=_form_of(options))
         if miss.nearest is not None and not self.passes_number(miss) and self.passes_number(miss.nearest):
             miss = miss.nearest  # this call passes an array, as it should; the one before did not
         site = None if is_planned else miss.site
-        code, words = at_call(lines, miss.function, miss.definition.code, site, is_method=miss.is_method)
-        if code:
-            return replace(fix, code="; ".join([code, *options]))
-        return replace(fix, code="", words=" and ".join([words, *map(fix._elsewhere, options)]))
+        text, form = at_call(lines, miss.function, miss.definition.code, site, is_method=miss.is_method)
+        if form != "words":
+            return replace(fix, code="; ".join([text, *options]), form="several" if options else form)
+        return replace(fix, code="", words=" and ".join([text, *map(fix._elsewhere, options)]), form="words")
 
     def passes_number(self, miss: Miss) -> bool:
         """A Python number comes where the fix wants an array."""
         return miss.passes_number(self.paths)
 
-    def written(self, miss: Miss) -> str:
-        """That it is done: this call has arrays, those before had not and stand in a line that is another now; else ""."""
+    @property
+    def message(self) -> Message:
+        """As a report has it; of a fix that was placed by `at`."""
+        kind = next(iter(self.kinds)) if len(self.kinds) == 1 else "several"
+        code = {"array": "as_array"}.get(kind, kind)
+        return Message(f"fix.{code}", {"paths": sorted(self.paths), "written": self.text, "form": self.form or "words"})
+
+    def done(self, miss: Miss) -> Message | None:
+        """That it is done: this call has arrays, those before had not and stand in a line that is another now; else None."""
         nearest = miss.nearest
         if self.kinds != {"array"} or nearest is None or self.passes_number(miss) or not self.passes_number(nearest):
-            return ""
+            return None
         here, there = miss.site, nearest.site
         if here.file == there.file and (here != there or "asarray(" not in linecache.getline(here.file, here.line)):
-            return ""  # the call that passed a number still stands
+            return None  # the call that passed a number still stands
         names = listed([f"`{path}`" for path in sorted(self.paths)])
-        are = "was a number before, an array" if len(self.paths) == 1 else "were numbers before, arrays"
-        return f"Once: {names} {are} from now on. Nothing to fix."
+        return Message(f"done.{'array' if len(self.paths) == 1 else 'arrays'}", {"names": names})
 
     def where_to_write(self, function: str) -> list[str]:
         """A sentence for each piece of the code, with the place where it goes: the call, or where the function is made."""
@@ -136,8 +144,18 @@ class Fix:
         return self.count + (f", saves {units.duration(self.seconds)}" if self.seconds >= 1e-6 else "")
 
 
+def _form_of(options: Sequence[str]) -> str:
+    """Of code that does not stand at the call: where it stands."""
+    if len(options) != 1:
+        return "several" if options else "words"
+    (code,) = options
+    if code.startswith(SETTING):
+        return "setting"
+    return "option" if code.startswith(OPTIONS) else "decorator" if code.startswith("@") else "maker"
+
+
 def _is_elsewhere(code: str) -> bool:
-    return code.startswith((*OPTIONS, "jl.config."))
+    return code.startswith((*OPTIONS, SETTING))
 
 
 def _capital(text: str) -> str:

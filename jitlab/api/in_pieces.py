@@ -10,7 +10,7 @@ from jitlab.capture import Change
 from jitlab.capture.bodies import BodyTrace, Telling
 from jitlab.capture.piece_traces import Failed, differences
 from jitlab.events import Cause
-from jitlab.messages import units
+from jitlab.messages import Message, units
 
 from .definitions import Site
 from .frequency import Frequency
@@ -68,10 +68,10 @@ class PiecesTold(Telling):
         if trace.costs.calls == WARM_CALLS:
             warm_up(trace)
 
-    def advice(self, change: Change, before: Failed) -> str:
+    def advice(self, change: Change, before: Failed) -> Message | None:
         """What would avoid that a piece is captured again."""
         if change.cause == Cause.SHAPE and len(before) >= MANY_SHAPES:
-            return f"Give `{change.path}` one length each time, and leave what is not needed of it unused."
+            return Message("fix.one_length", {"path": change.path})
         return super().advice(change, before)
 
     def _piece(self, trace: BodyTrace) -> Piece:
@@ -88,7 +88,7 @@ class PiecesTold(Telling):
         what = f"{_capital(change_text(change))}, {piece.site}."
         advice = self.advice(change, before)
         name = self.name if self.name.isidentifier() else "f"
-        return " ".join(filter(None, (text, what, advice, f"print({name}.ledger) lists all of them.")))
+        return " ".join(filter(None, (text, what, str(advice or ""), f"print({name}.ledger) lists all of them.")))
 
 
 def _capital(text: str) -> str:

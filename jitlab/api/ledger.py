@@ -99,21 +99,22 @@ class Ledger:
         first = self.explained(miss).changes[0]
         fix = self._recent_fix(miss)
         placed = fix.at(miss) if fix is not None else None
-        code, proof = (placed.text, placed.count) if placed is not None else ("", "")
+        cure, proof = (placed.message, placed.count) if placed is not None else (None, "")
         made = placed.made if placed is not None and placed.code and placed.option == placed.code else None
-        if fix is not None and (done := fix.written(miss)):
-            code, proof = "", done
-        if fix is None and first.cause == Cause.PYTHON_VALUE and first.after.startswith("another "):
-            code = first.fix  # no replay has to show that one object is one trace
+        done = fix.done(miss) if fix is not None else None
+        if done is not None:
+            cure, proof = None, ""
+        if fix is None and first.code == "object":
+            cure = first.fix  # no replay has to show that one object is one trace
         events.send(
             events.Traced(
                 cell=events.current_cell(), function=self.name, trace=miss.number, causes=miss.causes, argument=first.path,
-                before=first.before, after=first.after, lines=spans(miss.source), fix=code, proof=proof,
+                before=first.before, after=first.after, lines=spans(miss.source), fix=cure, proof=proof,
                 operations=miss.operations, start_ns=started_ns, duration_ns=ended_ns - started_ns,
                 changes=tuple((str(c.cause), c.path, c.before, c.after) for c in miss.changes),
                 site=(miss.site.file, miss.site.line), definition=str(self.definition.place or ""), renews=miss.renews,
                 same=tuple((leaf.path, leaf.text) for leaf in miss.same[:MOST_SAME]), same_count=len(miss.same),
-                fixed_at=(made.file, made.line) if made is not None else ("", 0),
+                done=done, rule=first.rule, fixed_at=(made.file, made.line) if made is not None else ("", 0),
             )
         )  # fmt: skip
         tell_charge(self.name, miss.number, miss.costs)
@@ -157,7 +158,8 @@ class Ledger:
         same = [known for known in self._by_key.get((miss.paths, miss.keys), ()) if known.number < miss.number]
         if not miss.failed and any(known.evicted_by is not None for known in same):
             limit = f"jl.config.max_traces is {config.max_traces}"
-            return [Change(Cause.CACHE_EVICTED, "", f"trace {same[-1].number}", f"had made room: {limit}")], same[-1]
+            before, after = f"trace {same[-1].number}", f"had made room: {limit}"
+            return [Change(Cause.CACHE_EVICTED, "", before, after, rule="trace_limit")], same[-1]
         near: list[Miss] = sorted(there, key=lambda known: (_apart(known, miss), -known.number))[:NEAREST]
         compared = [(with_guard(changes(known.leaves, miss.leaves), miss.failed.get(known.number)), known) for known in near]
         if not compared:
@@ -177,7 +179,7 @@ class Ledger:
         elif last.options != miss.options:
             miss.found = [Change(Cause.OPTIONS, str(self.name), last.options, miss.options)], last
         else:
-            outside = [replace(change, fix="") for change in changes(last.closure, miss.closure)]
+            outside = [replace(change, fix=None) for change in changes(last.closure, miss.closure)]
             outside = [change for change in outside if change.cause in (Cause.CLOSURE, Cause.GLOBAL)]
             made = Change(Cause.REDEFINED_FUNCTION, str(self.name), "", "made again of the same code")
             miss.found = (outside or [made]), last

@@ -7,6 +7,7 @@ from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from jitlab import messages
 from jitlab.capture import Change, Leaf
 from jitlab.costs import Costs, short_numbers
 from jitlab.events import Cause, VariantCause
@@ -16,25 +17,6 @@ from .definitions import Site, calling_site
 
 if TYPE_CHECKING:
     from .ledger import Ledger
-
-#: The rule behind each cause, in a few words.
-RULES: dict[str, str] = {
-    Cause.FIRST_CALL: "the first call is always traced",
-    Cause.DTYPE: "each dtype is a trace",
-    Cause.RANK: "each number of axes is a trace",
-    Cause.SHAPE: "each shape is a trace",
-    Cause.PYTHON_VALUE: "a Python value is part of a trace",
-    Cause.STRUCTURE: "the structure of an argument is part of a trace",
-    Cause.ARGUMENT_TYPE: "the type of an argument is part of a trace",
-    Cause.ALIASING: "which arrays are one is part of a trace",
-    Cause.CLOSURE: "what a closure holds is part of a trace",
-    Cause.GLOBAL: "what a global name holds is part of a trace",
-    Cause.OPTIONS: "the options are part of a trace",
-    Cause.REDEFINED_FUNCTION: "a function that is defined again starts without traces",
-    Cause.CACHE_EVICTED: "a trace that made room is made again",
-    VariantCause.LAYOUT: "how the array lies in memory decides what shares memory",
-    Cause.UNKNOWN: "nothing else is known",
-}
 
 #: The number of a trace that a lookup came upon -> the guard that kept the call from it.
 Failed = dict[int, Change]
@@ -143,7 +125,7 @@ class Miss:
     def told(self, change: Change) -> str:
         """ "`k` was 3 and is now 4 (a Python value is part of a trace)"."""
         if change.cause in (Cause.REDEFINED_FUNCTION, Cause.FIRST_CALL):
-            return f"{change.after or 'called first'} ({RULES[change.cause]})"
+            return f"{change.after or 'called first'} ({rule_text(change)})"
         return change_text(change)
 
     @property
@@ -173,13 +155,17 @@ class Miss:
         return nearest.uses.get(change.path) or self.definition.argument(change.path) or self.definition.source
 
 
+def rule_text(change: Change) -> str:
+    """The rule behind a change, in a few words."""
+    return messages.text(f"rule.{change.code}")
+
+
 def change_text(change: Change, becomes: str = "is now") -> str:
     """ "`k` was 3 and is now 4 (a Python value is part of a trace)"."""
     if change.cause == Cause.UNKNOWN:
         return change.after
+    if change.cause == Cause.CACHE_EVICTED:
+        return f"{change.before} {change.after} ({rule_text(change)})"
     name = f"`{change.path}`" if change.path else "it"
-    rule = RULES[change.cause]
-    if change.cause == Cause.PYTHON_VALUE and change.after.startswith("another "):
-        rule = "each object is a trace"
     before, after = short_numbers(change.before, change.after)
-    return f"{name} was {before} and {becomes} {after} ({rule})"
+    return f"{name} was {before} and {becomes} {after} ({rule_text(change)})"

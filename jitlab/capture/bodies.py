@@ -17,6 +17,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.ir import interpret
+from jitlab.messages import Message
 from jitlab.transactions import Whole
 
 from . import explanations
@@ -330,7 +331,7 @@ class Telling:
         """A piece was captured."""
         emit_piece(trace, before, started, self.advice)
 
-    def advice(self, change: Change, before: Failed) -> str:
+    def advice(self, change: Change, before: Failed) -> Message | None:
         """What would avoid that a piece is captured again."""
         return fix_of_name(change)
 

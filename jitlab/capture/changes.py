@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.events import Cause, VariantCause
+from jitlab.messages import Message
 from jitlab.specs import TensorSpec
 
 from .layouts import Layout
@@ -45,16 +46,23 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Why a call needed a new trace: one of CAUSES, where, what it was and is, and what to do."""
+    """Why a call needed a new trace: one of CAUSES, where, what it was and is, and what to do. `rule`: the code of its rule,
+    where the cause has several: "object" of a Python value, "trace_limit" of a trace that had made room."""
 
     cause: str
     path: str = ""
     before: str = ""
     after: str = ""
-    fix: str = ""
+    fix: Message | None = None
+    rule: str = ""
 
     def __post_init__(self) -> None:
         assert self.cause in CAUSES, self.cause
+
+    @property
+    def code(self) -> str:
+        """Of its rule and its sentence in the message table."""
+        return self.rule or str(self.cause)
 
 
 def leaves_of(names: Sequence[str], values: Sequence[Any]) -> tuple[Leaf, ...]:
@@ -148,25 +156,33 @@ def changes(before: Sequence[Leaf], after: Sequence[Leaf]) -> list[Change]:
         path, is_aliasing = place
         texts = [leaves[place].text if place in leaves else "" for leaves in (old, new)]
         if is_aliasing:
-            result.append(Change("aliasing", path, *(text or "an array of its own" for text in texts)))
+            old_text, new_text = (text or "an array of its own" for text in texts)
+            result.append(Change("aliasing", path, old_text, new_text))
         elif not any(path != above and path.startswith(above) for above in covered):
-            fix = "Pass the same keys and lengths each time."
+            fix = Message("fix.same_structure")
             result.append(Change("structure", path, texts[0] or "absent", texts[1] or "absent", fix))
     return sorted(result, key=lambda change: _WEIGHTS.index(change.cause))
 
 
-def fix_of_name(change: Change) -> str:
+def fix_of_name(change: Change) -> Message | None:
     """The fix of a name that a cell, or a piece of a function, reads: nobody passes it, a statement binds it."""
-    if not change.fix.startswith("Pass "):
-        return change.fix
+    fix, path = change.fix, change.path
+    if fix is None or fix.code not in ("fix.same_kind", "fix.same_structure", "fix.same_order"):
+        return fix
     if "absent" in (change.before, change.after):
-        return "Nothing to fix."  # the next run finds what this one leaves
-    if change.fix.startswith("Pass the same keys"):
-        return f"Give {change.path} the same keys and lengths each time."
+        return None  # the next run finds what this one leaves
+    if fix.code == "fix.same_structure":
+        return Message("fix.same_structure_of_name", {"path": path})
     kinds = [text.partition("[")[0] for text in (change.before, change.after)]
     scalar = next((kind for kind in kinds if kind in np.sctypeDict and kind not in ("int", "float", "complex", "bool")), "")
-    as_what = f", as in `{change.path} = np.{scalar}(…)`" if scalar else ""
-    return f"Give {change.path} the same kind of value each time{as_what}."
+    if scalar:
+        return Message("fix.same_dtype_of_name", {"path": path, "dtype": scalar})
+    return Message("fix.same_kind_of_name", {"path": path})
+
+
+def written(code: str, path: str, line: str) -> Message:
+    """A fix that is a line of the program, to be copied before the call."""
+    return Message(f"fix.{code}", {"paths": [path], "written": line, "form": "line"})
 
 
 def is_same(old: Leaf, new: Leaf) -> bool:
@@ -200,42 +216,43 @@ def distance(found: Sequence[Change]) -> tuple[int, int]:
 def layout_change(layout: Layout, path: str, array: np.ndarray[Any, Any]) -> Change:
     """An array lies in memory as a trace did not find it."""
     before, after = (f"strides {', '.join(map(str, known))}" for known in (layout.strides, array.strides))
-    return Change("layout", path, before, after, f"{path} = np.ascontiguousarray({path})")
+    return Change("layout", path, before, after, written("contiguous", path, f"{path} = np.ascontiguousarray({path})"))
 
 
 def change_of(old: Leaf, new: Leaf, others: Sequence[Leaf] = ()) -> Change:
     """What happened to one leaf."""
     path = new.path
+    same_kind = Message("fix.same_kind", {"path": path})
     if old.kind != new.kind:
         if "shared" in (old.kind, new.kind):
             return Change("aliasing", path, old.text, new.text)
         if "container" in (old.kind, new.kind):
-            return Change("structure", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
-        fix = _as_array(path, new.value, others) if new.kind == "value" else f"Pass {path} as the same kind of thing each time."
+            return Change("structure", path, old.text, new.text, same_kind)
+        fix = _as_array(path, new.value, others) if new.kind == "value" else same_kind
         return Change("argument_type", path, old.text, new.text, fix)
     if new.kind == "array":
         if old.dtype != new.dtype:
-            return Change("dtype", path, old.text, new.text, f"{path} = {path}.astype(np.{old.dtype})")
+            return Change("dtype", path, old.text, new.text, written("cast", path, f"{path} = {path}.astype(np.{old.dtype})"))
         if len(old.shape) != len(new.shape):
-            return Change("rank", path, old.text, new.text, f"Give {path} the same number of axes each time.")
+            return Change("rank", path, old.text, new.text, Message("fix.same_rank", {"path": path}))
         if old.shape == new.shape:  # a scalar, or a subclass
-            return Change("argument_type", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
-        return Change("shape", path, old.text, new.text, "Captured again; nothing compiled. Nothing to fix.")
+            return Change("argument_type", path, old.text, new.text, same_kind)
+        return Change("shape", path, old.text, new.text)
     if new.kind == "container":
-        return Change("structure", path, old.text, new.text, "Pass the same keys and lengths each time.")
+        return Change("structure", path, old.text, new.text, Message("fix.same_structure"))
     if new.kind == "aliasing":
         return Change("aliasing", path, old.text, new.text)
     if new.kind == "object":
-        fix = f"Make {path} once, outside, and use the same object each time."
-        return Change("python_value", path, old.text, f"another {new.text}", fix)
+        fix = Message("fix.same_object", {"path": path})
+        return Change("python_value", path, old.text, f"another {new.text}", fix, "object")
     if old.value is None or new.value is None or type(old.value) is not type(new.value) or isinstance(new.value, type):
-        return Change("argument_type", path, old.text, new.text, f"Pass {path} as the same kind of thing each time.")
+        return Change("argument_type", path, old.text, new.text, same_kind)
     return Change("python_value", path, old.text, new.text, _as_array(path, new.value, others))
 
 
-def _as_array(path: str, value: Any, others: Sequence[Leaf]) -> str:
+def _as_array(path: str, value: Any, others: Sequence[Leaf]) -> Message:
     if isinstance(value, bool) or not isinstance(value, (int, float, complex)):
-        return f"Each value of {path} is a program of its own: use few of them."
+        return Message("fix.few_values", {"path": path})
     dtypes = [leaf.dtype for leaf in others if leaf.dtype is not None and leaf.dtype.kind == "f"]
     dtype = f", np.{dtypes[0]}" if dtypes and isinstance(value, float) else ""
-    return f"{path} = np.asarray({path}{dtype})"
+    return written("as_array", path, f"{path} = np.asarray({path}{dtype})")

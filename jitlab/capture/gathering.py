@@ -18,6 +18,7 @@ import numpy as np
 
 from jitlab import trees
 from jitlab.ir import Extent
+from jitlab.messages import Message
 
 from .arrays import Input
 from .changes import Change, Leaf, change_of, layout_change, leaves_of
@@ -94,9 +95,10 @@ class Attributes:
             value = self.table.get(name, gone)
             if value is not known:
                 path = f"{self.text}.{name}"
-                fix = f"{path} has been assigned: leave it, and pass what changes as an argument."
+                fix = Message("fix.leave_assigned", {"path": path})
                 after = "absent" if value is gone else shown_value(value)
-                return Change("global", path, shown_value(known), f"another {after}" if "object" in after else after, fix)
+                is_object = value is not gone and not is_plain(value)
+                return Change("global", path, shown_value(known), f"another {after}" if is_object else after, fix)
         return Change("unknown", after="what it reads changed while it was looked up")
 
 
@@ -330,15 +332,15 @@ def _read_change(read: Read, found: Any) -> Change:
     if read.kind == "alias":
         return Change("aliasing", path, old.text, "an object of its own")
     if read.kind == "lacks":
-        return Change("structure", path, "absent", "there", "Give the object the attribute before the first call.")
+        return Change("structure", path, "absent", "there", Message("fix.attribute_first"))
     if read.kind == "number":
-        fix = f"Pass {path} as the same kind of thing each time."
+        fix = Message("fix.same_kind", {"path": path})
         return Change("argument_type", path, old.text, type(found).__name__, fix)
     if read.kind == "sized" and isinstance(found, (dict, set)) and type(found) is read.want[0]:
         what = "keys" if isinstance(found, dict) else "items"
         each = (", ".join(map(repr, names)) for names in (read.want[2], found))
         before, after = (f"{read.want[0].__name__} with {what} {names}" for names in each)
-        return Change("structure", path, before, after, f"Pass the same {what} in the same order each time.")
+        return Change("structure", path, before, after, Message("fix.same_order", {"what": what}))
     change = change_of(old, leaves_of([path], [found])[0])
     if read.kind == "same" and len(read.want) > 1 and found is read.want[0]:
         return replace(change, after="the same with other code")
@@ -362,19 +364,24 @@ def _number_change(label: str, before: Any, found: Any) -> Change:
 
 
 def _shape_change(path: str, before: tuple[int, ...], found: tuple[int, ...]) -> Change:
-    return Change("shape", path, *(f"[{', '.join(map(str, shape))}]" for shape in (before, found)))
+    old, new = (f"[{', '.join(map(str, shape))}]" for shape in (before, found))
+    return Change("shape", path, old, new)
 
 
 def _defaults_change(name: str, before: tuple[Any, Any], found: tuple[Any, Any]) -> Change:
     shown = [", ".join([*map(shown_value, args or ()), *(f"{k}={shown_value(v)}" for k, v in (named or {}).items())])
              for args, named in (before, found)]  # fmt: skip
-    fix = f"Pass the argument to {name} by its name."
+    fix = Message("fix.by_name", {"name": name})
     return Change("global", f"defaults of {name}", f"({shown[0]})", f"({shown[1]})", fix)
 
 
+def is_plain(value: Any) -> bool:
+    """A value whose text says all of it."""
+    return isinstance(value, (bool, int, float, complex, str, type(None)))
+
+
 def shown_value(value: Any) -> str:
-    plain = isinstance(value, (bool, int, float, complex, str, type(None)))
-    return repr(value) if plain else f"{type(value).__name__} object"
+    return repr(value) if is_plain(value) else f"{type(value).__name__} object"
 
 
 def _unfit(read: Read, name: str, constants: Constants) -> str:

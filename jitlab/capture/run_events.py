@@ -8,6 +8,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.ir import is_operation
+from jitlab.messages import Message
 
 from .changes import Change, fix_of_name
 from .piece_traces import Failed, PieceTrace, differences
@@ -54,7 +55,7 @@ def emit_statement(
 
 
 def emit_piece(
-    trace: PieceTrace, before: Failed, started_ns: int, fix: Callable[[Change, Failed], str] | None = None
+    trace: PieceTrace, before: Failed, started_ns: int, fix: Callable[[Change, Failed], Message | None] | None = None
 ) -> None:  # fmt: skip
     """A piece was captured, because of what `before` says; `fix` tells what would have avoided that."""
     if not events.active():
@@ -65,7 +66,7 @@ def emit_piece(
         events.Traced(
             cell=events.current_cell(), function=trace.name, trace=trace.number,
             causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
-            after=first.after, lines=spans(nearest.uses.get(first.path) if nearest is not None else None),
+            after=first.after, rule=first.rule, lines=spans(nearest.uses.get(first.path) if nearest is not None else None),
             fix=fix(first, before) if fix is not None else fix_of_name(first),
             operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started_ns,
             duration_ns=time.perf_counter_ns() - started_ns,

@@ -13,6 +13,7 @@ from jitlab.costs import Costs
 from jitlab.errors import CaptureError
 from jitlab.ir import Graph, Node, Source, Symbolic, plain
 from jitlab.ir.graph import must_run
+from jitlab.messages import Message
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.sources import Constant, Parameter
 from jitlab.ops.views import Reshape, View, transpose_view
@@ -112,7 +113,7 @@ class Trace:
         for n, found in self.same:
             if leaves[n] is not found:
                 at = self.leaves.index(n) if n in self.leaves else 0
-                fix = "Pass a copy where an array that a name gives is passed, too."
+                fix = Message("fix.copy_of_name")
                 return Change("aliasing", self.inputs[at].path, "also the array of a name", "no array of a name", fix)
         return None
 

@@ -223,7 +223,7 @@ class Session:
         events.send(
             events.Traced(
                 cell=events.current_cell(), function=trace.name, trace=trace.number, causes=(cause,), argument="", before="",
-                after="", lines=(), fix="", operations=len(trace.graph.nodes), start_ns=started,
+                after="", lines=(), fix=None, operations=len(trace.graph.nodes), start_ns=started,
                 duration_ns=time.perf_counter_ns() - started,
             )
         )  # fmt: skip

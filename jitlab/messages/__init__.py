@@ -1,1 +1,6 @@
-"""The words of a report, where they are read: numbers with their units, and the text of each code."""
+"""The words of a report, where they are read: numbers with their units, and the text of each code (`table.json`, which the
+panel reads, too)."""
+
+from .message import Message, codes, text
+
+__all__ = ["Message", "codes", "text"]

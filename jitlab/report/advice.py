@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jitlab import messages
 from jitlab.messages import units
 
 from . import wording
@@ -37,13 +39,14 @@ def things_to_do(data: Json, seconds: float | None) -> list[Json]:
 def _host(fallback: Json, seconds: float | None) -> Json:
     numbers = wording.line_text(wording.numbers_of(fallback["lines"]))
     felt = seconds and seconds >= fallback["seconds"]
-    share = f" ({units.percent(fallback['seconds'] / seconds)} of the run)" if felt and seconds else ""
+    said = "next.host_share" if felt and seconds else "next.host"
+    share = fallback["seconds"] / seconds if felt and seconds else None
     reason = fallback["reason"]["text"] if fallback["reason"] else ""
     why = f"Not compiled: {reason}." + (f" ({fallback['op']}, {numbers})" if numbers else "")
     if fallback["reason"] and _draws_in_body(fallback["reason"]):
         why += " Draw them before the loop, for all iterations at once (size=...): the rest can be native code."
     return {
-        "text": f"{fallback['op']} on the host, {units.duration(fallback['seconds'])}{share}", "code": None,
+        "text": messages.text(said, op=fallback["op"], seconds=fallback["seconds"], share=share), "code": None,
         "why": why, "section": "clusters",
     }  # fmt: skip
 
@@ -60,16 +63,36 @@ def _cure(retraces: list[Json], whole: float) -> Json:
     alike = [r for r in same if r["fix"]]
     first, fix = same[0], alike[-1]["fix"]
     place = alike[-1].get("place") or place_of({**first, "fix": fix})
+    often = "once" if len(retraces) == 1 else f"{len(retraces)} times"
+    what = fix["code"] if is_code(fix) and fix["code"] in messages.codes("next") else "retraced"
     why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
-    code = fix if wording.is_code(fix) else None
+    code = fix["text"] if is_code(fix) else None
     saved, all_of_it = units.duration(_lost(retraces)), units.duration(whole)
     lost = f"{saved} lost." if saved == all_of_it else f"This could save {saved} of {all_of_it} lost."
     return {
-        "text": wording.next_for_retraces(first["cause"], first["argument"], len(retraces), fix),
+        "text": messages.text(f"next.{what}", name=first["argument"] or "the argument", often=often),
         "code": code,
-        "why": f"{why} {'' if code else _sentence(fix) + ' '}{lost}{place and f' {place}'}",
+        "why": f"{why} {'' if code else _sentence(fix['text']) + ' '}{lost}{place and f' {place}'}",
         "section": "retraces",
     }  # fmt: skip
+
+
+def form_of(fix: Json | None) -> str:
+    """How a fix is written: "line" (before the call), "call" (in its place), "option", "decorator" and "maker" (of what makes
+    the function), "setting", "several" of these; "words" where it is a sentence."""
+    return str(fix["args"].get("form", "words")) if fix else "words"
+
+
+def is_code(fix: Json | None) -> bool:
+    """It can be copied into the program."""
+    return form_of(fix) != "words"
+
+
+def unfixed(retraces: Sequence[Mapping[str, Any]]) -> str:
+    """What is said of retraces without a fix: that it is done, that none was found (where code was compiled), or nothing."""
+    if done := retraces[-1]["done"]:
+        return str(done["text"])
+    return messages.text(f"unfixed.{'none_found' if any(r.get('compiled') for r in retraces) else 'nothing'}")
 
 
 def _sentence(fix: str) -> str:
@@ -79,9 +102,9 @@ def _sentence(fix: str) -> str:
 def made_in(event: Any) -> str:
     """Where the decorator, or the call that makes the function, is changed; "" for another fix."""
     file, line = event.fixed_at
-    if not event.fix or not line:
+    if event.fix is None or not line:
         return ""
-    what = "the decorator" if event.fix.startswith("@") else "what makes the function"
+    what = "the decorator" if event.fix.args["form"] == "decorator" else "what makes the function"
     return f"Write {what} in {wording.short_file(file)}, line {line} like this."
 
 
@@ -89,15 +112,13 @@ def place_of(retrace: Json) -> str:
     """Where its fix is written, "" where the fix says so. An argument is changed before the call: inside of the function it is
     too late."""
     file, line = retrace["site"]
-    code = retrace["fix"] if retrace["fix"] and wording.is_code(retrace["fix"]) else None
-    if code is not None and code.startswith(("reduce_retracing", "input_signature")):
+    form = form_of(retrace["fix"])
+    if form == "option":
         return f"It is an option of jl.function, where {retrace['function']} is made."
-    if code is None or not line:
-        return ""
     where = f"{wording.short_file(file)}, line {line}"
-    if wording.is_call(code):
+    if form == "call" and line:
         return f"Write the call in {where} like this; nothing changes inside of {retrace['function']}."
-    if not code.startswith(f"{retrace['argument']} = "):
+    if form != "line" or not line:
         return ""
     return f"Write this before the call in {where}, not inside of {retrace['function']}."
 

@@ -26,6 +26,7 @@ from .origin import origin
 from .recording import Recording, Sampled, Tally, known_plan
 from .repeated import repeated
 from .samples import quantiles
+from .shape import VERSION
 from .sources import report_sources
 from .statements import whole_statements
 from .titles import Titles
@@ -63,7 +64,7 @@ def report_json(recording: Recording) -> Json:
     peaks = measured_peaks()
     alike = alike_plans(plans)
     data: Json = {
-        "version": 1,
+        "version": VERSION,
         "cell": dict(recording.cell or NO_CELL),
         "verdict": {},
         "plans": [_plan(plan, alike, recording, titles) for plan in plans],
@@ -295,15 +296,15 @@ def _retrace(event: Any, recording: Recording, titles: Titles) -> Json:
     calls = recording.functions[key].calls if key in recording.functions else 0
     calls = calls or max((t.calls for (f, n, _), t in recording.clusters.items() if (f, n) == key), default=0)
     compiled = _compiled_anew(key, recording)
-    fix = "" if "Nothing to fix" in event.fix else event.fix
-    harmless = cause == Cause.SHAPE and not compiled and not (fix and _often(event, recording))
+    harmless = cause == Cause.SHAPE and not compiled and not (event.fix and _often(event, recording))
+    fix = None if harmless else event.fix
     return {
         "function": titles.function(event.function), "trace": event.trace,
         "cause": cause, "causes": list(event.causes) or ["first_call"],
         "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
         "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
-        "text": wording.retrace_text(cause, event.argument, event.before, event.after),
-        "fix": None if harmless else fix or None, "proof": event.proof,
+        "text": wording.retrace_text(cause, event.argument, event.before, event.after, event.rule),
+        "fix": fix and fix.to_json(), "done": event.done and event.done.to_json(), "proof": event.proof,
         "changes": [list(change) for change in event.changes], "site": list(event.site), "place": made_in(event),
         "spent": spent(event, recording), "same": [list(leaf) for leaf in event.same], "same_count": event.same_count,
         "first": cause == Cause.FIRST_CALL or not recording.renewed.get(key, True), "compiled": compiled,
@@ -400,7 +401,7 @@ def _statements(recording: Recording) -> list[Json]:
     return whole_statements([
         {
             "text": _source_line(lines) or why or code, "lines": _spans(lines),
-            "reason": {"code": code, "text": told(why or wording.REASONS.get(code, code), tally.met, tally.more)},
+            "reason": {"code": code, "text": told(why or wording.statement_reason(code), tally.met, tally.more)},
             "seconds": tally.ns / 1e9, "calls": tally.calls,
         }
         for (code, why, lines), tally in recording.statements.items()

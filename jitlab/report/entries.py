@@ -11,6 +11,7 @@ from jitlab.legible import clean
 from jitlab.messages import units
 
 from . import wording
+from .advice import form_of
 
 T = TypeVar("T")
 
@@ -18,7 +19,9 @@ T = TypeVar("T")
 LATER = (
     "proof", "changes", "site", "would_compile_if", "bytes_saved", "temporary_bytes", "allocated_bytes", "parent", "nests",
     "called", "within", "said",
-)  # fmt: skip
+)
+#: Fields that are parts of a fix.
+OF_FIX = {"fix": "text", "fix_code": "code", "fix_form": "form"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,8 @@ class Trace:
     proof: str = ""  # the fix in words, with what its replay on the recorded calls gave
     changes: tuple[tuple[str, str, str, str], ...] = ()  # every cause with its argument, before, after
     site: tuple[str, int] = ("", 0)  # the line that called
+    fix_code: str = ""  # of the message table's fixes
+    fix_form: str = "words"  # "line", "call", "option", ...: code of the program, and where it goes
 
 
 @dataclass(frozen=True)
@@ -270,10 +275,16 @@ def entry_of(cls: Any, entry: Mapping[str, Any]) -> Any:
     """The frozen object of a JSON entry: lists become tuples, reasons objects, spans are split from line numbers."""
     values: dict[str, Any] = {}
     for name in cls.__dataclass_fields__:
-        key = "lines" if name == "spans" else name
+        key = "lines" if name == "spans" else "fix" if name in OF_FIX else name
         if key not in entry and name in LATER:
             continue
         value = entry[key]
+        if name in OF_FIX:
+            if value is not None:
+                values[name] = form_of(value) if name == "fix_form" else value[OF_FIX[name]]
+            elif name == "fix":
+                values[name] = None
+            continue
         if name == "lines":
             value = tuple(value) if all(isinstance(n, int) for n in value) else tuple(wording.numbers_of(value))
         elif name == "reason" and isinstance(value, Mapping):

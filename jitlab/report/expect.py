@@ -123,7 +123,7 @@ def _retraces(report: Report) -> list[str]:
     lines += _more(len(report.retraces))
     for trace in last.values():
         lines.append(f"try: {trace.proof or trace.fix}")
-        if trace.proof and trace.fix and wording.is_code(trace.fix):
+        if trace.proof and trace.fix and trace.fix_form != "words":
             lines.append(f"     {trace.fix}")
     return [clean(line) for line in lines]
 

@@ -184,7 +184,7 @@ def _retraces(data: Mapping[str, Any]) -> tuple[str, str]:
     heads = ("trace", "cause", "what", "lines", "time", "calls", "try")
     return "Traces", _table(heads, (
         (f"{r['function']} #{r['trace']}", wording.cause_text(r["cause"], r["before"]), r["text"], _lines(r),
-         units.duration(r["seconds"]), r["calls"], r["fix"])
+         units.duration(r["seconds"]), r["calls"], r["fix"] and r["fix"]["text"])
         for r in data["retraces"]
     ))  # fmt: skip
 

@@ -11,6 +11,7 @@ from jitlab.legible import clean
 from jitlab.messages import units
 
 from . import wording
+from .advice import is_code, unfixed
 from .lines import home_file, where_text
 
 Json = Mapping[str, Any]
@@ -78,6 +79,7 @@ class RetraceRow:
     fix: str | None
     note: str
     proof: str = ""  # the fix in words, with what its replay gave
+    is_code: bool = False  # the fix can be copied into the program
 
 
 @dataclass(frozen=True)
@@ -371,17 +373,15 @@ def _retraces(data: Json, most: int) -> tuple[tuple[RetraceRow, ...], int, str]:
         numbers = wording.line_text({n for r in group for n in wording.numbers_of(r["lines"])})
         fix = group[-1]["fix"]
         compiled = sum(r.get("compiled") or 0 for r in group)
-        unfixed = "No change of the arguments that was replayed avoids it." if compiled else "Nothing to fix."
-        proof = clean(group[-1].get("proof") or "")
-        note = "" if fix else proof if proof.endswith("Nothing to fix.") else unfixed
+        note = "" if fix else clean(unfixed(group))
         done = "" if compiled else "captured again; nothing compiled"
         detail = ", ".join(filter(None, (wording.cause_text(cause, start), numbers)))
         rows.append(
             RetraceRow(
                 f"{len(group)} × {_short(argument) or 'call'}{change}{more}",
                 "; ".join(filter(None, (clean(detail), done))),
-                sum(r["seconds"] or 0.0 for r in group), clean(fix) if fix else None, note,
-                proof if fix else "",
+                sum(r["seconds"] or 0.0 for r in group), clean(fix["text"]) if fix else None, note,
+                clean(group[-1].get("proof") or "") if fix else "", is_code(fix),
             )
         )  # fmt: skip
     rows.sort(key=lambda row: (-row.seconds, row.text))

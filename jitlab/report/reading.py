@@ -10,10 +10,10 @@ from typing import Any
 from jitlab.errors import OptionError
 
 from .files import text_of
+from .older import upgraded
 from .report import MIME, Report
-from .shape import misfit
+from .shape import VERSION, misfit
 
-VERSION = 1
 MOST_BYTES = 100_000_000
 
 
@@ -30,6 +30,7 @@ def read_report(source: str | Path | dict[str, Any]) -> Report:
         raise _refused(name, "its version is no number from 1 on")
     if version > VERSION:
         raise _refused(name, f"it is of version {version}, and this jitlab reads up to {VERSION}", "a newer jitlab")
+    data = upgraded(data)
     wrong = misfit(data)
     if wrong:
         raise _refused(name, f"its {wrong}")

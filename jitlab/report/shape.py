@@ -39,12 +39,18 @@ class Null:
     be: Any
 
 
+#: Of what is written now; `older.py` reads those before.
+VERSION = 2
+
 TEXTS, NUMBERS = [str], [Number]
 SPANS = [(str, int, int, int, int)]  # file or cell, line, column, end line, end column
 LINES = [int]
 REASON = {"code": str, "text": str, "evidence": Some(TEXTS)}
 COST = {"bytes_read": Number, "bytes_written": Number, "flops": Number, "bytes_saved": May(Number), "per_turn": May(bool)}
 ADVICE = {"text": str, "code": Null(str), "why": Null(str), "section": str}
+
+MESSAGE = {"code": str, "args": {}, "text": str}
+FIX = {"code": str, "args": {"form": May(str)}, "text": str}
 
 #: A report. Keys that are not named here may hold anything, and nothing of jitlab's reads them.
 REPORT: dict[str, Any] = {
@@ -89,7 +95,8 @@ REPORT: dict[str, Any] = {
     }]),
     "retraces": [{
         "function": str, "trace": int, "cause": str, "causes": TEXTS, "argument": str, "before": str, "after": str,
-        "lines": SPANS, "seconds": Number, "calls": Count, "text": str, "fix": Null(str), "first": bool, "proof": May(str),
+        "lines": SPANS, "seconds": Number, "calls": Count, "text": str, "fix": Null(FIX), "first": bool,
+        "done": Null(MESSAGE), "proof": May(str),
         "changes": Some([(str, str, str, str)]), "site": May((str, int)), "place": May(str), "spent": Some([(str, Number)]),
         "same": Some([(str, str)]), "same_count": May(int), "operations": May(int), "compiled": May(int),
     }],

@@ -75,7 +75,7 @@ def _text(data: Mapping[str, Any], o: Outline) -> str:
     for row in o.retraces:
         lines += _folded("↻ ", f"{row.text} ({row.detail}), {units.duration(row.seconds)} lost")
         lines += _folded("  ", f"try: {row.proof or row.fix}" if row.fix else row.note)
-        if row.proof and row.fix and wording.is_code(row.fix):
+        if row.proof and row.fix and row.is_code:
             lines += _folded("       ", row.fix)
     if o.more_retraces:
         lines.append(f"  … and {o.more_retraces} more")

@@ -2,92 +2,23 @@
 
 from __future__ import annotations
 
-import ast
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from jitlab import trees
+from jitlab import messages
 from jitlab.costs import short_numbers
 from jitlab.ir import cell_names, told
 from jitlab.ir.dot import line_text as line_text
 from jitlab.legible import clean
 from jitlab.messages import units
 
-#: What a cause of a retrace is called in a sentence.
-CAUSES = {
-    "python_value": "a Python value",
-    "shape": "a shape",
-    "rank": "a number of axes",
-    "dtype": "a dtype",
-    "structure": "a structure",
-    "argument_type": "another type",
-    "global": "a global name",
-    "closure": "a closure variable",
-    "aliasing": "arguments that are one array",
-    "options": "other options",
-    "redefined_function": "a function that was defined again",
-    "cache_evicted": "a trace that had made room",
-    "first_call": "the first call",
-    "unknown": "something that nobody knows",
-}
-
-#: What a cause of a kernel's variant is called.
-VARIANTS = {
-    "layout": "a memory layout",
-    "alignment": "an alignment",
-    "overlap": "arguments that overlap",
-    "small_extent": "a small size, part of the kernel",
-    "target": "another target",
-}
-
-#: Why Python or NumPy ran something, where whoever captured it gave a code alone.
-REASONS = {
-    "aliasing": "what it reads and writes shares memory otherwise than when it was captured",
-    "data_dependent_shape": "the shape of its result depends on values",
-    "compiled_function": "it calls a compiled function",
-    "retraced": "it was captured several times and never fitted again",
-    "internal": "jitlab made a mistake, and saw it before anything was changed",
-    "error": "it ended with an error when it was captured",
-    "effect": "it does more than give a result",
-    "check": "it checks a value that is known only when it runs, and raises",
-    "value": "it asks for a value that is known only when it runs",
-    "statement": "such a statement is not captured",
-    "too_long": "it is too many operations for one program",
-    "no_loop_body": "jitlab has no loop for it, so NumPy runs it",
-    "dtype": "jitlab has no loop for this dtype, so NumPy runs it",
-    "foreign_type": "it works on something other than plain arrays of numbers",
-    "stateful_random": "it draws from a random generator, whose order is NumPy's",
-}
-
-
-#: Why a loop was not rolled into one loop of the graph: a clause for each code of LoopKept.
-LOOPS = {
-    "effect": "its body has an effect",
-    "index_value": "its body needs the loop's index as a number",
-    "extents": "the shapes in its body depend on the iteration",
-    "shape": "an array gets another shape in it",
-    "kind": "a variable becomes another kind of value in it",
-    "type": "a variable becomes another type in it",
-    "zero_division": "it may divide by 0, which is an error in Python",
-    "host_operation": "NumPy runs an operation of its body",
-    "internal": "jitlab made a mistake when it rolled it",
-    "check": "its body checks a value that only a run knows, and an error has to come from the right iteration",
-    "aliasing": "two names that are one array in an iteration are two in the next",
-    "value": "its body asks for a value that only a run knows",
-    "test": "its body asks for a value that only a run knows",
-    "data_dependent_shape": "a shape in its body depends on values",
-    "foreign_type": "its body works on something other than arrays of numbers",
-    "too_long": "its iterations are too many operations for one program",
-    "error": "an iteration of it ends with an error",
-}
-
 
 def loop_reason(code: str, text: str) -> str:
     """Why a loop was not rolled: the rule, then what broke it."""
-    rule = LOOPS.get(code, "")
+    rule = messages.text(f"loop.{code}") if code in messages.codes("loop") else ""
     detail = clean(text).strip().removesuffix(".")
     return ": ".join(filter(None, (rule, detail))) or code.replace("_", " ")
 
@@ -153,11 +84,22 @@ def with_values(text: str, values: Sequence[str], more: bool) -> str:
     return f"{text}: {', '.join(values)}{', …' if more else ''}"
 
 
+def _kind_of(cause: str, before: str) -> str:
+    """The code of a cause, of a Python value the one that says of which kind."""
+    if cause != "python_value" or not before:
+        return cause
+    return "python_number" if _is_number(before) else "python_string" if before[0] in "'\"" else cause
+
+
 def cause_text(cause: str, before: str = "") -> str:
     """What changed, with an article: "a Python number", "a shape"."""
-    if cause == "python_value" and before:
-        return "a Python number" if _is_number(before) else "a Python string" if before[0] in "'\"" else "a Python value"
-    return CAUSES.get(cause) or cause.replace("_", " ")
+    code = _kind_of(cause, before)
+    return messages.text(f"cause.{code}") if code in messages.codes("cause") else cause.replace("_", " ")
+
+
+def statement_reason(code: str) -> str:
+    """Why Python ran a statement, where whoever captured it gave a code alone."""
+    return messages.text(f"statement.{code}") if code in messages.codes("statement") else code
 
 
 def short_type(text: str) -> str:
@@ -176,58 +118,17 @@ def short_change(before: str, after: str) -> tuple[str, str]:
     return short_numbers(before, after)
 
 
-def retrace_text(cause: str, argument: str, before: str, after: str) -> str:
+def retrace_text(cause: str, argument: str, before: str, after: str, rule: str = "") -> str:
     """The sentence of one retrace: subject, what it was and is, then the rule."""
     before, after = short_change(before, after)
-    if cause == "first_call":
-        return "first call"
     name = argument or "an argument"
     change = f"{name} was {before}, then {after}" if before or after else f"{name} changed"
-    rules = {
-        "unknown": after,
-        "layout": f"{change}: how the array lies in memory decides what shares memory",
-        "options": f"{change}: other options are other traces",
-        "redefined_function": f"{name} was {after or 'defined again'}: it starts without traces",
-        "cache_evicted": "its trace had made room for newer ones" + (f": {after.split(': ', 1)[1]}" if ": " in after else ""),
-        "aliasing": f"{change}: which arguments are one array is part of a trace",
-        "python_value": f"{change}: {cause_text(cause, before)} is part of a trace"
-        if not after.startswith("another ")
-        else f"{change}: each object is a trace of its own",
-        "shape": f"{name}: {before} → {after}, captured again",
-        "rank": f"{name}: {before} → {after}, another number of axes",
-        "dtype": f"{name}: {before} → {after}, another dtype is another trace",
-        "argument_type": f"{change}: another type is another trace",
-        "structure": f"{change}: the structure of an argument is part of a trace",
-        "global": f"{change}: what a global name holds is part of a trace",
-        "closure": f"{change}: what a closure holds is part of a trace",
-    }
-    return rules.get(cause, f"{change}: {cause_text(cause, before)}")
-
-
-def next_for_retraces(cause: str, argument: str, times: int, fix: str) -> str:
-    """The headline of the suggestion: what to do, then how often it happened."""
-    often = "once" if times == 1 else f"{times} times"
-    name = argument or "the argument"
-    if is_code(fix):
-        if "asarray(" in fix:
-            return f"Make {name} an array: it retraced {often}"
-        if cause == "dtype":
-            return f"Keep the dtype of {name}: it retraced {often}"
-    return f"{name} retraced {often}"
-
-
-def is_code(fix: str) -> bool:
-    """A fix that can be copied into the program, not a sentence. A decorator is one."""
-    try:
-        body = trees.parse(fix.removeprefix("@")).body
-        return bool(body) and not (isinstance(body[0], ast.Expr) and not isinstance(body[0].value, ast.Call))
-    except (SyntaxError, ValueError):
-        return False
-
-
-def is_call(fix: str) -> bool:
-    """A fix that is the call as it is to be written, not a line before it."""
-    return is_code(fix) and isinstance(trees.parse(fix).body[0], ast.Expr)
+    code = rule or _kind_of(cause, before)
+    if code not in messages.codes("retrace"):
+        return f"{change}: {cause_text(cause, before)}"
+    if cause == "redefined_function":
+        after = after or "defined again"
+    return messages.text(f"retrace.{code}", name=name, change=change, before=before, after=after)
 
 
 LOW = 0.25  # of a peak: what reaches less is bound by something else
@@ -258,20 +159,10 @@ def flip_text(would_fuse_if: str) -> str:
     return text if text.endswith(".") else text + "."
 
 
-#: Behind a reason that nothing is known to change.
-NO_FLIP = "No change that would fuse them is known."
-#: Behind one that nothing can change.
-NEVER = {
-    "whole_reduction": "No change of the program fuses them: every element is read before the first result is known.",
-    "library_call": "No change of the program fuses them: a library takes its operand and gives its result as a whole.",
-}
-
-
 def no_flip(code: str, kinds: Iterable[str]) -> str:
     """What is said behind a reason without a flip, of an edge between operations of these kinds."""
-    if code == "library_call" and "MatMul" in kinds:
-        return "A sum of products would be loops that fuse; a product of this size is a library's work."
-    return NEVER.get(code, NO_FLIP)
+    name = "library_product" if code == "library_call" and "MatMul" in kinds else code
+    return messages.text(f"unfused.{name if name in messages.codes('unfused') else 'unknown'}")
 
 
 def not_compiled(function: Any) -> str:

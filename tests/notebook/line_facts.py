@@ -29,7 +29,8 @@ def told(event: events.Event) -> list[Any] | None:
     """The part of an event that does not change from run to run."""
     match event:
         case events.Traced():
-            fix = re.sub(r"at the call in .*, line", "at the call in this file, line", event.fix)  # its name hangs on the place
+            fix = str(event.fix or "")
+            fix = re.sub(r"at the call in .*, line", "at the call in this file, line", fix)  # its name hangs on the place
             causes = [event.causes, event.argument, event.before, event.after, fix]
             if event.causes[0] == "redefined_function":  # where it was defined before depends on the place
                 causes = [("first_call",), "", "", "", ""]

@@ -49,8 +49,8 @@ def happen(file="f", lines=()):
     cell = events.current_cell()
     events.send(
         events.Traced(
-            cell=cell, function="cell", trace=1, causes=("first_call",), argument="", before="", after="", lines=lines, fix="",
-            operations=1, start_ns=0, duration_ns=1000,
+            cell=cell, function="cell", trace=1, causes=("first_call",), argument="", before="", after="", lines=lines,
+            fix=None, operations=1, start_ns=0, duration_ns=1000,
         )
     )  # fmt: skip
     events.send(events.PlanMade(cell=cell, function="cell", trace=1, plan=PLAN, start_ns=1000, duration_ns=1000))

@@ -21,6 +21,7 @@ from jitlab.ir import (
     Source,
     Stays,
 )
+from jitlab.messages import Message
 from jitlab.report import Recording
 
 MS = 1_000_000
@@ -135,6 +136,11 @@ class Clock:
         return {"start_ns": start, "duration_ns": int(ms * MS)}
 
 
+def written(code, text, form="line"):
+    """A fix that is code of the program."""
+    return Message(f"fix.{code}", {"paths": [], "written": text, "form": form})
+
+
 def softmax_events(retraces=5, compare=True, function="In [7]", rounds=9):
     """Six runs: the first call, then five with another learning rate; then the same op by op."""
     clock = Clock()
@@ -146,7 +152,8 @@ def softmax_events(retraces=5, compare=True, function="In [7]", rounds=9):
         yield events.Traced(
             function=function, trace=i + 1, causes=("first_call" if first else "python_value",),
             argument="" if first else "lr", before="" if first else rates[i - 1], after="" if first else rates[i],
-            lines=() if first else where, fix="" if first else "lr = np.asarray(lr, np.float32)", operations=22,
+            lines=() if first else where, operations=22,
+            fix=None if first else written("as_array", "lr = np.asarray(lr, np.float32)"),
             **clock.take(0.9),
         )  # fmt: skip
         yield events.PassRan(

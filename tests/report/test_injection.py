@@ -56,7 +56,7 @@ def report(nasty):
         happened.append(
             events.Traced(
                 function=f"f{nasty}", trace=i + 1, causes=("python_value",), argument=nasty, before=nasty, after=nasty,
-                lines=lines, fix=nasty, operations=2, start_ns=0, duration_ns=10**9,
+                lines=lines, fix=samples.written("as_array", nasty), operations=2, start_ns=0, duration_ns=10**9,
             )
         )  # fmt: skip
     about = {

@@ -38,7 +38,7 @@ def test_the_output_of_a_cell_is_read_after_it_was_cut_to_size():
 @pytest.mark.parametrize(
     "change, says",
     [
-        (lambda d: d.update(version=9), "version 9, and this jitlab reads up to 1"),
+        (lambda d: d.update(version=9), "version 9, and this jitlab reads up to 2"),
         (lambda d: d.update(version=True), "no number"),
         (lambda d: d.pop("version"), "no version"),
         (lambda d: d.update(ops={}), "its ops is no list"),

@@ -65,7 +65,7 @@ def test_nested_and_overlapping_preparation_counts_once():
     rec = samples.recorded(
         [
             events.Traced(
-                function="In [7]", trace=1, causes=("shape",), argument="X", before="a", after="b", lines=(), fix="",
+                function="In [7]", trace=1, causes=("shape",), argument="X", before="a", after="b", lines=(), fix=None,
                 operations=1, **at(0, 10),
             ),
             events.PassRan(function="In [7]", trace=1, name="simplify", nodes_before=1, nodes_after=1, **at(2, 3)),
@@ -135,8 +135,8 @@ def test_next_counts_all_retraces_of_an_argument():
     rec = samples.recorded(
         events.Traced(
             function="f", trace=i + 2, causes=(cause,), argument="lr", before=before, after=after, lines=(),
-            fix="lr = np.asarray(lr)" if i else "Pass lr as the same kind of thing each time.", operations=1, start_ns=0,
-            duration_ns=10**6 if i else 10**9,
+            fix=samples.written("as_array", "lr = np.asarray(lr)") if i else samples.Message("fix.same_kind", {"path": "lr"}),
+            operations=1, start_ns=0, duration_ns=10**6 if i else 10**9,
         )
         for i, (cause, before, after) in enumerate(changes)
     )  # fmt: skip
@@ -153,17 +153,17 @@ def test_a_fix_for_lost_compilation_needs_a_fix():
     rec = samples.recorded(e for e in samples.softmax_events(retraces=0, compare=False) if e.kind != "host-operation-ran")
     rec.listen(
         events.Traced(
-            function="In [7]", trace=2, causes=("shape",), argument="X", before="f32[3]", after="f32[4]", lines=(), fix="",
+            function="In [7]", trace=2, causes=("shape",), argument="X", before="f32[3]", after="f32[4]", lines=(), fix=None,
             operations=1, start_ns=0, duration_ns=10**9,
         )
     )  # fmt: skip
     assert rec.report().verdict["next"] is None
 
 
-def retraced(cause, argument, before, after, fix, site=("", 0), proof=""):
+def retraced(cause, argument, before, after, fix, site=("", 0), done=None):
     event = events.Traced(
         function="f", trace=2, causes=(cause,), argument=argument, before=before, after=after, lines=(), fix=fix,
-        operations=1, start_ns=0, duration_ns=10**9, site=site, proof=proof,
+        operations=1, start_ns=0, duration_ns=10**9, site=site, done=done,
     )  # fmt: skip
     return samples.recorded([event]).report()
 
@@ -173,8 +173,8 @@ def test_many_new_shapes_have_the_fix_that_a_replay_proved(times, fix):
     rec = samples.recorded(
         events.Traced(
             function="f", trace=n + 2, causes=("shape",), argument="z", before=f"f64[{n + 5}]", after=f"f64[{n + 6}]", lines=(),
-            fix="reduce_retracing=True", proof="make axis 0 of `z` dynamic: 5 traces become 2", operations=1, start_ns=0,
-            duration_ns=10**7,
+            fix=samples.written("dynamic", "reduce_retracing=True", "option"), operations=1, start_ns=0, duration_ns=10**7,
+            proof="make axis 0 of `z` dynamic: 5 traces become 2",
         )
         for n in range(times)
     )  # fmt: skip
@@ -187,12 +187,13 @@ def test_many_new_shapes_have_the_fix_that_a_replay_proved(times, fix):
 
 
 def test_where_a_fix_avoids_a_part_of_what_retraces_cost_both_figures_are_told():
+    fix = samples.written("as_array", "k = np.asarray(k)")
     made = [
         events.Traced(
             function="f", trace=n + 2, causes=(cause,), argument=argument, before="1", after="2", lines=(), fix=fix,
             operations=1, start_ns=0, duration_ns=(n + 1) * 10**9,
         )
-        for n, (cause, argument, fix) in enumerate([("python_value", "k", "k = np.asarray(k)"), ("shape", "z", "")])
+        for n, (cause, argument, fix) in enumerate([("python_value", "k", fix), ("shape", "z", None)])
     ]  # fmt: skip
     report = samples.recorded(made).report()
     assert report.verdict["next"]["why"].endswith("This could save 1.00 s of 3.00 s lost.")
@@ -200,7 +201,8 @@ def test_where_a_fix_avoids_a_part_of_what_retraces_cost_both_figures_are_told()
 
 
 def test_what_to_do_next_and_the_retraces_name_one_figure_and_one_example():
-    fixes = ["", "reduce_retracing=True", "input_signature=[jl.TensorSpec([None], np.float64)]"]
+    specs = "input_signature=[jl.TensorSpec([None], np.float64)]"
+    fixes = [None, *(samples.written("dynamic", option, "option") for option in ("reduce_retracing=True", specs))]
     made = [
         events.Traced(
             function="f", trace=n + 2, causes=("shape",), argument="x", before=f"f64[{32 << n}]", after=f"f64[{64 << n}]",
@@ -218,7 +220,7 @@ def test_what_to_do_next_and_the_retraces_name_one_figure_and_one_example():
 
 def test_numbers_of_very_many_digits_are_told_in_short_unless_they_then_look_alike():
     def said(before, after):
-        return retraced("python_value", "k", before, after, "").retraces[0].text
+        return retraced("python_value", "k", before, after, None).retraces[0].text
 
     assert said("0.1", "0.15000000000000002").startswith("k was 0.1, then 0.15: ")
     assert said("0.15000000000000002", "0.15").startswith("k was 0.15000000000000002, then 0.15: ")
@@ -226,7 +228,7 @@ def test_numbers_of_very_many_digits_are_told_in_short_unless_they_then_look_ali
 
 
 def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
-    report = retraced("python_value", "mode", "'a'", "'b'", "Each value of mode is a program of its own: use few of them.")
+    report = retraced("python_value", "mode", "'a'", "'b'", samples.Message("fix.few_values", {"path": "mode"}))
     assert report.verdict["next"] == {
         "text": "mode retraced once", "code": None,
         "why": "mode was 'a', then 'b': a Python string is part of a trace, so each new value is captured again."
@@ -236,7 +238,7 @@ def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
 
 
 def test_next_says_where_an_argument_is_changed():
-    report = retraced("python_value", "k", "2", "3", "k = np.asarray(k)", site=("script.py", 12))
+    report = retraced("python_value", "k", "2", "3", samples.written("as_array", "k = np.asarray(k)"), site=("script.py", 12))
     assert report.verdict["next"]["why"].endswith("Write this before the call in script.py, line 12, not inside of f.")
     place = report.data["retraces"][-1]["place"]
     assert place == "Write this before the call in script.py, line 12, not inside of f."
@@ -244,26 +246,26 @@ def test_next_says_where_an_argument_is_changed():
 
 def test_next_shows_the_call_as_it_is_written():
     call = "f(x, np.asarray(0.1 * step, np.float64))"
-    report = retraced("python_value", "k", "2", "3", call, site=("script.py", 12))
+    report = retraced("python_value", "k", "2", "3", samples.written("as_array", call, "call"), site=("script.py", 12))
     next_ = report.verdict["next"]
     assert (next_["text"], next_["code"]) == ("Make k an array: it retraced once", call)
     assert next_["why"].endswith("Write the call in script.py, line 12 like this; nothing changes inside of f.")
 
 
 def test_a_fix_in_words_is_a_sentence_of_next():
-    report = retraced("closure", "k", "2", "3", "define `f` once, before the loop")
+    report = retraced("closure", "k", "2", "3", samples.written("hoist", "define `f` once, before the loop", "words"))
     assert report.verdict["next"]["why"].endswith(". Define `f` once, before the loop. 1.00 s lost.")
 
 
 def test_a_retrace_that_was_the_last_of_its_kind_is_no_advice():
-    once = "Once: `k` was a number before, an array from now on. Nothing to fix."
-    report = retraced("argument_type", "k", "2", "f64[]", "", proof=once)
+    once = samples.Message("done.array", {"names": "`k`"})
+    report = retraced("argument_type", "k", "2", "f64[]", None, done=once)
     assert report.retraces[0].fix is None and report.verdict["next"] is None
     assert "an array from now on. Nothing to fix." in " ".join(str(report).split())
 
 
 def test_a_harmless_retrace_has_nothing_to_fix():
-    report = retraced("shape", "X", "f32[6]", "f32[5]", "Captured again; nothing compiled. Nothing to fix.")
+    report = retraced("shape", "X", "f32[6]", "f32[5]", None)
     assert report.retraces[0].fix is None and report.verdict["next"] is None
     assert "Nothing to fix." in str(report)
 

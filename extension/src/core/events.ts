@@ -29,6 +29,12 @@ export interface CellFinished extends Event {
   error: string;
 }
 
+/** Twin of Message: of the table that the kernel and the panel read. */
+export interface Coded {
+  code: string;
+  args: Record<string, unknown>;
+}
+
 /** Twin of Traced. */
 export interface Traced extends Event {
   kind: 'traced';
@@ -39,11 +45,13 @@ export interface Traced extends Event {
   before: string;
   after: string;
   lines: Span[];
-  fix: string;
+  fix: Coded | null;
   operations: number;
   start_ns: number;
   duration_ns: number;
   proof: string;
+  done: Coded | null;
+  rule: string;
   changes: [string, string, string, string][];
   site: [string, number];
   definition: string;

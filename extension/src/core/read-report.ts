@@ -1,6 +1,7 @@
 /** The one place that turns unknown JSON into a report: what is missing or of another type becomes empty, never an error. */
 import { some } from './format';
 import { readNumerics } from './numerics';
+import { olderFix } from './older';
 import { isRecord, list, number, numbers, record, records, text, texts } from './read';
 import type {
   Boundary,
@@ -21,7 +22,7 @@ import type {
 } from './report';
 import { readHistory, readSources } from './sources';
 
-const VERSION = 1;
+const VERSION = 2;
 
 /** A report, or the one sentence that says why it can't be shown. */
 export function readReport(value: unknown): Report | string {
@@ -280,8 +281,7 @@ function readRetrace(retrace: Record<string, unknown>): Retrace {
     lines: readPositions(retrace.lines),
     seconds: number(retrace.seconds),
     text: text(retrace.text),
-    fix: text(retrace.fix) || null,
-    proof: unmarked(retrace.proof),
+    ...readFix(retrace),
     place: unmarked(retrace.place),
     first: retrace.first === true,
     calls: number(retrace.calls) ?? 0,
@@ -301,6 +301,20 @@ function readRetrace(retrace: Record<string, unknown>): Retrace {
     sameCount: number(retrace.same_count) ?? 0,
     site: readPositions([retrace.site]).find(({ file }) => file !== '') ?? null
   };
+}
+
+/** Version 1 had a fix as text, and without one the proof said that it is done. */
+function readFix(retrace: Record<string, unknown>): Pick<Retrace, 'fix' | 'done' | 'proof'> {
+  const proof = unmarked(retrace.proof);
+  const fix = isRecord(retrace.fix)
+    ? {
+        code: text(retrace.fix.code),
+        text: unmarked(retrace.fix.text),
+        form: text(record(retrace.fix.args).form) || 'words'
+      }
+    : olderFix(text(retrace.fix));
+  const done = fix ? null : (readReason(retrace.done) ?? (proof ? { code: '', text: proof } : null));
+  return { fix, done, proof: fix ? proof : '' };
 }
 
 /** Spans are made when somebody first asks for them: of 100 000 that takes as long as the rest of a first picture. */

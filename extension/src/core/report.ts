@@ -1,4 +1,5 @@
 /** The report of docs/reference/report-format.md, as the views have it; `read-report.ts` makes it of JSON. */
+import type { Fix, Message } from './messages';
 import type { Checked } from './numerics';
 import type { History, Source } from './sources';
 
@@ -233,8 +234,10 @@ export interface Retrace {
   lines: Position[];
   seconds: number | null;
   text: string;
-  fix: string | null;
-  /** The fix in words, and what its replay on the recorded calls left: "…: 9 traces become 2, saves 1.8 s". Without one, why none is left to do. */
+  fix: Fix | null;
+  /** Why there is none, where the report says that it is done. */
+  done: Message | null;
+  /** The fix in words, and what its replay on the recorded calls left: "…: 9 traces become 2, saves 1.8 s". */
   proof: string;
   /** Where the fix is written; "" where it says so itself. */
   place: string;

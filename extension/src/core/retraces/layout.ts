@@ -1,4 +1,5 @@
 import { duration, fileName, lines, percent, some } from '../format';
+import { causeText, noFix, type Fix, type Message } from '../messages';
 import type { Position, Report, Retrace } from '../report';
 import type { Mark, Picture, Shape } from '../shapes';
 
@@ -40,13 +41,13 @@ export interface Entry {
   /** "captured, never reused", or "". */
   badge: string;
   text: string;
-  fix: string | null;
+  fix: Fix | null;
   /** What the fix would have done to the recorded calls, "" when it was not replayed. */
   proof: string;
   /** Where the fix is written, "" where it says so itself. */
   place: string;
-  /** What to do where there is no fix, "" where there is one. */
-  unfixed: string;
+  /** Why there is no fix; null where there is one. */
+  unfixed: Message | null;
   count: number;
 }
 
@@ -56,22 +57,6 @@ export interface Ledger {
   warmUp: { title: string; seconds: number | null; text: string; spent: Spent[] }[];
   lostSeconds: number;
 }
-
-const CAUSES: Record<string, string> = {
-  python_value: 'a Python value',
-  shape: 'a shape',
-  rank: 'a number of axes',
-  dtype: 'a dtype',
-  structure: 'a structure',
-  argument_type: 'another type',
-  global: 'a global name',
-  closure: 'a closure variable',
-  aliasing: 'arguments that are one array',
-  options: 'other options',
-  redefined_function: 'a function that was defined again',
-  cache_evicted: 'a trace that had made room',
-  unknown: 'something that nobody knows'
-};
 
 const STEPS: readonly (readonly [string, string, Mark])[] = [
   ['capture', 'capture', 'capture'],
@@ -124,11 +109,6 @@ export function spentText(spent: readonly Spent[]): string {
   return spent.map(({ step, seconds }) => `${step} ${duration(seconds)}`).join(', ');
 }
 
-/** Whether a fix can be typed as it stands, or is a sentence. */
-export function isCode(fix: string): boolean {
-  return /^[@%]|[=([]/.test(fix) && !/[.;] [A-Z]/.test(fix) && !/^[A-Z][a-z]+ [a-z`]/.test(fix) && !fix.includes('`');
-}
-
 /** A cell has a first trace for each of its pieces: they are one first call. */
 function warmUpOf(first: readonly Retrace[]): Ledger['warmUp'] {
   return [...new Set(first.map(retrace => retrace.function))].map(title => {
@@ -154,7 +134,7 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
   const others = first.changes.filter(change => change.argument !== first.argument && change.argument !== '');
   return {
     title: `${name} changed ${group.length === 1 ? 'once' : group.length === 2 ? 'twice' : `${group.length} times`}`,
-    cause: CAUSES[first.cause] ?? first.cause.replaceAll('_', ' '),
+    cause: causeText(first.cause),
     where: whereOf(group, title),
     at: first.lines.find(({ line }) => line > 0) ?? null,
     site: siteOf(first.site),
@@ -174,7 +154,7 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
     fix: fixed?.fix ?? null,
     proof: fixed?.proof ?? '',
     place: fixed?.place ?? '',
-    unfixed: fixed ? '' : unfixedOf(group),
+    unfixed: fixed ? null : unfixedOf(group),
     count: group.length
   };
 }
@@ -194,15 +174,8 @@ function didOf(group: readonly Retrace[]): string {
     : 'Captured again; nothing compiled.';
 }
 
-/** In the words of the text report. */
-function unfixedOf(group: readonly Retrace[]): string {
-  const proof = group.at(-1)?.proof ?? '';
-  if (proof.endsWith('Nothing to fix.')) {
-    return proof;
-  }
-  return group.some(({ compiled }) => compiled > 0)
-    ? 'No change of the arguments that was replayed avoids it.'
-    : 'Nothing to fix.';
+function unfixedOf(group: readonly Retrace[]): Message {
+  return group.at(-1)?.done ?? noFix(group.some(({ compiled }) => compiled > 0));
 }
 
 /** A trace that was called once has cost its capture for one call. */

@@ -3,7 +3,7 @@ import { copyLine, h, icon, on } from '../dom';
 import { duration, sentence, some } from '../format';
 import { swatch } from '../marks';
 import type { Position } from '../report';
-import { isCode, spentText, type Entry, type Ledger, type Spent } from './layout';
+import { spentText, type Entry, type Ledger, type Spent } from './layout';
 
 /** A name of more letters has a row of its own above what it was and is. */
 const LONG = 12;
@@ -42,8 +42,8 @@ function entryElement(
   goTo: (at: Position) => void,
   bar: (spent: readonly Spent[]) => CanvasView
 ): HTMLElement {
-  const harmless = entry.fix === null;
-  const { at } = entry;
+  const { at, fix, unfixed } = entry;
+  const harmless = fix === null;
   return h(
     'div',
     { class: 'jl-entry' },
@@ -76,16 +76,9 @@ function entryElement(
     entry.text && h('div', { class: 'jl-note jl-muted' }, sentence(entry.text)),
     entry.did && h('div', { class: 'jl-note jl-muted' }, entry.did),
     entry.spent.length > 0 && spentElement(entry.spent, bar),
-    harmless
-      ? h(
-          'div',
-          { class: 'jl-note' },
-          icon(entry.unfixed.endsWith('Nothing to fix.') ? 'ok' : 'retrace'),
-          ` ${entry.unfixed}`
-        )
-      : isCode(entry.fix ?? '')
-        ? copyLine(entry.fix ?? '')
-        : h('div', {}, sentence(entry.fix ?? '')),
+    unfixed &&
+      h('div', { class: 'jl-note' }, icon(unfixed.code === 'none_found' ? 'retrace' : 'ok'), ` ${unfixed.text}`),
+    fix && (fix.form === 'words' ? h('div', {}, sentence(fix.text)) : copyLine(fix.text)),
     !harmless && entry.place && h('div', { class: 'jl-note' }, entry.place),
     !harmless && entry.proof && h('div', { class: 'jl-note' }, icon('ok'), ` Replayed: ${sentence(entry.proof)}`)
   );

@@ -1,0 +1,7 @@
+/** What a report of version 1 says in text alone, as it is said now. Its texts are closed: they are told apart here alone. */
+import type { Fix } from './messages';
+
+/** Code begins with a decorator, a call or an assignment; a sentence with its first word. */
+export function olderFix(fix: string): Fix | null {
+  return fix ? { code: '', text: fix, form: /^(@|[^ `]+( = |[=(]))/.test(fix) ? 'line' : 'words' } : null;
+}

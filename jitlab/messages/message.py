@@ -1,0 +1,62 @@
+"""Messages: a code of the table and what its text is filled with. Whoever decides on one compares codes, never texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from . import units
+
+Table = dict[str, dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is said of something: `code` is "<group>.<name>" of the table, `args` are the names and numbers in its text."""
+
+    code: str
+    args: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The code without its group, as it stands in a report, whose key says the group."""
+        return self.code.partition(".")[2]
+
+    def __str__(self) -> str:
+        return text(self.code, **self.args)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"code": self.name, "args": self.args, "text": str(self)}
+
+
+def text(code: str, /, **args: Any) -> str:
+    """The text of a code: "{x}" becomes the argument `x`, "{n:size}", "{n:duration}", "{n:percent}" a number with its unit, and
+    "{n:counted kernel}" one with a noun. Raises KeyError for a code that the table has not."""
+    group, _, name = code.partition(".")
+    return _PLACE.sub(lambda found: _filled(args[found[1]], found[2], found[3]), _table()[group][name])
+
+
+def codes(group: str) -> frozenset[str]:
+    """The codes of a group."""
+    return frozenset(_table()[group])
+
+
+def _filled(value: Any, unit: str | None, noun: str | None) -> str:
+    if unit is None:
+        return str(value)
+    return units.counted(value, noun) if noun else _UNITS[unit](value)
+
+
+@cache
+def _table() -> Table:
+    """Read when a text is first asked for, never at import."""
+    read: Table = json.loads(Path(__file__).with_name("table.json").read_text(encoding="utf-8"))
+    return read
+
+
+_PLACE = re.compile(r"\{(\w+)(?::(\w+)(?: (\w+))?)?\}")
+_UNITS: dict[str, Any] = {"size": units.size, "duration": units.duration, "percent": units.percent}
