@@ -109,7 +109,10 @@ class UndefinedInBranchError(UnsupportedError, UnboundLocalError):
 
 
 class ControlFlowError(JitlabError):
-    """A traced value decides, and what the branches or the iterations give does not fit together."""
+    """A traced value decides, and what the branches or the iterations give does not fit together. `undefined`: the name that
+    has no value in one of the branches, and which branch that is."""
+
+    undefined: tuple[str, str] | None = None
 
 
 class ControlFlowValueError(ControlFlowError, ValueError):

@@ -41,9 +41,20 @@ test('what did not fuse stands before the kernel that reads it, or at its box', 
     part.nodes[0]?.kernels[1]?.boundaries.map(boundary => boundary.consumer),
     ['take']
   );
+  const apart = part.nodes.map(node => node.boundaries.map(boundary => boundary.consumer));
+  assert.deepEqual(apart, [['sub_1'], [], []]);
+});
+
+test('clusters that were kept apart are told so at the first, whatever they are called', () => {
+  const named = JSON.stringify(softmax).replaceAll('cluster_1', 'cluster_10').replaceAll('cluster_0', 'cluster_1');
+  const [part] = flowOf(report(JSON.parse(named))).parts;
   assert.deepEqual(
-    part.nodes[2]?.boundaries.map(boundary => boundary.consumer),
-    ['sub_1']
+    part?.nodes.map(({ name, boundaries }) => [name, boundaries.length]),
+    [
+      ['cluster_1', 1],
+      ['ArgPartition', 0],
+      ['cluster_10', 0]
+    ]
   );
 });
 
@@ -107,7 +118,7 @@ test('every box, kernel, operation and unfused edge can be reached by keyboard',
   );
   assert.equal(
     items[0]?.label,
-    'cluster_0, lines 3–7, 32.9 ms. 10 operations, 2 kernels, 6 calls of 5.5 ms, reads 191 MB, writes 2.6 MB.'
+    'cluster_0, lines 3–7, 32.9 ms. 10 operations, 2 kernels, 6 calls of 5.5 ms, reads 191 MB, writes 2.6 MB. Separate from cluster_1, 2.4 MB.'
   );
 });
 

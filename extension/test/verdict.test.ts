@@ -5,7 +5,7 @@ import { flowOf } from '../src/core/clusters/flow';
 import { layoutBars, layoutStrip } from '../src/core/verdict/layout';
 import { boundText } from '../src/core/verdict/more';
 import { isPythons, pythonRows } from '../src/core/verdict/python';
-import { whatBounds } from '../src/core/verdict/view';
+import { boundOf, whatBounds } from '../src/core/verdict/bound';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
 import { hugeReport } from './huge';
@@ -104,7 +104,7 @@ test('a first run is marked, and what its quick code reaches of the peak is not 
   });
   const { firstRun, notes, quickShare } = first.verdict;
   assert.deepEqual([firstRun, notes, quickShare], [0.031, [loop, said.text], 1]);
-  assert.equal(whatBounds(first), '');
+  assert.equal(whatBounds(first).text, '');
   assert.match(badgeText(first), / · 58.8 ms · first run \+ 31.0 ms/);
   assert.doesNotMatch(badgeText(report(softmax)), /first run/);
 });
@@ -126,7 +126,7 @@ test('nothing is left to do only where nothing raised, ran as Python or was far 
     kernels: kernels.map(kernel => ({ ...kernel, ofPeak: 0.9 }))
   };
   const statement = { text: 'print(x)', lines: [], calls: 1, seconds: 1, reason: null };
-  assert.match(whatBounds(fine), /^Nothing left to do: k0 of cluster_0 \(lines 3–6\) takes/);
+  assert.match(boundOf(whatBounds(fine)), /^Nothing left to do: k0 of cluster_0 \(lines 3–6\) takes/);
   const slowest = { text: 'line 2 (8 kernels)', share: 0.68, kernels: ['k1', 'k2'] };
   const several = { ...fine, temporaries: [], verdict: { ...fine.verdict, slowest } };
   const told = boundText(several, whatBounds(several));
@@ -142,8 +142,11 @@ test('nothing is left to do only where nothing raised, ran as Python or was far 
   const stays = boundText({ ...fine, temporaries }, whatBounds(fine));
   assert.match(stays, / takes .* Of the values between kernels the largest is .*, [\d.]+ [kM]B\. .*\.$/);
   const bare = { ...several, verdict: { ...several.verdict, slowest: null } };
-  assert.equal(boundText(bare, whatBounds(bare)), whatBounds(bare));
-  assert.match(whatBounds({ ...fine, cell: { ...fine.cell, error: 'ValueError' } }), /^k/);
-  assert.match(whatBounds({ ...fine, statements: [statement] }), /^k.* of the time of what is compiled/);
-  assert.match(whatBounds({ ...fine, kernels: fine.kernels.map(kernel => ({ ...kernel, ofPeak: 0.01 })) }), /^k/);
+  assert.equal(boundText(bare, whatBounds(bare)), boundOf(whatBounds(bare)));
+  assert.match(boundOf(whatBounds({ ...fine, cell: { ...fine.cell, error: 'ValueError' } })), /^k/);
+  assert.match(boundOf(whatBounds({ ...fine, statements: [statement] })), /^k.* of the time of what is compiled/);
+  assert.match(
+    boundOf(whatBounds({ ...fine, kernels: fine.kernels.map(kernel => ({ ...kernel, ofPeak: 0.01 })) })),
+    /^k/
+  );
 });

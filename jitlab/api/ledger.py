@@ -181,7 +181,7 @@ class Ledger:
         else:
             outside = [replace(change, fix=None) for change in changes(last.closure, miss.closure)]
             outside = [change for change in outside if change.cause in (Cause.CLOSURE, Cause.GLOBAL)]
-            made = Change(Cause.REDEFINED_FUNCTION, str(self.name), "", "made again of the same code")
+            made = Change(Cause.REDEFINED_FUNCTION, str(self.name), "", "made again of the same code", rule="made_again")
             miss.found = (outside or [made]), last
 
     def closure(self) -> tuple[Leaf, ...]:
@@ -258,7 +258,7 @@ class Ledger:
         changed = [c for n, c in enumerate(miss.changes) if n == 0 or (fix is not None and c.path in fix.paths)]
         often = f"{times} times it was this: " if times < len(retraces) else ""
         what = f"{often}{' and '.join(map(miss.told, changed))}"
-        what = f"It was {what}" if what.startswith("made again") else _capital(what)
+        what = f"It was {what}" if not often and changed[0].rule == "made_again" else _capital(what)
         lines = [f"{what}{miss.where}; called from {miss.site}."]
         if fix is None:
             lines.append("No change of the arguments that was replayed avoids it.")
@@ -326,7 +326,7 @@ def ledger_text(ledger: Ledger) -> str:
         costs = miss.costs
         gone = ", made room" if miss.evicted_by is not None else ""
         ran = f", {units.duration(costs.each_ns / 1e9)} a call" if costs.each_ns is not None else ""
-        what = "first call" if miss.nearest is None else miss.sentence().removeprefix(f"{ledger.name}: ")
+        what = "first call" if miss.nearest is None else f"{miss.told(miss.changes[0])}{miss.where}"
         counts = f"{units.duration(miss.seconds)}, {units.counted(costs.all_calls, 'call')}{ran}{gone}"
         lines.append(f"  #{miss.number} {what}: {counts}; from {miss.site}")
         lines += [f"     and {change_text(change)}" for change in miss.changes[1:]]

@@ -38,6 +38,10 @@ class EndPiece(Signal):
         self.source = source or here()
 
 
+class StoresOutside(EndPiece):
+    """It stores into what was there before."""
+
+
 class StaticNeeded(Signal):
     """Two moving views of one array may overlap: capture again with their indices fixed."""
 

@@ -25,7 +25,7 @@ from .indices import has_number, index_now, index_text
 from .leaves import UNDEFINED
 from .number import Number, derived
 from .objects import COPIED, ObjectsOfTheUser, only_plain
-from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded
+from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded, StoresOutside
 from .positions import is_converted, is_user_file
 from .purity import (
     BY_VALUE,
@@ -231,7 +231,7 @@ class CellCapture(ObjectsOfTheUser):
     def place(self, owner: Any) -> Any:
         if id(owner) in self.made_now:
             return super().place(owner)
-        raise EndPiece("effect", f"it stores into {a_kind(owner)}")
+        raise StoresOutside("effect", f"it stores into {a_kind(owner)}")
 
     def made(self, container: Any) -> Any:
         self.made_now[id(container)] = container

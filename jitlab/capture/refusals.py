@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 from jitlab import errors
@@ -10,7 +9,7 @@ from jitlab.ir import Source
 
 from .explanations import clause
 from .host import NotReplayable
-from .piece_traces import EndPiece
+from .piece_traces import EndPiece, StoresOutside
 from .positions import describe, is_added, is_converted
 from .tensor import Tensor
 
@@ -57,7 +56,7 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
         refusal = EndPiece(getattr(refusal, "code", "internal"), clause(refusal), line_of(refusal))
     if isinstance(refusal, EndPiece):
         source = refusal.source or definition
-        kind = errors.StoreInGraphError if refusal.text.startswith("it stores into") else errors.UnsupportedError
+        kind = errors.StoreInGraphError if isinstance(refusal, StoresOutside) else errors.UnsupportedError
         return kind(
             f"{prefix}{name} cannot be captured whole: {refusal.text}.",
             where=describe(source),
@@ -72,10 +71,10 @@ def refusal_error(name: str, mode: str, refusal: Exception, definition: Source |
     if isinstance(refusal, AttributeError) and isinstance(refusal.obj, Tensor):
         return AttributeError(f"{prefix}In JIT strict mode (fullgraph=True), {refusal}", name=refusal.name)
     if isinstance(refusal, errors.ControlFlowError):
-        undefined = re.match(r"'(\w+)' must also be initialized in the (else|main) branch", refusal.what)
-        if undefined is not None:
-            sides = ("false", "true") if undefined[2] == "else" else ("true", "false")
-            what = f"{prefix}{undefined[1]!r} is not defined in {sides[0]} branch, but defined in {sides[1]} branch"
+        if refusal.undefined is not None:
+            undefined, branch = refusal.undefined
+            sides = ("false", "true") if branch == "else" else ("true", "false")
+            what = f"{prefix}{undefined!r} is not defined in {sides[0]} branch, but defined in {sides[1]} branch"
             return errors.UndefinedInBranchError(what, where=refusal.where, why=refusal.why, hint=refusal.hint)
         if isinstance(refusal, errors.ControlFlowTypeError):
             what = f"{prefix}Type Join Failed: {refusal.what}"

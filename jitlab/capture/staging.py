@@ -295,11 +295,13 @@ def join_value(joint: Joint, name: str, before: Any, bind: Callable[[Any], None]
         if value is UNDEFINED:
             if lenient:
                 return half_defined(joint, name, 1 - number, bind)
-            raise ControlFlowValueError(
+            error = ControlFlowValueError(
                 f"{name!r} must also be initialized in the {BRANCHES[number]} branch",
                 where=describe(here()), why="a traced value decides, so both branches are recorded and both have to give it",
                 hint=f"give {name} a value before the `if`, or in both branches",
             )  # fmt: skip
+            error.undefined = name, BRANCHES[number]
+            raise error
         if (value is None) != (other is None) and value is None:
             raise ControlFlowValueError(
                 f"{name!r} is None at the end of the {BRANCHES[number]} branch.",

@@ -265,13 +265,14 @@ def _cluster_changed(before: Json, after: Json) -> str:
     moved = [*(f"{kind} is new" for kind in more), *(f"{kind} is gone" for kind in fewer)]
     if not more and not fewer:
         moved = _moved(before, after)
+    name = after["name"] if moved else _at(after)  # what moved is told with its lines
     moved = moved[:MOST_MOVED] + ([f"{len(moved) - MOST_MOVED} more"] if len(moved) > MOST_MOVED else [])
     less = before["bytes"] - after["bytes"]
     if less:
         moved.append(f"{units.size(abs(less))} {'less' if less > 0 else 'more'} moved")
     if not facts and not moved:
         facts.append("the same operations read and fuse in another way")
-    head = f"Plan changed in {after['name']}: {', '.join(facts)}." if facts else f"Plan changed in {after['name']}:"
+    head = f"Plan changed in {name}: {', '.join(facts)}." if facts else f"Plan changed in {name}:"
     return f"{head} {'; '.join(moved)}." if moved else head
 
 

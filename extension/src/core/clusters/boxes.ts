@@ -305,7 +305,7 @@ function kernelsOf(
   return parts;
 }
 
-/** Between kernels of a cluster, before the reading one; between boxes, at the box that the reason does not name itself. */
+/** Between kernels of a cluster, before the reading one; of clusters kept apart, at the first, since the reason names the other. */
 function placeBoundaries(nodes: readonly FlowNode[], boundaries: readonly Boundary[], { at, box }: Numbered): void {
   const home = (name: string): FlowNode | undefined => nodes[box[at.get(name) ?? -1] ?? -1];
   const wanted = new Set(boundaries.map(({ consumer }) => consumer));
@@ -327,8 +327,7 @@ function placeBoundaries(nodes: readonly FlowNode[], boundaries: readonly Bounda
     if (from === to) {
       (kernel ?? to).boundaries.push(boundary);
     } else {
-      const said = boundary.reason?.text ?? '';
-      (said.includes(to.name) && !said.includes(from.name) ? from : to).boundaries.push(boundary);
+      from.boundaries.push(boundary); // "Separate from" the other
     }
   }
 }

@@ -31,7 +31,7 @@ export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = '
   const [first, rest] = firstSentence(boundary.reason?.text ?? '');
   const size = boundary.bytes === null ? '' : bytes(boundary.bytes);
   const known = first || `${boundary.producer} is not joined to ${boundary.consumer}`;
-  const word = apart === 'kernels' ? 'Not fused: ' : known.startsWith('Separate') ? '' : 'Separate: ';
+  const word = apart === 'kernels' ? 'Not fused: ' : first ? '' : 'Separate: ';
   const flip = boundary.wouldFuseIf ?? '';
   return {
     head: word + known + (size && !/\d [kMG]?B\b/.test(`${first} ${rest}`) ? `, ${size}` : ''),

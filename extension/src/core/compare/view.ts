@@ -1,6 +1,6 @@
 import { CanvasView } from '../canvas';
 import { h, icon, on, refill } from '../dom';
-import { lines, sentence, unbroken } from '../format';
+import { sentence, unbroken } from '../format';
 import type { Request } from '../kernel';
 import type { CellState } from '../model';
 import { clean, isRecord, record, text } from '../read';
@@ -183,13 +183,8 @@ export class CompareView implements SectionView {
 
   private notes(comparison: Comparison): HTMLElement[] {
     const { planChanges, retraces } = comparison;
-    const plan = planChanges.map(({ cluster, text, lines: at }) =>
-      h(
-        'div',
-        { class: 'jl-plan-change' },
-        icon('cluster'),
-        h('span', {}, unbroken(sentence(said(cluster, text, lines(at)))))
-      )
+    const plan = planChanges.map(({ text }) =>
+      h('div', { class: 'jl-plan-change' }, icon('cluster'), h('span', {}, unbroken(sentence(text))))
     );
     const again =
       retraces && retraces.before !== retraces.after
@@ -284,11 +279,6 @@ function summaryOf({ rows, planChanges, needs }: Comparison): string {
   return [cell?.change?.word ?? (needs ? 'too few calls to tell' : ''), planChanges.length ? 'plan changed' : '']
     .filter(Boolean)
     .join(' · ');
-}
-
-function said(cluster: string, text: string, at: string): string {
-  const where = at && !/\bline/.test(text) ? ` (${at})` : '';
-  return cluster && !text.includes(cluster) ? `Plan changed in ${cluster}: ${text}${where}` : `${text}${where}`;
 }
 
 function refusal(reply: unknown, otherwise: string): string {

@@ -113,9 +113,14 @@ export function spentText(spent: readonly Spent[]): string {
 function warmUpOf(first: readonly Retrace[]): Ledger['warmUp'] {
   return [...new Set(first.map(retrace => retrace.function))].map(title => {
     const same = first.filter(retrace => retrace.function === title);
-    const pieces = same.length > 1 ? `captured in ${some(same.length, 'piece')}` : (same[0]?.text ?? '');
+    const pieces = same.length > 1 ? `captured in ${some(same.length, 'piece')}` : warmUpText(same[0]);
     return { title, seconds: sum(same), text: pieces, spent: spentOf(same) };
   });
+}
+
+/** Of a first call its heading says it. */
+function warmUpText(first: Retrace | undefined): string {
+  return first && first.cause !== 'first_call' ? first.text : '';
 }
 
 /** Lines of the cell itself, else of where the function stands. */

@@ -29,7 +29,7 @@ export function retracesTable(
           h('span', { class: 'jl-entry-title' }, `First call of ${title}`),
           h('span', { class: 'jl-lost' }, seconds === null ? '' : duration(seconds))
         ),
-        !/^first call/i.test(text) && text && h('div', { class: 'jl-note' }, sentence(text)),
+        text && h('div', { class: 'jl-note' }, sentence(text)),
         spent.length > 0 && h('div', { class: 'jl-note' }, `Warm-up, once: ${spentText(spent)}.`)
       )
     ),

@@ -8,6 +8,7 @@ import type { Report } from '../report';
 import { checkedElement } from './checked';
 import { memoryRows } from '../clusters/memory';
 import { Measure } from './measure';
+import { boundOf, type Bound } from './bound';
 
 /** What the panel's verdict has besides: what a check found, of how many calls the time is, which lines are slowest, how long a loop took, that the run was the first. */
 export interface MoreOfVerdict {
@@ -16,7 +17,7 @@ export interface MoreOfVerdict {
   /** `pin` lights lines wherever they are shown. */
   slowest(report: Report, pin: (id: string) => void): HTMLElement | null;
   /** What the time is spent on, and why nothing is advised. */
-  bound(report: Report, said: string): string;
+  bound(report: Report, said: Bound): string;
   /** One below the other. */
   notes(report: Report): HTMLElement[];
   /** What the kernel can find out when it is asked to; null where nothing. */
@@ -81,18 +82,17 @@ export function callsOf(report: Report): number {
 }
 
 /** Pure: where lines of several kernels take most, or values still reach memory, "nothing left to do" is not all there is to say. */
-export function boundText(report: Report, said: string): string {
-  const bare = said.replace(/^Nothing left to do: /, '');
+export function boundText(report: Report, said: Bound): string {
   const [largest] = memoryRows(report).rows;
   const slowest = record(report.verdict.slowest);
   const share = number(slowest.share);
   const several = share !== null && texts(slowest.kernels).length > 1;
-  if (bare === said || (!several && !largest)) {
-    return said;
+  if (!said.isDone || (!several && !largest)) {
+    return boundOf(said);
   }
   const most = several ? `${text(slowest.text)} ${percent(share)} of the time; of single kernels, ` : '';
   const why = largest
     ? ` Of the values between kernels the largest is ${[largest.name, largest.size].filter(Boolean).join(', ')}. ${largest.why}`
     : '';
-  return `No advice left. Slowest: ${most}${bare}${why}`;
+  return `No advice left. Slowest: ${most}${said.text}${why}`;
 }

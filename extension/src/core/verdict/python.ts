@@ -23,9 +23,9 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
   const slowest = [...statements].sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0)).slice(0, MOST_ROWS);
   const longest = [...report.loops].sort((a, b) => b.iterations - a.iterations).slice(0, MOST_ROWS);
   const rest = [
-    some(Math.max(verdict.statements, statements.length) - slowest.length, 'more statement'),
-    some(Math.max(verdict.loops, report.loops.length) - longest.length, 'more loop')
-  ].filter(text => !text.startsWith('0 '));
+    [Math.max(verdict.statements, statements.length) - slowest.length, 'more statement'] as const,
+    [Math.max(verdict.loops, report.loops.length) - longest.length, 'more loop'] as const
+  ].flatMap(([count, noun]) => (count > 0 ? [some(count, noun)] : []));
   return {
     rows: [
       ...slowest.map(({ text, reason, lines: at, seconds, calls }) => ({

@@ -1,8 +1,9 @@
 import { CanvasView } from '../canvas';
 import { flowOf } from '../clusters/flow';
 import { copyLine, h, icon, on, refill, type IconName } from '../dom';
-import { bytes, duration, lines, percent, ratio, sentence, some, spread } from '../format';
+import { bytes, duration, ratio, sentence, some, spread } from '../format';
 import type { Report } from '../report';
+import { boundOf, whatBounds } from './bound';
 import type { MoreOfVerdict } from './more';
 import { layoutBars, layoutStrip } from './layout';
 import { isPythons, pythonRows } from './python';
@@ -152,8 +153,8 @@ export class VerdictView {
   private next(report: Report): HTMLElement[] {
     const { next, then } = report.verdict;
     if (!next) {
-      const said = report.verdict.compiled > 0 ? whatBounds(report) : '';
-      const bound = this.more?.bound(report, said) ?? said;
+      const said = report.verdict.compiled > 0 ? whatBounds(report) : { isDone: false, text: '' };
+      const bound = this.more?.bound(report, said) ?? boundOf(said);
       return bound ? [h('p', { class: 'jl-bound' }, bound)] : [];
     }
     const kind = next.section === 'retraces' ? 'retrace' : 'host';
@@ -200,28 +201,4 @@ function ofPython(report: Report): HTMLElement[] {
       more && h('li', { class: 'jl-muted' }, more)
     )
   ];
-}
-
-/** A kernel that reaches less of its peak is not as fast as it could be. */
-const LOW = 0.25;
-/** From this share of quick code on, what a kernel reaches says nothing of the code that later runs have. */
-const QUICK = 0.1;
-
-/** What the time is spent on when nothing is left to do that the compiler knows of; what raised or ran as Python is left. */
-export function whatBounds(report: Report): string {
-  const timed = report.kernels.filter(kernel => kernel.seconds !== null);
-  const top = timed.reduce((a, b) => ((b.seconds ?? 0) > (a?.seconds ?? -1) ? b : a), timed[0]);
-  const whole = report.summary?.kernelSeconds ?? timed.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
-  const { retraces, host, quickShare } = report.verdict;
-  if (!top || whole <= 0 || retraces > 0 || host > 0 || quickShare >= QUICK) {
-    return '';
-  }
-  const share = percent((top.seconds ?? 0) / whole);
-  const verb = top.bound === 'compute' ? 'computes at' : 'uses memory at';
-  const peak = top.ofPeak === null ? '' : ` and ${verb} ${percent(top.ofPeak)} of its peak`;
-  const kernel = report.clusters.length > 1 ? `${top.name} of ${top.cluster}` : top.name;
-  const name = top.lines.length ? `${kernel} (${lines(top.lines)})` : kernel;
-  const done = report.cell.error === null && report.statements.length === 0 && (top.ofPeak ?? 1) >= LOW;
-  const said = `${name} takes ${share} of the time${report.statements.length ? ' of what is compiled' : ''}${peak}.`;
-  return done ? `Nothing left to do: ${said}` : said;
 }
