@@ -126,7 +126,7 @@ def test_a_file_that_is_damaged_or_not_ours_is_made_anew(shell, content):
     (file,) = session_of(shell).saved.folder.iterdir()
     file.write_bytes(content)
     fresh(shell)
-    assert json.loads(output(shell))[MIME]["version"] == 1
+    assert json.loads(output(shell))[MIME]["version"] == 2
     assert len(file.read_bytes()) > 1000
 
 
