@@ -59,6 +59,10 @@ def _fuses(executable: Executable, edge: Edge, pair: Pair) -> bool | None:
     if edge.reason.code is NotFused.LEVEL:
         made = _compiled(executable.changed(Overrides(), level="O1"))
         return Place(made.plan).together(*pair)
+    move = next((r.flip for r in edge.rejections if r.flip is not None and r.flip.change is Change.MOVE), None)
+    if move is not None:
+        made = _compiled(executable.changed(Overrides(earlier=((move.names[0], move.names[1]),))))
+        return Place(made.plan).together(*pair)
     made = _compiled(executable.changed(Overrides(again=(pair,))))
     return Place(made.plan).together(f"{pair[0]}_again", pair[1])
 

@@ -29,6 +29,7 @@ from jitlab.ir import (
     Stays,
     computed_again,
     name_values,
+    reordered,
     told_kind,
     told_node,
 )
@@ -62,7 +63,7 @@ def cluster(
     """
     options = replace(options or ClusteringOptions(), **settings)
     overrides = overrides.over(decided(graph), again)
-    changed_graph = computed_again(graph, overrides.again)
+    changed_graph = reordered(computed_again(graph, overrides.again), overrides.earlier)
     name_values(changed_graph)
     made = _clustering(changed_graph, options, jit_compile, function, overrides, names)
     made.overrides = overrides

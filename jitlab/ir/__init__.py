@@ -19,10 +19,10 @@ from .decisions import (
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
-from .overrides import NO_OVERRIDES, Overrides, again_name, computed_again
+from .overrides import NO_OVERRIDES, Overrides, again_name, computed_again, reordered
 from .plan import Cluster, ClusterCode, Clustering, Copy, Edge, KernelInfo, Plan, Temporary
 from .plan_json import is_operation, line_numbers
-from .reasons import Apart, Change, Copied, Flip, Joined, NotFused, Reason, Stays, Stored
+from .reasons import Apart, Change, Copied, Flip, Joined, NotFused, Reason, Rejection, Stays, Stored
 from .shape import Shape
 from .types import (
     NOWHERE,
@@ -69,6 +69,7 @@ __all__ = [
     "NotFused",
     "Plan",
     "Reason",
+    "Rejection",
     "Stays",
     "Stored",
     "Temporary",
@@ -124,6 +125,7 @@ __all__ = [
     "plain",
     "poly",
     "positions",
+    "reordered",
     "producer",
     "program",
     "proving",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .graph import Graph, Node, current_graph
 from .operation import CONTROL
@@ -17,16 +17,17 @@ class Overrides:
 
     `cut`: the producer is stored, and the consumer reads it in another kernel. `fuse`: both ends compile, in one cluster where
     no cycle forbids it, whatever scopes and sizes say. `again`: the producer is computed a second time, for this consumer.
-    `keep_out`: operations that NumPy runs.
+    `keep_out`: operations that NumPy runs. `earlier`: the first, and what it is made of, comes before the second.
     """
 
     cut: tuple[Pair, ...] = ()
     fuse: tuple[Pair, ...] = ()
     again: tuple[Pair, ...] = ()
     keep_out: tuple[str, ...] = ()
+    earlier: tuple[Pair, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.cut or self.fuse or self.again or self.keep_out)
+        return bool(self.cut or self.fuse or self.again or self.keep_out or self.earlier)
 
     def over(self, scoped: Overrides, again: Iterable[Pair]) -> Overrides:
         """These decisions beside those of scopes, where none of these says otherwise; `again`: of the scopes, too."""
@@ -35,7 +36,8 @@ class Overrides:
         cut = (pair for pair in scoped.cut if pair not in self.fuse)
         fuse = (pair for pair in scoped.fuse if pair not in self.cut)
         repeated = (pair for pair in again if pair not in self.cut)
-        return Overrides(_joined(self.cut, cut), _joined(self.fuse, fuse), _joined(self.again, repeated), self.keep_out)
+        joined = (_joined(self.cut, cut), _joined(self.fuse, fuse), _joined(self.again, repeated))
+        return Overrides(*joined, self.keep_out, self.earlier)
 
     @property
     def compiled(self) -> frozenset[str]:
@@ -77,3 +79,23 @@ def computed_again(graph: Graph, pairs: Iterable[Pair]) -> Graph:
         node.inputs = tuple(inputs)
 
     return graph.rewrite(rule)
+
+
+def reordered(graph: Graph, pairs: Iterable[Pair]) -> Graph:
+    """a; b; c  ->  a; c; b  for the pair (c, b), where c is made of nothing that comes after b."""
+    for name, before in pairs:
+        named = {node.name: node for node in graph.nodes}
+        if name not in named or before not in named:
+            continue
+        needed, todo = {named[name]}, [named[name]]
+        while todo:
+            node = todo.pop()
+            sources = (*node.inputs, *(named[n] for n in node.attrs.get(CONTROL, ()) if n in named))
+            todo += [source for source in sources if source not in needed]
+            needed.update(sources)
+        at = graph.nodes.index(named[before])
+        later = graph.nodes[at:]
+        if named[before] not in needed:
+            moved = [node for node in later if node in needed]
+            graph = replace(graph, nodes=[*graph.nodes[:at], *moved, *(node for node in later if node not in needed)])
+    return graph

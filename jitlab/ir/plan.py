@@ -10,7 +10,7 @@ from .bodies import Nest
 from .graph import Graph, Node
 from .overrides import NO_OVERRIDES, Overrides
 from .plan_json import activity, plan_json
-from .reasons import Flip, Reason
+from .reasons import Flip, Reason, Rejection
 from .types import Origin, Origins
 
 if TYPE_CHECKING:
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge of the graph (or of a cluster) with the reason it was cut; `bytes` go over it in memory."""
+    """An edge of the graph (or of a cluster) with the reason it was cut; `bytes` go over it in memory.
+
+    `rejections`: all that kept the consumer out of the nest that makes the producer; the reason is made of the first.
+    """
 
     producer: Node
     consumer: Node
     reason: Reason
     bytes: int
     would_fuse_if: str | None = None
+    rejections: tuple[Rejection, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -79,25 +79,37 @@ class Change(Enum):
     PLACE = "another device"
     USE_VALUE = "use the value that was assigned"
     COMPUTE_TWICE = "compute it a second time"
+    MOVE = "write the line earlier"
+    LIMIT = "a larger limit"
+    REWRITE = "write it another way"
 
 
 class NotFused(Enum):
-    """Why two operations of one cluster are in different kernels."""
+    """Why two operations of one cluster are in different kernels; the first that holds is told."""
 
-    LIBRARY_CALL = "library_call"
-    READ_AGAIN = "read_again"
-    REDUCED_OUTER_AXIS = "reduced_outer_axis"
-    WHOLE_REDUCTION = "whole_reduction"
-    DIFFERENT_SPACE = "different_space"
-    RECOMPUTE_IS_DEAR = "recompute_is_dear"
-    RESHAPED = "reshaped"
-    GATHERED = "gathered"
-    OVERLAP = "overlap"
-    UPDATED = "updated"
-    TOO_LONG = "too_long"
     LEVEL = "level_O0"
-    CLUSTER_BORDER = "cluster_border"
     CUT = "cut"  # a what-if says so
+    RECOMPUTE_IS_DEAR = "recompute_is_dear"  # it is read at many places, and computing it at each takes longer
+    LIBRARY_CALL = "library_call"
+    LOOP = "loop"  # a loop or branch has nests of its own
+    UPDATED = "updated"  # part of an array is written
+    NUMBER = "number"  # a number in a loop is computed at its place in the order
+    WHOLE_REDUCTION = "whole_reduction"
+    REDUCED_OUTER_AXIS = "reduced_outer_axis"
+    GATHERED = "gathered"  # an index array says what is read
+    RESHAPED = "reshaped"
+    DIFFERENT_SPACE = "different_space"  # the loops have other extents
+    READ_AGAIN = "read_again"  # elements are read that other iterations make
+    OVERLAP = "overlap"  # what is read is overwritten by what reads it
+    SCAN = "scan"  # a loop in order, along one axis
+    WAITS = "waits"  # it reads what is known after the nest
+    AFTER_LOOPS = "after_loops"  # it is made when the loops of its nest are done
+    OTHER_AXES = "other_axes"  # other axes are reduced than the nest's
+    CLOSED = "closed_nest"  # a nest that reduces, and that stores a value, takes nothing after that
+    ORDER = "order"  # it comes after what closed the nest: it would be taken if it came before
+    LATER_NEST = "later_nest"  # it joined a later nest, with which it shares something, too
+    TOO_MANY_VALUES = "too_many_values"  # a nest stores and reduces no more values
+    TOO_LONG = "too_long"  # a nest has no more operations
 
 
 class Copied(Enum):
@@ -118,6 +130,7 @@ class Stored(Enum):
     LIBRARY_OPERAND = "library_operand"
     LOOP_VALUE = "loop_value"
     KEPT = "kept"
+    UNREAD = "unread"
     LEAVES_CLUSTER = "leaves_cluster"
 
 
@@ -132,6 +145,21 @@ class Reason:
     def to_json(self) -> dict[str, Any]:
         shown = {"evidence": [str(part) for part in self.evidence]} if self.evidence else {}
         return {"code": self.code.name.lower(), "text": self.text, **shown}
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """One thing that kept an operation out of the nest that makes what it reads; with all of an edge undone, the two fuse.
+
+    `operands`: the operations that it is about; `evidence`: extents, a limit and its value; `bytes`: what goes through memory
+    for it. `flip` is None where no change undoes it.
+    """
+
+    code: NotFused
+    operands: tuple[str, ...] = ()
+    evidence: tuple[Any, ...] = ()
+    bytes: int = 0
+    flip: Flip | None = None
 
 
 @dataclass(frozen=True)

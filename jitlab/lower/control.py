@@ -28,8 +28,8 @@ from jitlab.ops import control as ops
 from jitlab.ops.sources import Parameter
 
 from .block import Block, branch_base, with_items
-from .fusion import Stage
 from .joining import turned, with_vectors
+from .stages import Stage
 
 if TYPE_CHECKING:
     from .statements import BlockWriter

@@ -1,511 +1,139 @@
-"""Which operations share a loop nest: stages, the groups they form.
+"""Which stages share a loop nest, and what kept the others apart.
 
-A *stage* is what writes memory or reduces: a stored value, a reduction, a library call, a loop. Everything else is read
-lazily. Rules, in order of worth: elementwise work joins its consumer; stages over one space share a nest; a reduction over
-trailing axes and what reads its result over the same outer axes share the outer loop, one row at a time.
-
-Stages keep the order of the nodes: an array that changes in place is read before the stage that changes it (memory.py).
+Rules, in order of worth: elementwise work joins its consumer; stages over one space share a nest; a reduction over trailing
+axes and what reads its result over the same outer axes share the outer loop, one row at a time. A stage joins the latest nest
+that takes it. Where a value that it reads is made in another one, the obstacles stay with the stage: they are the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
+from jitlab.ir import Node, NotFused
 
-from jitlab.ir import Node, Poly
-from jitlab.ir.program import Apply, Expr, Index, Scalar, work
-from jitlab.ops.base import Elementwise, Generated, Reduction
-from jitlab.ops.control import Branch, Define, Loop
-from jitlab.ops.host import Item
-from jitlab.ops.indexing import Gather, Scatter, Take
-from jitlab.ops.joining import Concatenate
-from jitlab.ops.library import Library
-from jitlab.ops.linear import Product
-from jitlab.ops.scans import Scan
-from jitlab.ops.sources import Constant
-from jitlab.ops.views import Reshape, Update, View
-
-from .block import Block, binds, is_control
 from .cuts import NO_CUTS, Cuts
-from .lengths import depth_within, is_too_long
-from .reading import DEAR, Position, Reader, Ref, Unreadable
-from .recomputing import Places
-from .sizes import Sizes
+from .groups import Group, alone
+from .lengths import LIMITS, Limits
+from .names import stands_before
+from .obstacles import FINAL, JOINED, Case, obstacles, undone, without
+from .reading import DEAR
+from .stages import Obstacle, Stage
 
-REGION = (Concatenate, Update, Scatter)
-
-#: Multiplications from which on a product inside a loop is a call of a BLAS.
-LIBRARY_WORK = 1 << 17
-
-#: Stored values and reductions that share one nest at most: each keeps its running values on the stack.
-MOST_STAGES = 64
+#: What another order of the statements undoes; and so many orders are tried in a block.
+ORDERED = frozenset({NotFused.ORDER, NotFused.LATER_NEST})
+MOST_TRIED = 8
 
 
-@dataclass(eq=False)
-class Stage:
-    """One stored value, reduction or call. `space`: the extents it loops over (axes of extent 1 left out)."""
+@dataclass
+class Grouping:
+    """The groups of a block while they form: one stage after the other is put into one."""
 
-    node: Node
-    kind: str  # "map", "reduce", "gemm", "call", "region", "update", "scatter", "let", "define", "loop" or "branch"
-    space: tuple[Poly, ...]
-    reduced: tuple[bool, ...] = ()  # for each axis of `space`
-    refs: list[tuple[Node, Position]] = field(default_factory=list)  # values of other stages, where they are read
-    picked: set[Node] = field(default_factory=set)  # what it reads where integers say: that has to lie in memory
-    leaves: set[Node] = field(default_factory=set)  # inputs of the cluster it reads
-    lazy: dict[Node, float] = field(default_factory=dict)  # what it computes on the way, with its operations an element
-    passed: dict[Node, None] = field(default_factory=dict)  # all that it computes or looks through on the way
-    items: tuple[Node, ...] = ()  # the results of a loop or branch
-    along: int | None = None  # of a scan: its axis of `space`
-    is_dear: bool = False  # its value is stored because what reads it at several places would compute too much again
-    too_long: list[Group] = field(default_factory=list)  # whose nests it would share were they not as long as one may be
+    cuts: Cuts = NO_CUTS
+    limits: Limits = LIMITS
+    fuses: bool = True  # else each stage is a group of its own
+    groups: list[Group] = field(default_factory=list)
+    where: dict[Node, int] = field(default_factory=dict)  # the number of the group that makes a value
 
-    @property
-    def made(self) -> tuple[Node, ...]:
-        return (self.node, *self.items)
-
-    @property
-    def computed(self) -> list[Node]:
-        """What is computed here, lazily or not."""
-        return list(dict.fromkeys((*self.passed, *self.made)))
-
-    @property
-    def reads(self) -> set[Node]:
-        """The values with a place that it reads."""
-        return {node for node, _ in self.refs} | self.leaves
-
-    @property
-    def kept(self) -> tuple[Poly, ...]:
-        return tuple(n for n, gone in zip(self.space, self.reduced, strict=True) if not gone)
-
-    @property
-    def suffix(self) -> bool:
-        """Only trailing axes are reduced."""
-        return self.kind == "reduce" and not any(
-            later for later, now in zip(self.reduced, self.reduced[1:], strict=False) if later and not now
-        )
-
-
-@dataclass(eq=False)
-class Group:
-    """Stages that become one kernel. `outer`: the extents of the loops they share; None while any would do."""
-
-    stages: list[Stage]
-    kind: str  # "map", "row", "column", or that of its one stage
-    outer: tuple[Poly, ...] = ()
-    operations: set[Node] = field(init=False, default_factory=set)  # all that is computed in its nest
-    touched: set[Node] = field(init=False, default_factory=set)  # those, and what its stages read
-    deep: dict[Node, int] = field(init=False, default_factory=dict)  # how many operations a value of the nest ends
-
-    def __post_init__(self) -> None:
-        for stage in self.stages:
-            self._count(stage)
-
-    def add(self, stage: Stage) -> None:
-        self._count(stage)
-        self.stages.append(stage)
-
-    def _count(self, stage: Stage) -> None:
-        self.deep[stage.node] = 0 if stage.kind in ("reduce", "scan") else depth_within(stage, self)
-        self.operations.update(stage.passed, stage.made)
-        self.touched.update(stage.made, stage.leaves, stage.lazy, (node for node, _ in stage.refs))
-
-    @property
-    def nodes(self) -> list[Node]:
-        return [node for stage in self.stages for node in stage.made]
-
-
-def stages_of(
-    block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node], dear: set[Node], again: Collection[Node] = ()
-) -> list[Stage]:
-    """The stages that are needed, in the order of the nodes. `stored` grows by what cannot be read lazily and, as does `dear`,
-    by what would be computed again at too many places; what a what-if wants to be computed `again` is not among that."""
-    nodes = block.all_nodes
-    where = {node: at for at, node in enumerate(nodes)}
-    found: dict[Node, Stage] = {}
-    at = 0
-    while at < len(nodes):
-        if _starts_stage(nodes[at], stored):
-            try:
-                found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored, in_place, Places(dear, again, block.ordered))
-            except Unreadable as unreadable:
-                assert stored.isdisjoint(unreadable.nodes), f"{unreadable} is stored and still cannot be read"
-                stored.update(unreadable.nodes)
-                at = min(where[node] for node in unreadable.nodes)  # nothing before reads them: those stages stay
-                continue
-        at += 1
-    needed = block.needed
-    live = []
-    for node in reversed(nodes):
-        stage = found.get(node)
-        if stage is not None and (stage.kind == "define" or any(made in needed for made in stage.made)):
-            live.append(stage)
-            needed |= stage.reads
-            needed.update(in_place[made] for made in stage.made if made in in_place)
-    return live[::-1]
-
-
-def groups_of(
-    stages: Sequence[Stage], stored: set[Node], level: str, cuts: Cuts = NO_CUTS
-) -> list[Group] | None:
-    """Groups in the order they run; None when something dear is to be stored first, and `stored` has grown by it."""
-    groups: list[Group] = []
-    where: dict[Node, int] = {}  # the number of the group that makes a value
-    for stage in stages:
-        at = None if level == "O0" else _join(stage, groups, where, cuts)
+    def add(self, stage: Stage, noting: bool = True) -> None:
+        """Put a stage into the latest group that takes it, else into a new one."""
+        at = self.taken_by(stage)
+        if noting and stage.refs:
+            self._note(stage, at)
         if at is None:
-            at = len(groups)
-            groups.append(_alone(stage))
-        where.update(dict.fromkeys(stage.made, at))
-    more = _dear_in_several(groups, stored)
-    stored |= more
-    return None if more else groups
+            at = len(self.groups)
+            self.groups.append(alone(stage))
+        else:
+            self.groups[at].take(stage)
+        self.where.update(dict.fromkeys(stage.made, at))
 
+    def _note(self, stage: Stage, at: int | None) -> None:
+        """What kept a stage out of the other groups that make what it reads."""
+        made_in = {node: self.where[node] for node, _ in stage.refs if node in self.where}
+        for number in {*made_in.values()} - {at}:
+            found = tuple(self.rejected(stage, number))
+            stage.rejected.update((node, found) for node, other in made_in.items() if other == number)
 
-def must_be_stored(block: Block, sizes: Sizes, level: str) -> set[Node]:
-    """What has a place whatever else is decided; 0-d values of a body have theirs in a register."""
-    nodes = block.all_nodes
-    inside = set(nodes)
-    stored = {*block.outputs, *(node for node in block.unread if not is_control(node))}
-    for node in nodes:
-        if isinstance(node.op, (Product, Item, Define, Library, Scan, *REGION)) or (block.ordered and binds(node)):
-            stored.add(node)
-        if isinstance(node.op, Product) and by_library(node, sizes, block.ordered):
-            stored.update(operand_root(source) for source in node.inputs)
-        elif is_control(node):
-            stored.update(root for source in captured(node) if _is_work(root := operand_root(source)))
-        elif level == "O0" and not isinstance(node.op, (Constant, View, Reshape, Reduction)):
-            stored.add(node)
-    stored |= _checked_whole(nodes, stored)
-    return {node for node in stored if node in inside and not isinstance(node.op, Constant)}
-
-
-def _checked_whole(nodes: Sequence[Node], stored: set[Node]) -> set[Node]:
-    """`x[indices][0]`: values of which only a part is read, but each of whose indices is checked."""
-    in_part: set[Node] = set()
-    for node in reversed(nodes):
-        if (node in in_part and node not in stored) or (isinstance(node.op, View) and not _sees_all(node)):
-            in_part.update(node.inputs)
-    return {node for node in in_part if isinstance(node.op, (Take, Gather))}
-
-
-def _sees_all(view: Node) -> bool:
-    """Is each element of its base seen?"""
-    (base,) = view.inputs
-    entries = zip(view.op.map, base.shape, strict=True)
-    return all(int(n) == 1 if axis is None else int(view.shape[axis]) == int(n) for (_, _, axis), n in entries)
-
-
-def is_lazy(node: Node, stored: set[Node]) -> bool:
-    """Is a value of the block computed by whoever reads it?"""
-    return node not in stored and not isinstance(node.op, (Reduction, Constant, Library)) and not is_control(node)
-
-
-def captured(node: Node) -> tuple[Node, ...]:
-    """The inputs of a loop or branch that its bodies read and the operation does not carry."""
-    return node.inputs[len(node.op.types) :] if isinstance(node.op, Loop) else node.inputs[1:]
-
-
-def _is_work(node: Node) -> bool:
-    return not isinstance(node.op, (Generated, Constant))
-
-
-def by_library(node: Node, sizes: Sizes, in_body: bool = False) -> bool:
-    """Is this product of matrices a call of a BLAS? Integers, bools, halves and complex numbers have loops of our own; so have
-    vectors and, in a body, small matrices."""
-    if not sizes.blas or node.dtype not in (np.dtype("f4"), np.dtype("f8")):
-        return False
-    a, b = node.inputs
-    if a.ndim < 2 or b.ndim < 2 or int(a.shape[-2]) == 1 or int(b.shape[-1]) == 1:
-        return False  # a vector: every element is read once, which loops of ours do as fast as memory
-    return not in_body or int(node.type.size) * int(a.shape[-1]) >= LIBRARY_WORK
-
-
-def operand_root(node: Node) -> Node:
-    """What a matrix operand is a view of: a library reads views where they lie, other work has to be done first."""
-    while isinstance(node.op, View):
-        (node,) = node.inputs
-    return node
-
-
-def _starts_stage(node: Node, stored: set[Node]) -> bool:
-    kept = node in stored and not isinstance(node.op, Item)
-    return kept or isinstance(node.op, (Reduction, Library)) or is_control(node)
-
-
-def _stage(
-    node: Node, block: Block, inside: Collection[Node], sizes: Sizes, stored: set[Node], in_place: dict[Node, Node],
-    places: Places,
-) -> Stage:  # fmt: skip
-    refs: dict[tuple[Node, Position], None] = {}
-    leaves: set[Node] = set()
-
-    def resolve(read: Node, position: Position) -> Expr | None:
-        if read not in inside or (isinstance(read.op, Constant) and read.ndim > 0):
-            leaves.add(read)
-            return Ref(read, position)
-        if read in stored or read in reader.unreadable or isinstance(read.op, Reduction):
-            refs[(read, position)] = None
-            return Ref(read, position)
+    def taken_by(self, stage: Stage) -> int | None:
+        """The number of the latest group that takes the stage."""
+        if stage.kind not in JOINED or not self.fuses:
+            return None
+        first = max([self.where[node] for node, _ in stage.refs if node in self.where], default=0)
+        mine = _touched(stage)
+        for number in range(len(self.groups) - 1, first - 1, -1):
+            group = self.groups[number]
+            if self.cuts.pairs and self.cuts.between(group.nodes, stage.computed):
+                return None
+            if self._takes(group, stage, mine):
+                return number
         return None
 
-    reader = _TracingReader(sizes, resolve, places)
-    stage = _traced(node, block, reader, sizes, in_place)
-    if reader.unreadable:
-        raise Unreadable(*reader.unreadable)
-    stage.refs = list(refs)
-    stage.picked = reader.picked
-    stage.leaves = leaves
-    stage.lazy = {n: f for n, f in reader.work.items() if n is not node}
-    stage.passed = reader.passed
-    return stage
-
-
-def _traced(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_place: dict[Node, Node]) -> Stage:
-    """What computes a node, after `reader` has read all that this needs."""
-    op = node.op
-    if isinstance(op, Reduction):
-        (x,) = node.inputs
-        space, position = _space(x, sizes)
-        reader.read(x, position)
-        return Stage(node, "reduce", space, tuple(axis in op.axes for axis, n in enumerate(x.shape) if int(n) != 1))
-    if isinstance(op, Product) and not by_library(node, sizes, block.ordered):
-        space, gone, _ = contraction(node, reader, sizes)
-        return Stage(node, "reduce", space, gone)
-    if isinstance(op, Update) and node in in_place:
-        value = node.inputs[1]
-        reader.read(value, space_of(value.shape, sizes)[1])
-        return Stage(node, "update", space_of(op.shape, sizes)[0])
-    if isinstance(op, (Product, Library, REGION)) or is_control(node):
-        return _called(node, block, reader, sizes, in_place)
-    if isinstance(op, Define):
-        reader.read(node.inputs[0], ())
-        return Stage(node, "define", ())
-    if block.ordered and binds(node):
-        reader.compute(node, ())
-        return Stage(node, "let", ())
-    space, position = _space(node, sizes)
-    if isinstance(op, Scan) and int(node.shape[op.axis]) != 1:
-        reader.read(node.inputs[0], position)
-        along = sum(int(n) != 1 for n in node.shape[: op.axis])
-        return Stage(node, "scan", space, tuple(False for _ in space), along=along)
-    reader.compute(node, position)
-    return Stage(node, "map", space, tuple(False for _ in space))
-
-
-def _called(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_place: dict[Node, Node]) -> Stage:
-    """A stage that takes its inputs as they lie in memory: a library call, a loop, a branch, a region."""
-    op = node.op
-    items = tuple(n for n in block.nodes if isinstance(n.op, Item) and n.inputs[0] is node)
-    bases = set() if isinstance(op, (Product, Library)) else {in_place[n] for n in (node, *items) if n in in_place}
-    for source in node.inputs:
-        if source not in bases or source in _others(node, source):
-            reader.read_operand(source, _space(source, sizes)[1])
-    if isinstance(op, Product):
-        return Stage(node, "gemm", _space(node, sizes)[0])
-    if isinstance(op, Library):
-        return Stage(node, "call", (), items=items)
-    kinds = {Loop: "loop", Branch: "branch", Scatter: "scatter"}
-    kind = next((word for type, word in kinds.items() if isinstance(op, type)), "region")
-    return Stage(node, kind, _space(node, sizes)[0], items=items)
-
-
-class _TracingReader(Reader):
-    """Remembers what it computed, and what that costs an element (counted up to DEAR: nobody asks for more)."""
-
-    def __init__(self, sizes: Sizes, resolve: object, places: Places) -> None:
-        super().__init__(sizes, resolve, lambda node: Scalar(node.name, node.dtype), lambda node: 0)  # type: ignore[arg-type]
-        self.places = places
-        self.work: dict[Node, float] = {}
-        self.picked: set[Node] = set()
-        self.passed: dict[Node, None] = {}
-        self.unreadable: dict[Node, None] = {}  # what has to be stored before its operands can be read
-
-    def read_operand(self, node: Node, position: Position) -> None:
-        """Read one of perhaps many operands, all of whose failures are found in one go."""
-        try:
-            self.read(node, position)
-        except Unreadable as unreadable:
-            self.unreadable.update(dict.fromkeys(unreadable.nodes))
-
-    def _read_gathered(self, node: Node, rest: Position, picks: Sequence[tuple[int, Node, Position]]) -> Expr:
-        self.picked.add(node.inputs[0])
-        return super()._read_gathered(node, rest, picks)
-
-    def read_flat(self, node: Node, flat: Index) -> Expr:
-        expr = super().read_flat(node, flat)
-        if not isinstance(expr, Ref) or expr.node is not node:
-            self.passed[node] = None
-        return expr
-
-    def compute(self, node: Node, position: Position) -> Expr:
-        is_again = self.places.enter(node, position)
-        expr = super().compute(node, position)
-        if is_again:
-            self.places.leave()
-        self.passed[node] = None
-        if isinstance(node.op, (Elementwise, Generated)):
-            self.work[node] = work(expr, DEAR)
-        return expr
-
-
-def contraction(node: Node, reader: Reader, sizes: Sizes) -> tuple[tuple[Poly, ...], tuple[bool, ...], Expr]:
-    """A product of matrices as a sum: its space, which axis of it is summed, and the terms.
-
-    Axes are batch, rows, columns and the summed one; but neighbours in memory come last, so that vectors run along them.
-    """
-    from jitlab.ops.arithmetic import Mul
-    from jitlab.ops.build import result_dtype
-
-    a, b = node.inputs
-    batch = [f"z{axis}" for axis in range(node.ndim - (a.ndim > 1) - (b.ndim > 1))]
-    order = [*batch, *(["row"] if a.ndim > 1 else []), *(["column"] if b.ndim > 1 else [])]
-    extents = dict(zip(order, node.shape, strict=True)) | {"sum": a.shape[-1]}
-    order.insert(len(order) - (len(order) > len(batch) and _sums_across(a, b)), "sum")
-    axes = [axis for axis in order if int(extents[axis]) != 1]
-    index = {axis: Index() for axis in order} | {axis: Index.var(f"a{number}") for number, axis in enumerate(axes)}
-
-    def operand(x: Node, matrix: list[str]) -> Expr:
-        lead = batch[len(batch) - (x.ndim - len(matrix)) :] if x.ndim > len(matrix) else []
-        where = [Index() if int(n) == 1 else index[axis] for n, axis in zip(x.shape, [*lead, *matrix], strict=True)]
-        return reader.read(x, tuple(where))
-
-    left = operand(a, ["row", "sum"] if a.ndim > 1 else ["sum"])
-    right = operand(b, ["sum", "column"] if b.ndim > 1 else ["sum"])
-    assert result_dtype(a, b) == node.dtype
-    space = tuple(sizes.of(extents[axis]) for axis in axes)
-    return space, tuple(axis == "sum" for axis in axes), Apply(Mul(), (left, right), node.dtype, origins=node.origins)
-
-
-def _sums_across(a: Node, b: Node) -> bool:
-    """Are neighbours in memory apart along the summed axis?"""
-    if b.ndim > 1 and int(b.shape[-1]) != 1:
-        return not _runs_along(b, b.ndim - 2)
-    return a.ndim > 1 and int(a.shape[-2]) != 1 and not _runs_along(a, a.ndim - 1)
-
-
-def _runs_along(x: Node, axis: int) -> bool:
-    """Is one step along the axis one element in memory (as far as views tell)?"""
-    while isinstance(x.op, View):
-        behind = [base_axis for base_axis, (_, _, seen) in enumerate(x.op.map) if seen == axis]
-        if not behind:
-            return False
-        axis = behind[-1]
-        (x,) = x.inputs
-    return axis == x.ndim - 1
-
-
-def _space(node: Node, sizes: Sizes) -> tuple[tuple[Poly, ...], Position]:
-    return space_of(node.shape, sizes)
-
-
-def space_of(shape: Sequence[int], sizes: Sizes) -> tuple[tuple[Poly, ...], Position]:
-    """The extents other than 1, and a position with a variable for each: a<axis>."""
-    space = tuple(sizes.of(n) for n in shape if int(n) != 1)
-    names = iter(f"a{i}" for i in range(len(space)))
-    position = tuple(Index() if int(n) == 1 else Index.var(next(names)) for n in shape)
-    return space, position
-
-
-def _others(node: Node, base: Node) -> tuple[Node, ...]:
-    """The inputs that an operation reads besides the base it changes."""
-    if isinstance(node.op, Loop):
-        return captured(node)
-    rest = list(node.inputs[1:])
-    if isinstance(node.op, Branch):
-        rest.remove(base)
-    return tuple(rest)
-
-
-def _alone(stage: Stage) -> Group:
-    if stage.kind == "reduce":
-        return Group([stage], "row" if stage.suffix else "column", stage.kept)
-    return Group([stage], stage.kind, stage.space)
-
-
-def cut_between(groups: Iterable[Group], group: Group, cuts: Cuts) -> bool:
-    """Does a what-if keep a group apart from others before it?"""
-    if not cuts.pairs:
-        return False
-    made = [node for other in groups for node in other.nodes]
-    return cuts.between(made, (node for stage in group.stages for node in stage.computed))
-
-
-def _join(stage: Stage, groups: list[Group], where: dict[Node, int], cuts: Cuts) -> int | None:
-    """Put the stage into the latest group it may join, and tell its number; None when it has to start one."""
-    if stage.kind not in ("map", "reduce", "scan"):
-        return None
-    first = max((where[node] for node, _ in stage.refs if node in where), default=0)
-    mine = {node for node, _ in stage.refs} | stage.leaves | set(stage.lazy)
-    for i in range(len(groups) - 1, first - 1, -1):
-        group = groups[i]
-        if cuts.pairs and cuts.between(group.nodes, stage.computed):
-            break
+    def _takes(self, group: Group, stage: Stage, mine: set[Node]) -> bool:
         # Sharing a nest saves memory traffic: a value of the group, an input or a computation is read by both.
-        if len(group.stages) >= MOST_STAGES or mine.isdisjoint(group.touched):
-            continue
-        before = group.kind, group.outer
-        if not _fits(stage, group):
-            continue
-        if is_too_long(stage, group):
-            group.kind, group.outer = before
-            stage.too_long.append(group)
-            continue
-        group.add(stage)
-        return i
-    return None
+        if len(group.stages) >= self.limits.stages or mine.isdisjoint(group.touched):
+            return False
+        return next(obstacles(stage, group, self.limits), None) is None
+
+    def rejected(self, stage: Stage, number: int) -> list[Obstacle]:
+        """All that kept a stage out of a group that makes what it reads: without any of it, it would be there."""
+        if not self.fuses:
+            return [Obstacle(NotFused.LEVEL, stage.node)]
+        case = Case(stage, self.groups[number], self.limits)
+        found: list[Obstacle] = []
+        while (obstacle := case.obstacle) is not None and obstacle not in found:
+            if obstacle.code in FINAL:
+                return [o for o in obstacles(stage, case.group) if o.code in FINAL]
+            found.append(obstacle)
+            case = undone(case, obstacle)
+        if self.cuts.pairs:
+            made = {node for group in self.groups[number:] for node in group.nodes}
+            found += [Obstacle(NotFused.CUT, a) for a, b in self.cuts.pairs if a in made and b in stage.computed][:1]
+        late = dict.fromkeys(node for node, _ in stage.refs if self.where.get(node, -1) > number)
+        found += [Obstacle(NotFused.WAITS, node) for node in late]
+        free = without(case.stage, set(late))
+        mine = _touched(free)
+        later = (group for group in self.groups[number + 1 :] if self._takes(group, free, mine))
+        return found + [Obstacle(NotFused.LATER_NEST, group.stages[0].node) for group in later]
 
 
-def _fits(stage: Stage, group: Group) -> bool:
-    own = {s.node: s for s in group.stages}
-    if not stage.picked.isdisjoint(own):
-        return False
-    inner_refs = [(own[node], position) for node, position in stage.refs if node in own]
-    if group.kind == "map":
-        if stage.space != group.stages[0].space or not all(aligned(s, p, len(stage.space)) for s, p in inner_refs):
-            return False
-        if stage.kind == "map":
-            return True
-        if stage.kind == "scan":
-            group.kind = "scan"
-            return True
-        if not stage.suffix:
-            return False
-        group.kind, group.outer = "row", stage.kept
-        return True
-    if group.kind == "scan" or stage.kind == "scan":
-        first = next((s for s in group.stages if s.kind == "scan"), None)
-        if first is None or stage.kind == "reduce" or stage.space != first.space:
-            return False
-        same = stage.kind == "map" or (stage.along == first.along and stage.node.op.reverse == first.node.op.reverse)
-        return same and all(aligned(s, p, len(stage.space)) for s, p in inner_refs)
-    if group.kind == "row" and group.outer:
-        k = len(group.outer)
-        if stage.space[:k] != group.outer or any(stage.reduced[:k]):
-            return False
-        if stage.kind == "reduce" and (not stage.suffix or len(stage.kept) != k):
-            return False
-        return all(aligned(s, p, k) for s, p in inner_refs)
-    if group.kind in ("row", "column"):
-        reads_result = any(s.kind == "reduce" for s, _ in inner_refs)
-        if stage.kind == "map" and stage.space == group.outer:
-            return all(aligned(s, p, len(stage.space)) for s, p in inner_refs) and (reads_result or not inner_refs)
-        loops = [s for s in group.stages if len(s.space) > len(group.outer)]
-        late = any(len(s.space) <= len(group.outer) for s, _ in inner_refs)  # made when the loops are done
-        if reads_result or late or not loops or stage.space != loops[0].space or not all(s.kind == "reduce" for s in loops):
-            return False
-        if stage.kind == "reduce":
-            return stage.reduced == loops[0].reduced
-        return group.kind == "row" and all(aligned(s, p, len(stage.space)) for s, p in inner_refs)
-    return False
+def _touched(stage: Stage) -> set[Node]:
+    return {node for node, _ in stage.refs} | stage.leaves | set(stage.lazy)
 
 
-def aligned(producer: Stage, position: Position, k: int) -> bool:
-    """The value is read in the iteration of the k outer loops in which it is made."""
-    shape_index = [i for i, n in zip(position, producer.node.shape, strict=True) if int(n) != 1]
-    wanted = [Index.var(f"a{axis}") for axis in range(k)]
-    return shape_index[:k] == wanted[: len(shape_index)] and len(shape_index) >= min(k, len(shape_index))
+def groups_of(stages: Sequence[Stage], stored: set[Node], level: str, cuts: Cuts = NO_CUTS) -> list[Group] | None:
+    """Groups in the order they run; None when something dear is to be stored first, and `stored` has grown by it."""
+    grouping = Grouping(cuts, fuses=level != "O0")
+    for stage in stages:
+        grouping.add(stage)
+    more = _dear_in_several(grouping.groups, stored)
+    stored |= more
+    if more:
+        return None
+    _note_moves(stages, grouping)
+    return grouping.groups
+
+
+def _note_moves(stages: Sequence[Stage], grouping: Grouping) -> None:
+    """Where only the order of statements kept a stage out of a nest: before what it would have had to come."""
+    place = {node: number for number, stage in enumerate(stages) for node in stage.made}
+    tries = 0
+    for number, stage in enumerate(stages):
+        earliest = max((place[node] for node, _ in stage.refs if node in place), default=-1)
+        for producer, found in stage.rejected.items():
+            before = min((place[o.node] for o in found if o.code in ORDERED), default=-1)
+            if tries >= MOST_TRIED or before <= earliest or not all(o.code in ORDERED for o in found):
+                continue
+            made = [node for node, _ in stage.refs if node in place]
+            if not all(stands_before(node, stages[before].node) for node in made):
+                continue  # one statement makes both
+            tries += 1
+            order = [*stages[:before], stage, *stages[before:number], *stages[number + 1 :]]
+            other = Grouping(grouping.cuts, grouping.limits)
+            for one in order:
+                other.add(one, noting=False)
+            nest = grouping.groups[grouping.where[producer]]
+            if {other.where[node] for node in (*nest.nodes, stage.node)} == {other.where[producer]}:  # and it loses nothing
+                stage.moves[producer] = stages[before].node
 
 
 def _dear_in_several(groups: list[Group], stored: set[Node]) -> set[Node]:

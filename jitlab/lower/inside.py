@@ -1,10 +1,10 @@
-"""What became of the bodies of loops and branches: their nests, and the edges inside that were not fused."""
+"""What became of the bodies of loops and branches: their nests."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from jitlab.ir import Cluster, Edge, Nest, Origin, Origins, inner_nodes
+from jitlab.ir import Nest, Origin, Origins
 from jitlab.ir.program import (
     Call,
     Expr,
@@ -18,9 +18,6 @@ from jitlab.ir.program import (
     expressions,
     walk,
 )
-
-from .apart import boundaries
-from .shared import Shared
 
 
 def inner_nests(kernel: Kernel) -> tuple[Nest, ...]:
@@ -49,17 +46,17 @@ def _block(statements: Sequence[Statement]) -> Iterator[Nest]:
             yield from _nests(s, True)
         else:
             calls = any(isinstance(inner, (Gemm, Call)) for inner in walk([s]))
-            yield Nest("library" if calls else "nest", _origins([s]))
+            yield Nest("library" if calls else "nest", origins_of([s]))
     yield from _scalars(scalars)
 
 
 def _scalars(statements: Sequence[Statement]) -> Iterator[Nest]:
-    origins = _origins(statements)
+    origins = origins_of(statements)
     if origins:
         yield Nest("scalars", origins)
 
 
-def _origins(statements: Sequence[Statement]) -> Origins:
+def origins_of(statements: Sequence[Statement]) -> Origins:
     """Every operation that the statements and what they evaluate came from."""
     found: set[Origin] = set()
     seen: set[int] = set()
@@ -75,16 +72,3 @@ def _origins(statements: Sequence[Statement]) -> Origins:
             found |= e.origins
             todo += e.parts
     return frozenset(found)
-
-
-def inner_edges(cluster: Cluster, shared: Shared, nests: Sequence[Nest]) -> list[Edge]:
-    """The edges in bodies that go through memory: what was joined after all shares a nest, and numbers stay in registers."""
-    edges: list[Edge] = []
-    own = {inner for node in cluster.nodes for inner, _, _ in inner_nodes(node)}
-    for groups in shared.bodies:
-        for edge in boundaries(groups, shared.level, shared.cuts):
-            ends = edge.producer.origins | edge.consumer.origins
-            fused = any(ends <= nest.origins for nest in nests)
-            if edge.producer.ndim and edge.producer in own and edge.consumer in own and not fused:
-                edges.append(edge)
-    return edges

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from jitlab.ir import Poly
+from jitlab.ir import NotFused, Poly
 from jitlab.ir.program import (
     ONE,
     Buffer,
@@ -58,10 +58,12 @@ def joined(statements: Sequence[Statement], shared: Shared) -> list[Statement]:
             at -= 1
         before = perfect(out[at - 1]) if nest is not None and at else None
         if nest is not None and before is not None and _may_pass(out[at:], before[1]):
-            joint = _joint(before, nest, shared)
+            apart, joint = _joint(before, nest, shared)
             if joint is not None:
                 out[at - 1 :] = [*out[at:], _chain(before[0], joint)]
                 continue
+            if apart is not None:
+                shared.refused.append((apart, out[at - 1], s))
         out.append(s)
     return out
 
@@ -216,37 +218,37 @@ def _may_pass(lets: Sequence[Statement], body: Sequence[Statement]) -> bool:
 
 def _joint(
     first: tuple[Loops, list[Statement]], second: tuple[Loops, list[Statement]], shared: Shared
-) -> list[Statement] | None:
-    """The statements of both nests in one, or None where that would give other values (or save no memory traffic)."""
+) -> tuple[NotFused | None, list[Statement] | None]:
+    """The statements of both nests in one, or why that would give other values (neither where it would save no traffic)."""
     loops, body = first
     theirs, after = second
     if [n for _, n in loops] != [n for _, n in theirs]:
-        return None
+        return NotFused.DIFFERENT_SPACE, None
     after = substitute(after, {v: Index.var(w) for (v, _), (w, _) in zip(theirs, loops, strict=True)}, positions=True)
     if not {b.name for b, _, _ in _accesses(body)} & {b.name for b, _, _ in _accesses(after)}:
-        return None
-    for a in body:
+        return None, None
+    for a in reversed(body):
         for b in after:
-            if not _follows(a, b, loops, shared):
-                return None
-    return _forwarded([*body, *after], shared)
+            apart = _clash(a, b, loops, shared.ranges)
+            if apart is not None:
+                return apart, None
+    return None, _forwarded([*body, *after], shared)
 
 
-def _follows(a: Statement, b: Statement, loops: Loops, shared: Shared) -> bool:
-    """Is b of an iteration free to run before a of the next ones?"""
-    ranges = shared.ranges
+def _clash(a: Statement, b: Statement, loops: Loops, ranges: Ranges) -> NotFused | None:
+    """Why b of an iteration may not run before a of the next ones."""
     if isinstance(a, Store):
         assert a.position is not None
         if not _related(a.position, [x for x in _reads(b) if x.buffer is a.buffer], loops, ranges, THEN_READ):
-            return False
+            return NotFused.READ_AGAIN
     if isinstance(b, Store):
         assert b.position is not None
         if not _related(b.position, [x for x in _reads(a) if x.buffer is b.buffer], loops, ranges, THEN_WRITTEN):
-            return False
+            return NotFused.OVERLAP
         if isinstance(a, Store) and a.buffer is b.buffer:
             assert a.position is not None
-            return relation(b.position, a.position, loops, ranges) in THEN_WRITTEN
-    return True
+            return None if relation(b.position, a.position, loops, ranges) in THEN_WRITTEN else NotFused.UPDATED
+    return None
 
 
 def _related(

@@ -4,6 +4,7 @@ recursively: a value is stored where what is computed for it would get too deep 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitlab.ir import Node
@@ -13,10 +14,25 @@ from jitlab.ops.views import Reshape, View
 from .block import Block, is_control
 
 if TYPE_CHECKING:
-    from .fusion import Group, Stage
+    from .groups import Group
+    from .stages import Stage
 
 #: Operations of one nest at most, and how many of them may follow on each other.
 MOST_OPERATIONS, MOST_DEEP = 1000, 128
+#: Stored values and reductions that share one nest at most: each keeps its running values on the stack.
+MOST_STAGES = 64
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one nest may hold: stored values and reductions, operations, and operations that follow on each other."""
+
+    stages: int = MOST_STAGES
+    operations: int = MOST_OPERATIONS
+    deep: int = MOST_DEEP
+
+
+LIMITS = Limits()
 
 
 def long_values(block: Block, stored: set[Node]) -> set[Node]:
@@ -65,12 +81,13 @@ def depth_within(stage: Stage, group: Group) -> int:
     return depth_of(stage) + max((group.deep[node] for node, _ in stage.refs if node in group.deep), default=0)
 
 
-def is_too_long(stage: Stage, group: Group) -> bool:
+def is_too_long(stage: Stage, group: Group, limits: Limits = LIMITS) -> bool:
     """Would the nest have more operations than one may have, were the stage in it?"""
     own = len(stage.passed) + 1
-    if own + len(group.operations) > MOST_OPERATIONS and len(group.operations.union(_computed(stage))) > MOST_OPERATIONS:
+    most = limits.operations
+    if own + len(group.operations) > most and len(group.operations.union(_computed(stage))) > most:
         return True
-    return len(group.operations) + own > MOST_DEEP and depth_within(stage, group) > MOST_DEEP
+    return len(group.operations) + own > limits.deep and depth_within(stage, group) > limits.deep
 
 
 def _computed(stage: Stage) -> Iterable[Node]:

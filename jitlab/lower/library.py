@@ -11,7 +11,7 @@ from .reading import Position, Reader, Unreadable
 from .sizes import Sizes
 
 if TYPE_CHECKING:
-    from .fusion import Stage
+    from .stages import Stage
     from .statements import BlockWriter
 
 #: What takes the place of a stride that is a run-time symbol when strides are compared: an argument's may be large.

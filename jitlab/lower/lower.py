@@ -12,15 +12,14 @@ from jitlab.ir.program import Buffer, Kernel, Program
 from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View
 
-from .apart import boundaries
 from .block import Block, with_items
 from .cuts import Cuts
-from .edges import completed
-from .fusion import Group, cut_between
-from .inside import inner_edges, inner_nests
+from .groups import Group, cut_between
+from .inside import inner_nests
 from .joining import without_unread
 from .memory import arrange
 from .reading import Unreadable
+from .rejections import boundaries, inner_edges, unread
 from .rows import in_blocks
 from .shared import Layout, Shared
 from .sizes import Sizes
@@ -138,14 +137,14 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     )
     sizes = shared.sizes
     infos = [_told(info, kernel, sizes) for info, kernel in zip(infos, kernels, strict=True)]
-    edges = boundaries(groups, shared.level, shared.cuts, _fused_otherwise(cluster, shared), wanted)
-    edges = completed(edges, infos, cluster.nodes)
-    inside = inner_edges(cluster, shared, [nest for info in infos for nest in info.nests])
+    edges = boundaries(groups, shared, _fused_otherwise(cluster, shared), wanted)
+    edges += unread(edges, infos, groups, cluster.nodes)
+    edges += inner_edges(cluster, shared, [nest for info in infos for nest in info.nests])
     scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))
     return Lowered(
         cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
-        infos, edges + inside, kept=_still(shared, temps), in_place=in_place,
-        temporaries=temporaries(cluster, kernels, temps, shared, edges + inside), scratch_bytes=scratch,
+        infos, edges, kept=_still(shared, temps), in_place=in_place,
+        temporaries=temporaries(cluster, kernels, temps, shared, edges, groups), scratch_bytes=scratch,
     )  # fmt: skip
 
 

@@ -20,10 +20,12 @@ from jitlab.ops.views import Update, View
 
 from .block import Block, covers, is_control, overwritten
 from .cuts import NO_CUTS, Cuts
-from .fusion import Group, Stage, groups_of, is_lazy, must_be_stored, stages_of
+from .fusion import groups_of
+from .groups import Group
 from .lengths import long_values
-from .names import called
+from .names import bytes_text, called
 from .sizes import Sizes
+from .stages import Stage, is_lazy, must_be_stored, stages_of
 
 
 @dataclass

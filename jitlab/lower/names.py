@@ -23,6 +23,14 @@ def called(node: Node) -> str:
     return f"`{base}`" if base else _made_in(node) or told(node.name.removesuffix("_moved"), node.called, node.within)
 
 
+def stands_before(a: Node, b: Node) -> bool:
+    """Does the program write all of one operation before the other begins?"""
+    if a.within != b.within or {s.file for s in a.sources} != {s.file for s in b.sources} or not a.sources:
+        return False
+    ends = max((s.end_line, s.end_column) for s in a.sources)
+    return ends <= min((s.line, s.column) for s in b.sources)
+
+
 def called_all(nodes: Iterable[Node]) -> str:
     """Several of them in a row."""
     return ", ".join(told_node(node) for node in nodes)
@@ -54,3 +62,10 @@ def _changed(node: Node) -> str | None:
             return _carried(seen)
         seen = base
     return seen.name if seen is not node else None
+
+
+def bytes_text(n: int) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= size:
+            return f"{n / size:.3g} {unit}"
+    return f"{n} B"

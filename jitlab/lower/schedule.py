@@ -38,10 +38,11 @@ from jitlab.ops.elementwise import Cast
 from jitlab.ops.linear import Product
 from jitlab.ops.reductions import Sum
 
-from .fusion import Group, Stage, contraction
+from .groups import Group
 from .ranges import Ranges
 from .reading import DEAR, Position, Reader
 from .sizes import Sizes
+from .stages import Stage, contraction
 
 
 @dataclass

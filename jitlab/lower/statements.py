@@ -33,13 +33,14 @@ from jitlab.ops.views import Reshape, Update
 from .block import Block, covers, has_several, root
 from .control import name_definitions, write_branch, write_define, write_loop
 from .dependence import Relation, relation
-from .fusion import Group, cut_between, space_of
+from .groups import Group, cut_between
 from .joining import joined
 from .library import Library, write_call
 from .memory import Arranged, arrange, copied
 from .reading import Position, Reader, gather_positions
 from .schedule import Nest, collapse, replaced
 from .shared import Shared
+from .stages import space_of
 
 Loops = list[tuple[str, Poly]]
 

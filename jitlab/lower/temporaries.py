@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from jitlab.ir import Cluster, Edge, Moving, Node, Poly, Reason, Stored, Temporary, inner_nodes, is_operation, of_one_expression
 from jitlab.ir.program import Buffer, Call, Finish, Gemm, Kernel, Partial, Store, walk
@@ -11,23 +13,24 @@ from jitlab.ops.control import Branch, Loop
 from jitlab.ops.elementwise import Cast
 from jitlab.ops.views import Reshape, View
 
+from .groups import Group
 from .names import called, called_all
 from .shared import Shared
 from .sizes import Sizes
-
-#: Values that are looked back over from one reader to another.
-MOST_STEPS = 50
+from .stages import Stage
 
 
 def temporaries(
-    cluster: Cluster, kernels: Sequence[Kernel], temps: Sequence[Buffer], shared: Shared, edges: Sequence[Edge]
-) -> list[Temporary]:
+    cluster: Cluster, kernels: Sequence[Kernel], temps: Sequence[Buffer], shared: Shared, edges: Sequence[Edge],
+    groups: Sequence[Group],
+) -> list[Temporary]:  # fmt: skip
     """One for each temporary buffer of the Program, in its order."""
     node_of = {buffer.name: node for node, buffer in shared.places.items()}
     known = {node.name: node for node in every(cluster.nodes)}
     copies = {copy.node.name: copy for copy in shared.copies}
     kept = {copy.node: copy.reason for copy in shared.copies}
     readers = _readers(cluster)
+    whole = _Whole(cluster, [groups, *shared.bodies])
     makers: dict[str, tuple[str, str]] | None = None
     by_producer: dict[Node, list[Edge]] = {}
     for edge in edges:
@@ -39,7 +42,7 @@ def temporaries(
         if node is not None:
             found = by_producer.get(node, [])
             consumers = tuple(edge.consumer for edge in found) or tuple(readers.get(node, ()))
-            reason = found[0].reason if found else kept.get(node) or _why_stored(node, consumers)
+            reason = found[0].reason if found else kept.get(node) or _why_stored(node, consumers, whole)
             result.append(Temporary(node.name, cluster.name, node, consumers, nbytes, _plain(reason)))
             continue
         if makers is None:
@@ -130,29 +133,39 @@ def _readers(cluster: Cluster) -> dict[Node, list[Node]]:
     return found
 
 
-def _why_stored(node: Node, consumers: Sequence[Node]) -> Reason:
-    """Why a value lies in memory although no edge was cut: one kernel makes and reads it."""
+@dataclass
+class _Whole:
+    """A cluster with its bodies; looked through where it is asked for."""
+
+    cluster: Cluster
+    blocks: Sequence[Sequence[Group]]
+
+    @cached_property
+    def carried(self) -> set[Node]:
+        """What bodies give: loops carry it, branches hand it on."""
+        return {n for node in every(self.cluster.nodes) for graph in getattr(node.op, "graphs", ()) for n in graph.outputs}
+
+    def readers(self, node: Node) -> list[Stage]:
+        """The stages of its own nest that read a value."""
+        groups = (group for groups in self.blocks for group in groups if node in group.nodes)
+        return [stage for group in groups for stage in group.stages if node in stage.reads]
+
+
+def _why_stored(node: Node, consumers: Sequence[Node], whole: _Whole) -> Reason:
+    """Why a value lies in memory although no edge was cut: one kernel makes and reads it, or nothing reads it."""
     if any(hasattr(reader.op, "graphs") for reader in consumers):
         return Reason(Stored.LOOP_VALUE, f"a loop or branch reads {called(node)} in its body")
-    if node.op.name == "Item" or hasattr(node.op, "graphs"):
+    if node in whole.carried or node.op.name == "Item" or hasattr(node.op, "graphs"):
         return Reason(Stored.LOOP_VALUE, f"a loop carries {called(node)} from turn to turn")
-    late = [reader for reader in consumers if _reads_one_of(reader, consumers)] or consumers
-    names = called_all(late) or "its reader"
-    reads = "read" if len(late) > 1 else "reads"
-    return Reason(Stored.KEPT, f"{names} {reads} {called(node)} in a later loop of the kernel than the one that makes it")
-
-
-def _reads_one_of(node: Node, others: Sequence[Node]) -> bool:
-    """Is the value made of one of the others, by few steps?"""
-    todo, seen = list(node.inputs), set(node.inputs)
-    while todo and len(seen) < MOST_STEPS:
-        here = todo.pop()
-        if here in others:
-            return True
-        fresh = [source for source in here.inputs if source not in seen]
-        seen.update(fresh)
-        todo += fresh
-    return False
+    stages = whole.readers(node)
+    if not consumers and not stages:
+        return Reason(Stored.UNREAD, f"nothing reads {called(node)}: it is computed for the errors that it may raise")
+    own = {stage.node for stage in stages}
+    late = [stage for stage in stages if not own.isdisjoint(stage.reads)] or stages
+    readers = [n for stage in late for n in stage.computed if node in n.inputs and is_operation(n)] or consumers
+    reads = "read" if len(readers) > 1 else "reads"
+    text = f"{called_all(readers)} {reads} {called(node)} in a later loop of the kernel than the one that makes it"
+    return Reason(Stored.KEPT, text)
 
 
 def _makers(kernels: Sequence[Kernel]) -> dict[str, tuple[str, str]]:

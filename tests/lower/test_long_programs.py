@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.lower import fusion, memory
-from jitlab.lower.lengths import MOST_DEEP, MOST_OPERATIONS
+from jitlab.lower import memory, stages
+from jitlab.lower.lengths import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
 
 X = np.linspace(0, 1, 5)
 
@@ -58,6 +58,21 @@ def test_no_nest_of_a_wide_program_is_longer_than_one_may_be(write):
     assert all(len(kernel.ops) <= MOST_OPERATIONS for kernel in report.kernels)
 
 
+def all_kept(x):
+    kept = [x + 1]
+    for _ in list(range(MOST_STAGES + 5)):
+        kept.append(kept[-1] * 1.5)
+    return tuple(kept)
+
+
+def test_a_nest_that_stores_as_much_as_one_may_is_the_reason_where_the_next_begins():
+    report = jl.explain(jl.jit(all_kept), X)
+    (edge,) = report.boundaries
+    assert (edge.reason.code, edge.reason.evidence) == ("too_many_values", (str(MOST_STAGES),))
+    assert f"one nest stores and reduces at most {MOST_STAGES} values" in edge.reason.text and edge.would_fuse_if is None
+    assert [len(kernel.ops) for kernel in report.kernels] == [MOST_STAGES, 6]
+
+
 def test_a_short_program_is_one_nest():
     assert len(run(chain, MOST_DEEP - 1)[1].kernels) == 1
 
@@ -69,8 +84,8 @@ def test_a_short_program_is_one_nest():
 ], ids=["operands of one", "one each", "one after the other"])  # fmt: skip
 def test_what_has_to_be_stored_first_costs_no_new_start_of_the_whole(write, monkeypatch):
     looked_at = []
-    stage = fusion._stage
-    monkeypatch.setattr(fusion, "_stage", lambda node, *rest: looked_at.append(node) or stage(node, *rest))
+    stage = stages._stage
+    monkeypatch.setattr(stages, "_stage", lambda node, *rest: looked_at.append(node) or stage(node, *rest))
     x, r, k = np.arange(60 * 3.0).reshape(60, 3), np.arange(30.0).reshape(3, 10), 40
     traced = jl.jit(write, fullgraph=True)
     np.testing.assert_array_equal(traced(x, r, k), write(x, r, k))

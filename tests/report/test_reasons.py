@@ -1,5 +1,7 @@
 """The reason of an edge between kernels is the true one, in words of the program."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,7 @@ def sums_of_both(x):
         (softmax, ("exp", "realdiv"), "also reads `e.sum()` (sum), which is known when `e` (exp) is complete"),
         (softmax_of_columns, ("exp", "realdiv"), "also reads `e.sum(axis=0)` (sum), which is known when `e` (exp) is complete"),
         (softmax_of_columns, ("sum", "realdiv"), "`e.sum(axis=0)` (sum) is reduced over an outer axis"),
-        (sums_of_both, ("exp", "sum"), "in the loops of `e.mean()` (mean), and part of `e.std()` (sum) has others of its own"),
+        (sums_of_both, ("exp", "sum"), "in the loops of `e.mean()` (mean), after which that nest takes nothing"),
     ],
 )  # fmt: skip
 def test_a_reason_says_what_keeps_the_reader_out_of_the_loops(program, edge, text):
@@ -66,9 +68,77 @@ def in_turns(x):
     return x
 
 
-def test_what_only_waits_for_a_sum_is_not_told_to_be_overwritten():
+def test_what_is_changed_in_place_is_the_reason_where_the_same_value_in_new_memory_would_share_the_rows():
     kept = next(t for t in jl.explain(jl.jit(in_turns), X).temporaries if t.name == "loop/exp")
-    assert "also reads `e.sum(axis=1, keepdims=True)` (sum), which is known when `e` (exp) is complete" in kept.reason.text
+    assert kept.reason.code == "updated" and kept.reason.text.startswith("`x` is changed where it lies, in loops of its own")
+    anew = jl.explain(jl.jit(lambda x: x - (e := np.exp(x)) / e.sum(axis=1, keepdims=True)), X)
+    assert not anew.boundaries
+
+
+# ---- order: the lines stand in another one, and nothing else is changed
+
+
+def doubled_last(x):
+    e = np.exp(x)
+    s = e.sum()
+    p = e / s
+    return p, e * 2
+
+
+def doubled_first(x):
+    e = np.exp(x)
+    t = e * 2
+    s = e.sum()
+    p = e / s
+    return p, t
+
+
+def doubled_on_one_line(x):
+    e = np.exp(x); s = e.sum(); p = e / s; return p, e * 2  # noqa: E702
+
+
+def rows_doubled_last(x):
+    e = np.sqrt(x)
+    m = e.max()
+    return e, (e - m).sum(axis=1), np.tanh(e)
+
+
+def rows_doubled_first(x):
+    e = np.sqrt(x)
+    t = np.tanh(e)
+    m = e.max()
+    return e, (e - m).sum(axis=1), t
+
+
+@pytest.mark.parametrize(
+    ("program", "moved", "edge", "line"),
+    [
+        (doubled_last, doubled_first, ("exp", "mul"), 2),
+        (doubled_on_one_line, doubled_first, ("exp", "mul"), 1),
+        (rows_doubled_last, rows_doubled_first, ("sqrt", "tanh"), 2),
+    ],
+)  # fmt: skip
+def test_where_only_the_order_of_the_lines_is_in_the_way_moving_one_is_told_and_fuses(program, moved, edge, line):
+    report = jl.explain(f := jl.jit(program), X)
+    found = next(b for b in report.boundaries if (b.producer, b.consumer) == edge)
+    assert found.reason.code == "order"
+    before = program.__code__.co_firstlineno + line
+    assert re.fullmatch(rf"`.*` \({edge[1]}\) came before `.*` \((sum|max)\) \(line {before}\)", found.would_fuse_if)
+    assert report.why_not(*edge, check=True).checked is True and f is not None
+    after = jl.explain(jl.jit(moved), X)
+    assert edge not in {(b.producer, b.consumer) for b in after.boundaries} and len(after.kernels) <= len(report.kernels)
+
+
+def summed_twice(x):
+    e = np.exp(x)
+    a = e.sum()
+    return e, a, e.max()
+
+
+
+def test_no_line_is_told_to_move_where_another_edge_would_be_cut_for_it():
+    found = next(b for b in jl.explain(jl.jit(summed_twice), X).boundaries if b.producer == "exp")
+    assert found.reason.code == "order" and "came before" not in (found.would_fuse_if or "")
 
 
 def diffused_with_edges(u):
