@@ -23,7 +23,7 @@ from .cuts import NO_CUTS, Cuts
 from .fusion import groups_of
 from .groups import Group
 from .lengths import long_values
-from .names import bytes_text, called
+from .names import called
 from .sizes import Sizes
 from .stages import Stage, is_lazy, must_be_stored, stages_of
 

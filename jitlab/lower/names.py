@@ -62,10 +62,3 @@ def _changed(node: Node) -> str | None:
             return _carried(seen)
         seen = base
     return seen.name if seen is not node else None
-
-
-def bytes_text(n: int) -> str:
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if n >= size:
-            return f"{n / size:.3g} {unit}"
-    return f"{n} B"

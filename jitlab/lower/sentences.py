@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from jitlab.ir import Node, NotFused
 from jitlab.ir.dot import line_text
+from jitlab.messages import units
 from jitlab.ops.indexing import Gather, Take
 
 from .groups import Group
 from .lengths import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
-from .names import bytes_text, called
+from .names import called
 from .obstacles import ALONE
 from .recomputing import weight
 from .stages import Obstacle, Stage
@@ -50,7 +51,7 @@ class Between:
 def sentence(at: Between, obstacle: Obstacle) -> str:
     """The reason; where the value lies and its bytes come last."""
     code, operand = obstacle
-    name, size, lines = called(at.producer), bytes_text(at.producer.type.nbytes), lines_of(at.producer)
+    name, size, lines = called(at.producer), units.size(at.producer.type.nbytes), lines_of(at.producer)
     if code is NotFused.CUT:
         return f"Cut: {called(operand)} is stored"
     if code is NotFused.LEVEL:
