@@ -133,16 +133,27 @@ def table(found: Iterator[tuple[str, Any]]) -> str:
         things.setdefault(id(value), ([], value))[0].append(name)
     lines = ["| name | parameters | what it is |", "|---|---|---|"]
     for called, value in sorted(things.values(), key=lambda thing: thing[0][0].lower()):
-        text = " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+        text = f"NumPy's `{value.__name__}`." if is_numpys(value) else first_paragraph(value)
         shown = ", ".join(f"`{name}`" for name in sorted(called, key=lambda name: (name.count("."), name)))
         lines.append(f"| {shown} | {parameters(value)} | {cell(text)} |")
     return "\n".join(lines)
+
+
+def first_paragraph(value: Any) -> str:
+    return " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+
+
+def is_numpys(value: Any) -> bool:
+    """A function of NumPy's as it is: what it says of itself differs between NumPy's releases."""
+    return isinstance(value, np.ufunc) or getattr(value, "__module__", "").startswith("numpy")
 
 
 def parameters(value: Any) -> str:
     """The parameters with their default values; of a name for a function of NumPy those that it takes."""
     if isinstance(value, EnumType):
         return ", ".join(f"`{member}`" for member in value.__members__)
+    if is_numpys(value):
+        return f"as `numpy.{value.__name__}`"
     if isinstance(value, Name) and not is_ours(value._target):
         signature = signature_of(value._adapt)
         if signature is None or only_stars(signature):
