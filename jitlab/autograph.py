@@ -27,7 +27,21 @@ class Feature(enum.Enum):
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """A decorator: the function's control flow stays Python's, also when a converted function calls it."""
+    """A decorator that leaves a function's control flow to Python, also where a converted function calls it.
+
+    Args:
+        func: the function; without it the result is the decorator.
+
+    Returns:
+        The function itself.
+
+    Example:
+        >>> @jl.autograph.do_not_convert
+        ... def sign(x):
+        ...     return 1 if x.sum() > 0 else -1
+        >>> sign(np.ones(2))
+        1
+    """
     if func is None:
         return do_not_convert
     if hasattr(func, "__dict__"):
@@ -39,10 +53,28 @@ def set_loop_options(
     parallel_iterations: int | None = None, swap_memory: bool | None = None, maximum_iterations: Any = None,
     shape_invariants: Sequence[tuple[Any, Any]] | None = None,
 ) -> None:  # fmt: skip
-    """First statement of a loop's body: options of the loop.
+    """Options of the loop in whose body it is the first statement.
 
-    `maximum_iterations` ends it; `shape_invariants` lets the arrays in it change their shape, and the call then runs as Python,
-    since a recording is exact. The others are accepted: there is nothing here that they could change.
+    Args:
+        parallel_iterations: accepted, and of no effect: iterations run one after the other.
+        swap_memory: accepted, and of no effect.
+        maximum_iterations: an int after which the loop ends in any case.
+        shape_invariants: pairs of an array and a shape: these may change their shape in the loop, and the call then runs as
+            Python, since a recording is exact.
+
+    Returns:
+        None.
+
+    Example:
+        >>> @jl.function
+        ... def halvings(x):
+        ...     n = 0
+        ...     while x.max() > 1:
+        ...         jl.autograph.set_loop_options(maximum_iterations=3)
+        ...         x, n = x / 2, n + 1
+        ...     return n
+        >>> int(halvings(np.array([1000.0])))
+        3
     """
     capture = current_capture()
     if capture is not None:

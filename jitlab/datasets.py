@@ -21,7 +21,19 @@ _TEST_IMAGES = 297  # of the 1797 digits: the last ones, by writers of their own
 
 
 class Digits(NamedTuple):
-    """Images are rows of grey values from 0 to 1, labels the digits 0 to 9."""
+    """Images of handwritten digits and what they show: rows of grey values from 0 to 1, and labels from 0 to 9.
+
+    Args:
+        train_images: an array of shape `[count, pixels]`.
+        train_labels: whole numbers of shape `[count]`.
+        test_images: as `train_images`, of other writers.
+        test_labels: as `train_labels`.
+
+    Example:
+        >>> from jitlab import datasets
+        >>> datasets.drawn_digits(10).train_images.shape
+        (9, 784)
+    """
 
     train_images: np.ndarray[Any, Any]
     train_labels: np.ndarray[Any, Any]
@@ -30,7 +42,19 @@ class Digits(NamedTuple):
 
 
 def digits() -> Digits:
-    """The 1797 handwritten digits of 8 x 8 pixels that scikit-learn carries: 1500 to train with, 297 to test."""
+    """The 1797 handwritten digits of 8 x 8 pixels that scikit-learn carries: 1500 to train with, 297 to test.
+
+    Returns:
+        Digits.
+
+    Raises:
+        DatasetError: scikit-learn is not installed.
+
+    Example:
+        >>> from jitlab import datasets
+        >>> datasets.digits().train_images.shape
+        (1500, 64)
+    """
     try:
         from sklearn.datasets import load_digits
     except ImportError:
@@ -47,7 +71,20 @@ _SEGMENTS = ("1110111", "0010010", "1011101", "1011011", "0111010", "1101011", "
 
 
 def drawn_digits(count: int = 2000, seed: int = 0) -> Digits:
-    """Digits of 28 x 28 pixels as a clock shows them, each drawn a little elsewhere and with noise: 9 of 10 to train with."""
+    """Digits of 28 x 28 pixels as a clock shows them, each drawn a little elsewhere and with noise.
+
+    Args:
+        count: how many, 9 of 10 to train with.
+        seed: of the random generator; equal seeds give equal digits.
+
+    Returns:
+        Digits.
+
+    Example:
+        >>> from jitlab import datasets
+        >>> datasets.drawn_digits(100).test_labels.shape
+        (10,)
+    """
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 10, count)
     images = np.zeros((count, 28, 28))
@@ -63,7 +100,24 @@ def drawn_digits(count: int = 2000, seed: int = 0) -> Digits:
 
 
 def mnist(folder: str | Path) -> Digits:
-    """The 70 000 digits of 28 x 28 pixels from MNIST's four files (`train-images-idx3-ubyte`, ...; also with `.gz`)."""
+    """The 70 000 digits of 28 x 28 pixels from MNIST's four files (`train-images-idx3-ubyte`, ...; also with `.gz`).
+
+    Args:
+        folder: in which the files are.
+
+    Returns:
+        Digits.
+
+    Raises:
+        DatasetError: a file is not there, or is damaged.
+
+    Example:
+        >>> from jitlab import datasets
+        >>> datasets.mnist("no such folder")
+        Traceback (most recent call last):
+            ...
+        jitlab.errors.DatasetError: ...
+    """
     arrays = [read_idx(_file(Path(folder).expanduser(), name)) for name in MNIST_FILES]
     for name, array, ndim in zip(MNIST_FILES, arrays, (3, 1, 3, 1), strict=True):
         if array.ndim != ndim:
@@ -89,7 +143,28 @@ def _file(folder: Path, name: str) -> Path:
 
 
 def read_idx(path: str | Path) -> np.ndarray[Any, Any]:
-    """The array in an IDX file, compressed with gzip or not."""
+    """The array in an IDX file, compressed with gzip or not.
+
+    Args:
+        path: of the file.
+
+    Returns:
+        An array of the shape and dtype that the file names.
+
+    Raises:
+        DatasetError: the file is no IDX file, or is damaged.
+        OSError: it cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from jitlab import datasets
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = Path(folder) / "two"
+        ...     _ = file.write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9]))
+        ...     print(datasets.read_idx(file))
+        [7 9]
+    """
     path = Path(path)
     data = path.read_bytes()
     if data[:2] == b"\x1f\x8b":

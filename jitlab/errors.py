@@ -43,7 +43,26 @@ class Signal(Exception):
 
 
 class JitlabError(Exception):
-    """The base of jitlab's errors. `what` is the first line; the others are optional and stand below it, named."""
+    """The base of jitlab's errors: a first line, and below it, named, what else there is to say.
+
+    Args:
+        what: what happened, the first line.
+        where: the file and line.
+        why: the reason.
+        hint: what to try.
+
+    Example:
+        >>> try:
+        ...     jl.function(lambda x: x, input_signature=5)
+        ... except TypeError as error:
+        ...     print(error)
+        input_signature must be either a tuple or a list, got int
+        >>> try:
+        ...     jl.config.history_runs = 0
+        ... except jl.errors.JitlabError as error:
+        ...     print(error.what, "·", error.why)
+        jl.config.history_runs = 0 · the least value is 1
+    """
 
     def __init__(self, what: str = "", *, where: str = "", why: str = "", hint: str = "") -> None:
         what, where, why, hint = map(clean_lines, (what, where, why, hint))

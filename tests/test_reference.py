@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab import errors, nn
+from jitlab import autograph, datasets, errors, nn
 from jitlab.compat import mindspore
 from jitlab.config import Config
 
@@ -26,13 +26,17 @@ NAMES = {
     **{f"jitlab.{name}": getattr(jl, name) for name in jl.__all__ if name not in ("config", "errors")},
     **{f"jitlab.nn.{name}": getattr(nn, name) for name in nn.__all__},
     **{f"jitlab.compat.mindspore.{name}": getattr(mindspore, name) for name in ("jit", "Tensor")},
+    **{f"jitlab.autograph.{name}": getattr(autograph, name) for name in ("do_not_convert", "set_loop_options")},
+    **{f"jitlab.datasets.{n}": getattr(datasets, n) for n in ("Digits", "digits", "drawn_digits", "mnist", "read_idx")},
     "jitlab.config.Config": Config,
 }
 #: They check nothing and compute nothing that could fail; what NumPy raises for their arguments is NumPy's.
 RAISE_NOTHING = {
     "jitlab.functions_run_eagerly", "jitlab.global_variables_initializer", "jitlab.ledger", "jitlab.name_scope",
     "jitlab.record", "jitlab.run_functions_eagerly", "jitlab.stop_gradient", "jitlab.trim", "jitlab.nn.relu",
-    "jitlab.nn.sigmoid", "jitlab.nn.gelu", "jitlab.nn.one_hot", "jitlab.nn.softmax_cross_entropy",
+    "jitlab.autograph.do_not_convert", "jitlab.autograph.set_loop_options", "jitlab.datasets.Digits",
+    "jitlab.datasets.drawn_digits", "jitlab.nn.sigmoid", "jitlab.nn.gelu", "jitlab.nn.one_hot",
+    "jitlab.nn.softmax_cross_entropy",
 }  # fmt: skip
 ERRORS = {name: value for name, value in vars(errors).items() if isinstance(value, type) and value is not errors.Signal}
 
@@ -83,6 +87,7 @@ def test_the_errors_of_a_docstring_exist(name):
 
 
 def examples():
+    yield "jitlab.errors.JitlabError", errors.JitlabError
     for name, value in NAMES.items():
         yield name, value
         for method in next((members for _, page_name, members in documented() if page_name == name), []):
@@ -92,8 +97,9 @@ def examples():
 
 @pytest.mark.parametrize(("name", "value"), [pytest.param(*found, id=found[0]) for found in examples()])
 def test_the_example_of_a_docstring_prints_what_it_says(name, value):
-    if name == "jitlab.explorer":
-        pytest.importorskip("ipywidgets")
+    for needing, library in (("jitlab.explorer", "ipywidgets"), ("jitlab.datasets.digits", "sklearn")):
+        if name == needing:
+            pytest.importorskip(library)
     said = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(value), {"np": np, "jl": jl}, name, name, 0)
