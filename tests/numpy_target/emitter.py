@@ -12,7 +12,7 @@ import numpy as np
 from jitlab.ir import plain
 from jitlab.ops import Elementwise, Generated, Operation, Reduction
 
-_SAME = "floor_divide remainder copysign minimum maximum fmin fmax isnan isinf isfinite signbit invert hypot".split()
+_SAME = "floor_divide remainder copysign minimum maximum isnan isinf isfinite signbit invert hypot".split()
 _SAME += "sqrt floor ceil trunc rint sign exp exp2 expm1 log log2 log10 log1p sin cos tan tanh sinh cosh arctan".split()
 _SAME += "arcsin arccos arctan2 arcsinh arccosh arctanh cbrt fmod nextafter gcd lcm".split()
 _OTHER = {
@@ -93,6 +93,12 @@ class NumpyEmitter:
 
     def ldexp(self, x: Any, power: Any) -> Any:
         return np.ldexp(x, power)
+
+    def fmin(self, x: Any, y: Any) -> Any:
+        return _by_lane(np.fmin, x, y)  # of zeros NumPy takes either one, by where in a vector they lie
+
+    def fmax(self, x: Any, y: Any) -> Any:
+        return _by_lane(np.fmax, x, y)
 
     def erf(self, x: Any) -> Any:
         return _by_lane(math.erf, x)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jitlab.ir.parallel import parallel_loops
 from jitlab.ir.program import CheckedIndex, Index, IndexValue, Load, Local, Read, Scalar
 from jitlab.ops.base import Generated
 
@@ -50,10 +51,15 @@ class Running:
 
 
 class Machine:
-    """The state of one run. `memory`: a flat array for each buffer; those that are not given are made here, without meaning."""
+    """The state of one run. `memory`: a flat array for each buffer; those that are not given are made here, without meaning.
 
-    def __init__(self, program, symbols, lanes):
-        self.program, self.lanes = program, lanes
+    `order` gives the numbers of the iterations of a parallel loop in the order in which they run; each of them then finds rows
+    of scratch without meaning. None: upwards, as serial loops always.
+    """
+
+    def __init__(self, program, symbols, lanes, order=None):
+        self.program, self.lanes, self.order = program, lanes, order
+        self.parallel = parallel_loops(program) if order is not None else {}
         self.symbols = {name: symbols[name] for name in program.symbols}
         self.vars, self.scalars, self.locals, self.variables, self.running = {}, {}, {}, {}, {}
         self.memory = {}
@@ -189,16 +195,20 @@ class Machine:
         for a in s.accumulators:
             self.running[a.name] = Running(a, a.op.start(self.e, a.dtype), self.width is not None)
         extent = min(self.index(i) for i in s.extent)
-        if s.vector:
+        rows = self.parallel.get(id(s))
+        numbers = np.arange(extent) if rows is None else self.order(extent)
+        if s.vector and not rows:
             assert self.width is None, "vector loops do not nest"
             for first in range(0, extent, self.lanes):
-                self.vars[s.var] = np.arange(first, min(first + self.lanes, extent))
+                self.vars[s.var] = numbers[first : first + self.lanes]
                 self.width = len(self.vars[s.var])
                 self.block(s.body)
             self.width = None
         else:
-            for number in range(extent):
+            for number in numbers.tolist():
                 self.vars[s.var] = number
+                for name in rows or ():
+                    self.memory[name] = without_meaning(self.memory[name].size, self.memory[name].dtype)
                 self.block(s.body)
         if s.finish:
             for a in s.accumulators:

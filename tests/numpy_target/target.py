@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,8 +25,6 @@ from jitlab.targets.target import (
 )
 
 from .interpreter import Failed, Machine, without_meaning
-
-LANES = 512
 
 
 class HostArrays(Device):
@@ -52,6 +51,8 @@ class HostArrays(Device):
 class Interpreted(Launcher):
     """Interprets the Program of a cluster."""
 
+    lanes = 512
+
     def __init__(self, lowered, code):
         self.lowered, self.code = lowered, code
         self.phases = [kernel.name for kernel in lowered.program.kernels]
@@ -59,9 +60,9 @@ class Interpreted(Launcher):
         self.scratch_bytes = 0
         self.position = {node: i for i, node in enumerate(lowered.cluster.inputs)}
 
-    def run(self, inputs, outputs, times):
+    def run(self, inputs, outputs, times, order=None):
         lowered, program = self.lowered, self.lowered.program
-        machine = Machine(program, lowered.symbol_values, LANES)
+        machine = Machine(program, lowered.symbol_values, self.lanes, order)
         for buffer, node in zip(program.inputs, lowered.inputs, strict=True):
             array = inputs[self.position[node]] if node in self.position else np.ascontiguousarray(node.op.value)
             machine.memory[buffer.name] = array.reshape(-1)
@@ -78,6 +79,33 @@ class Interpreted(Launcher):
         if times is not None:
             times[START_NS], times[END_NS], times[TICKS:] = ticks[0], ticks[-1], ticks
         return None
+
+
+def reverse(extent):
+    return np.arange(extent)[::-1]
+
+
+class InAnyOrder(Interpreted):
+    """Interprets a Program with its parallel loops upwards, in reverse and in random order: the bits have to be the same.
+    What differs is noted: a call that fails may be Python's."""
+
+    wrong: ClassVar[list[str]] = []
+    lanes = 4  # so few that lanes in another order do not all run at once
+    looked = 0  # how many runs were compared; the first ones are enough
+
+    def run(self, inputs, outputs, times):
+        self.looked += 1
+        if self.looked > 2:
+            return super().run(inputs, outputs, times)
+        random = np.random.default_rng(0)
+        begun = [(order, [x.copy() for x in inputs], [y.copy() for y in outputs]) for order in (reverse, random.permutation)]
+        failed = super().run(inputs, outputs, times)
+        for order, *memory in begun:
+            other = super().run(*memory, None, order)
+            pairs = zip((*inputs, *outputs), (*memory[0], *memory[1]), strict=True)
+            if (failed is None) != (other is None) or (failed is None and any(a.tobytes() != b.tobytes() for a, b in pairs)):
+                self.wrong.append(self.lowered.program.text)
+        return failed
 
 
 class Lines(Listing):
@@ -102,24 +130,24 @@ class NumpyTarget(Target):
         wide_columns=6, has_gemm=True, vector_elements=3, tile_vectors=2, stream_bytes=1000,
     )  # fmt: skip
 
-    def __init__(self):
-        self.device = HostArrays()
+    def __init__(self, launcher=Interpreted):
+        self.device, self.launcher_type = HostArrays(), launcher
 
     def compiled(self, program, origin):
         return Compiled(self.key, program, tier="interpreted", first_tier="interpreted")
 
     def launcher(self, lowered, code):
-        return Interpreted(lowered, code)
+        return self.launcher_type(lowered, code)
 
     def listing(self, program):
         return Lines(program)
 
 
 @contextmanager
-def on_numpy():
+def on_numpy(launcher=Interpreted):
     """Inside, what is compiled is compiled for this target."""
     before, devices.default = devices.default, "NUMPY"
-    devices.DEVICES["NUMPY"] = NumpyTarget()
+    devices.DEVICES["NUMPY"] = NumpyTarget(launcher)
     try:
         yield devices.DEVICES["NUMPY"]
     finally:
