@@ -59,20 +59,14 @@ class Grouping:
         if stage.kind not in JOINED or not self.fuses:
             return None
         first = max([self.where[node] for node, _ in stage.refs if node in self.where], default=0)
-        mine = _touched(stage)
+        mine = stage.touched
         for number in range(len(self.groups) - 1, first - 1, -1):
             group = self.groups[number]
             if self.cuts.pairs and self.cuts.between(group.nodes, stage.computed):
                 return None
-            if self._takes(group, stage, mine):
+            if _takes(group, stage, mine, self.limits):
                 return number
         return None
-
-    def _takes(self, group: Group, stage: Stage, mine: set[Node]) -> bool:
-        # Sharing a nest saves memory traffic: a value of the group, an input or a computation is read by both.
-        if len(group.stages) >= self.limits.stages or mine.isdisjoint(group.touched):
-            return False
-        return next(obstacles(stage, group, self.limits), None) is None
 
     def rejected(self, stage: Stage, number: int) -> list[Obstacle]:
         """All that kept a stage out of a group that makes what it reads: without any of it, it would be there."""
@@ -85,19 +79,24 @@ class Grouping:
                 return [o for o in obstacles(stage, case.group) if o.code in FINAL]
             found.append(obstacle)
             case = undone(case, obstacle)
-        if self.cuts.pairs:
-            made = {node for group in self.groups[number:] for node in group.nodes}
-            found += [Obstacle(NotFused.CUT, a) for a, b in self.cuts.pairs if a in made and b in stage.computed][:1]
         late = dict.fromkeys(node for node, _ in stage.refs if self.where.get(node, -1) > number)
         found += [Obstacle(NotFused.WAITS, node) for node in late]
         free = without(case.stage, set(late))
-        mine = _touched(free)
-        later = (group for group in self.groups[number + 1 :] if self._takes(group, free, mine))
-        return found + [Obstacle(NotFused.LATER_NEST, group.stages[0].node) for group in later]
+        mine = free.touched
+        later = [group for group in self.groups[number + 1 :] if _takes(group, free, mine, case.limits)]
+        found += [Obstacle(NotFused.LATER_NEST, group.stages[0].node) for group in later]
+        if self.cuts.pairs:
+            between = [group for group in self.groups[number + 1 :] if group not in later]
+            made = {node for group in (case.group, *between) for node in group.nodes}
+            found += [Obstacle(NotFused.CUT, a) for a, b in self.cuts.pairs if a in made and b in stage.computed][:1]
+        return found
 
 
-def _touched(stage: Stage) -> set[Node]:
-    return {node for node, _ in stage.refs} | stage.leaves | set(stage.lazy)
+def _takes(group: Group, stage: Stage, mine: set[Node], limits: Limits) -> bool:
+    # Sharing a nest saves memory traffic: a value of the group, an input or a computation is read by both.
+    if len(group.stages) >= limits.stages or mine.isdisjoint(group.touched):
+        return False
+    return next(obstacles(stage, group, limits), None) is None
 
 
 def groups_of(stages: Sequence[Stage], stored: set[Node], level: str, cuts: Cuts = NO_CUTS) -> list[Group] | None:

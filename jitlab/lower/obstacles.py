@@ -39,14 +39,15 @@ def obstacles(stage: Stage, group: Group, limits: Limits = LIMITS) -> Iterator[O
                 yield Obstacle(ALONE[one.kind], one.node)
         return
     own = {s.node: s for s in group.stages}
+    refs = [(own[node], position) for node, position in stage.refs if node in own]
+    yield from _of_results(stage, group, refs)
+    flat = [s.node for s, position in refs if len(position) != s.node.ndim and s.node not in stage.picked]
     for node in stage.picked & own.keys() if stage.picked else ():
         yield Obstacle(NotFused.GATHERED, node)
-    refs = [(own[node], position) for node, position in stage.refs if node in own and node not in stage.picked]
-    flat = [s.node for s, position in refs if len(position) != s.node.ndim]
     for node in flat:
         yield Obstacle(NotFused.RESHAPED, node)
     if not flat:
-        yield from _of_loops(stage, group, refs)
+        yield from _of_loops(stage, group, [ref for ref in refs if ref[0].node not in stage.picked])
     if len(group.stages) >= limits.stages:
         yield Obstacle(NotFused.TOO_MANY_VALUES, stage.node)
     if is_too_long(stage, group, limits):
@@ -63,9 +64,12 @@ def _of_loops(stage: Stage, group: Group, refs: Refs) -> Iterator[Obstacle]:
             yield from _shifted(refs, len(stage.space))
     elif group.kind == "scan":
         yield from _of_scan(stage, next(s for s in group.stages if s.kind == "scan"), refs)
+    elif group.kind == "column" or not group.outer:
+        yield from _of_reduction(stage, group, refs)
     elif stage.kind == "scan":
-        yield Obstacle(NotFused.SCAN, stage.node)
-    elif group.kind == "row" and group.outer:
+        last = _ended_by(stage, group.stages, refs) if group.stages[0].kind == "map" else None
+        yield Obstacle(NotFused.SCAN, stage.node) if last is None else Obstacle(NotFused.ORDER, last.node)
+    else:
         k = len(group.outer)
         if stage.space[:k] != group.outer:
             yield Obstacle(NotFused.DIFFERENT_SPACE, stage.node)
@@ -73,44 +77,60 @@ def _of_loops(stage: Stage, group: Group, refs: Refs) -> Iterator[Obstacle]:
             yield Obstacle(NotFused.OTHER_AXES, stage.node)
         else:
             yield from _shifted(refs, k)
-    else:
-        yield from _of_reduction(stage, group, refs)
+
+
+def _ended_by(stage: Stage, stages: Sequence[Stage], refs: Refs) -> Stage | None:
+    """The first stage of another kind than those before it, where the stage could come before that: it reads nothing later, and
+    something that those before have, too."""
+    last = next((s for s in stages if s.kind != stages[0].kind), None)
+    before = stages[: stages.index(last)] if last is not None else ()
+    if not before or any(s not in before for s, _ in refs) or stage.touched.isdisjoint(group_of(before).touched):
+        return None
+    return last
 
 
 def _of_scan(stage: Stage, first: Stage, refs: Refs) -> Iterator[Obstacle]:
-    if stage.kind == "reduce" or (stage.kind == "scan" and (stage.along, stage.reverse) != (first.along, first.reverse)):
-        yield Obstacle(NotFused.SCAN, first.node)
-    elif stage.space != first.space:
+    if stage.space != first.space:
         yield Obstacle(NotFused.DIFFERENT_SPACE, stage.node)
+    elif stage.kind == "reduce" or (stage.kind == "scan" and (stage.along, stage.reverse) != (first.along, first.reverse)):
+        yield Obstacle(NotFused.SCAN, first.node)
     else:
         yield from _shifted(refs, len(stage.space))
 
 
-def _of_reduction(stage: Stage, group: Group, refs: Refs) -> Iterator[Obstacle]:
-    """Of a nest that reduces all elements, or outer axes: results are known when its loops are done."""
-    results = [s for s, _ in refs if s.kind == "reduce"]
-    if stage.kind == "map" and stage.space == group.outer:  # done after the loops
-        if results or not refs:
-            yield from _shifted(refs, len(stage.space))
-        for s, _ in () if results else refs:
-            yield Obstacle(NotFused.AFTER_LOOPS, s.node)
+def _of_results(stage: Stage, group: Group, refs: Refs) -> Iterator[Obstacle]:
+    """Of a nest that reduces all elements, or outer axes: what is known when its loops are done is not read in them."""
+    if group.kind not in ("row", "column") or (group.kind == "row" and group.outer) or not refs:
         return
-    for s in results:
-        yield Obstacle(NotFused.REDUCED_OUTER_AXIS if group.kind == "column" else NotFused.WHOLE_REDUCTION, s.node)
     loops = group.looped
+    if not loops or (stage.kind == "map" and stage.space == group.outer):
+        return
     for s, _ in refs:
-        if s.kind != "reduce" and s not in loops:
+        if s.kind == "reduce":
+            yield Obstacle(NotFused.REDUCED_OUTER_AXIS if group.kind == "column" else NotFused.WHOLE_REDUCTION, s.node)
+        elif s not in loops:
             yield Obstacle(NotFused.AFTER_LOOPS, s.node)
+
+
+def _of_reduction(stage: Stage, group: Group, refs: Refs) -> Iterator[Obstacle]:
+    """Of such a nest: a stage is done in its loops, or, over what they leave, when they are done."""
+    if stage.kind == "map" and stage.space == group.outer:
+        if not refs or any(s.kind == "reduce" for s, _ in refs):
+            yield from _shifted(refs, len(stage.space))
+        else:
+            yield from (Obstacle(NotFused.AFTER_LOOPS, s.node) for s, _ in refs)
+        return
+    loops = group.looped
     if not loops or stage.space != loops[0].space:
         yield Obstacle(NotFused.DIFFERENT_SPACE, stage.node)
-        return
-    last = next((s for s in loops if s.kind != loops[0].kind), None)
-    if last is not None or loops[0].kind != "reduce":  # it stores values and reduces
-        last = last or loops[0]
-        for s, _ in refs:
-            if s.kind != "reduce" and loops.index(s) >= loops.index(last):
-                yield Obstacle(NotFused.CLOSED, s.node)
-        yield Obstacle(NotFused.ORDER, last.node)
+    elif any(s.kind != "reduce" for s in loops):  # it stores values and reduces
+        last = _ended_by(stage, loops, refs)
+        if last is not None:
+            yield Obstacle(NotFused.ORDER, last.node)
+        else:
+            yield Obstacle(NotFused.CLOSED, _of_one_kind(stage, group, refs).node)
+    elif stage.kind == "scan":
+        yield Obstacle(NotFused.SCAN, stage.node)
     elif stage.kind == "reduce":
         if stage.reduced != loops[0].reduced:
             yield Obstacle(NotFused.OTHER_AXES, stage.node)
@@ -118,6 +138,20 @@ def _of_reduction(stage: Stage, group: Group, refs: Refs) -> Iterator[Obstacle]:
         yield Obstacle(NotFused.REDUCED_OUTER_AXIS, loops[0].node)
     else:
         yield from _shifted(refs, len(stage.space))
+
+
+def _of_one_kind(stage: Stage, group: Group, refs: Refs) -> Stage:
+    """A stage in the loops of whose kind all are that the other one shares something with."""
+    needed = [s for s, _ in refs if s in group.looped]
+    either = sorted(group.looped, key=lambda s: s.kind != "reduce")
+    meets = (s for s in either if not stage.touched.isdisjoint(kept_of(group, s.kind).touched))
+    return needed[0] if needed else next(meets, either[0])
+
+
+def kept_of(group: Group, kind: str) -> Group:
+    """The group without what its loops do of another kind, and without what needs that."""
+    loops = group.looped
+    return group_of([s for s in group.stages if (s.kind == kind if s in loops else kind == "reduce")])
 
 
 def _shifted(refs: Refs, k: int) -> Iterator[Obstacle]:
@@ -151,11 +185,14 @@ def undone(case: Case, obstacle: Obstacle) -> Case:
     if code is NotFused.TOO_LONG:
         return replace(case, limits=replace(case.limits, operations=1 << 60, deep=1 << 60))
     if code is NotFused.ORDER:
-        before = group.nodes.index(node) if node in group.nodes else 0
-        return replace(case, group=group_of(group.stages[:before])) if before else case
+        return replace(case, group=group_of(group.stages[: group.nodes.index(node)]))
+    if code is NotFused.CLOSED:
+        kind = next(s.kind for s in group.stages if s.node is node)
+        return replace(case, group=kept_of(group, kind))
     if code in CUT:
         changed = without(stage, {node})
-        if group.kind == "column" and stage.kind == "map" and stage.space != group.outer and group.looped:
+        is_after = stage.kind == "map" and stage.space == group.outer
+        if group.kind == "column" and stage.kind != "reduce" and group.looped and not is_after:
             changed = replace(changed, kind="reduce", reduced=group.looped[0].reduced)
         return replace(case, stage=changed)
     if code is NotFused.SCAN:
@@ -171,7 +208,7 @@ def undone(case: Case, obstacle: Obstacle) -> Case:
 
 #: Undone when the stage does without a value.
 CUT = frozenset({
-    NotFused.WAITS, NotFused.WHOLE_REDUCTION, NotFused.REDUCED_OUTER_AXIS, NotFused.AFTER_LOOPS, NotFused.CLOSED,
+    NotFused.WAITS, NotFused.WHOLE_REDUCTION, NotFused.REDUCED_OUTER_AXIS, NotFused.AFTER_LOOPS,
 })  # fmt: skip
 
 

@@ -130,7 +130,7 @@ WORDS: dict[NotFused, Callable[[Between, Node], str]] = {
     NotFused.AFTER_LOOPS: lambda at, _: f"{called(at.producer)} is made when the loops of its nest are done",
     NotFused.OTHER_AXES: _other_axes,
     NotFused.CLOSED: lambda at, _: (
-        f"{called(at.producer)} is made in a nest that reduces, which takes nothing after a value that it stores"
+        f"{called(at.producer)} is made in a nest that reduces and stores values, which takes nothing more"
     ),
     NotFused.ORDER: lambda at, operand: (
         f"{called(at.producer)} is made in the loops of {called(operand)}, after which that nest takes nothing: "

@@ -78,6 +78,11 @@ class Stage:
         return {node for node, _ in self.refs} | self.leaves
 
     @property
+    def touched(self) -> set[Node]:
+        """What it reads or computes on the way: a nest that has some of it, too, saves memory traffic."""
+        return {node for node, _ in self.refs} | self.leaves | set(self.lazy)
+
+    @property
     def kept(self) -> tuple[Poly, ...]:
         return tuple(n for n, gone in zip(self.space, self.reduced, strict=True) if not gone)
 

@@ -1,0 +1,301 @@
+"""What fusion found in the way is all that was in the way, and no more: with every obstacle of an edge undone on the input of
+the decision, the same decision fuses it; with any one of them left, it does not."""
+
+import contextlib
+import copy
+import io
+import json
+import random
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import jitlab as jl
+from jitlab.ir import ArrayType, Cluster, Graph, Joined, Node, NotFused, Overrides, Reason
+from jitlab.lower import fusion, lower, recomputing
+from jitlab.lower.cuts import NO_CUTS
+from jitlab.lower.lengths import Limits
+from jitlab.lower.obstacles import FINAL, Case, undone, without
+from jitlab.ops.arithmetic import Add, Mul
+from jitlab.ops.build import apply
+from jitlab.ops.functions import Exp, Sqrt
+from jitlab.ops.indexing import Take
+from jitlab.ops.joining import Concatenate
+from jitlab.ops.linear import MatMul
+from jitlab.ops.reductions import Max, Sum
+from jitlab.ops.scans import CumSum
+from jitlab.ops.sources import Parameter
+from jitlab.ops.views import Reshape, View, expand_dims, identity_map, transpose
+from jitlab.targets.devices import default_target
+from tests.lower import test_programs
+
+ROOT = Path(__file__).parents[2]
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+sys.path.insert(0, str(ROOT / "tests" / "programs"))
+from loops import PROGRAMS as LOOPS  # noqa: E402
+
+X = np.linspace(0.1, 1, 240).reshape(12, 20)
+
+
+# ---- the decision, asked again
+
+
+def takes(grouping, stage, number, undo):
+    """Is the stage put into that group once these obstacles are undone?"""
+    case, cuts, gone = Case(stage, grouping.groups[number], grouping.limits), grouping.cuts, set()
+    for obstacle in undo:
+        if obstacle.code is NotFused.WAITS:
+            case = replace(case, stage=without(case.stage, {obstacle.node}))
+        elif obstacle.code is NotFused.CUT:
+            cuts = NO_CUTS
+        elif obstacle.code is NotFused.LATER_NEST:
+            gone.add(grouping.where[obstacle.node])
+        else:
+            case = undone(case, obstacle)
+    groups = [case.group if n == number else group for n, group in enumerate(grouping.groups) if n not in gone]
+    made_later = dict.fromkeys(grouping.where, len(groups))
+    where = made_later | {node: n for n, group in enumerate(groups) for node in group.nodes}
+    return fusion.Grouping(cuts, case.limits, True, groups, where).taken_by(case.stage) == number
+
+
+class Watch:
+    """Asks each decision that was taken again, and counts what was in the way."""
+
+    def __init__(self):
+        self.codes, self.edges, self.several = Counter(), 0, 0
+        self.noted = fusion.Grouping._note
+
+    def __call__(self, grouping, stage, at):
+        self.noted(grouping, stage, at)
+        for number in {grouping.where[node] for node, _ in stage.refs if node in grouping.where} - {at}:
+            found = grouping.rejected(stage, number)
+            assert found, f"{stage.node} is in no nest with what it reads, and nothing is in the way"
+            self.codes.update(obstacle.code for obstacle in found)
+            self.edges += 1
+            if any(obstacle.code in FINAL for obstacle in found):
+                assert all(obstacle.code in FINAL for obstacle in found)
+                continue
+            self.several += len(found) > 1
+            assert takes(grouping, stage, number, found), (stage.node, found)
+            for left in found:
+                assert not takes(grouping, stage, number, [o for o in found if o is not left]), (stage.node, found, left)
+
+
+@pytest.fixture
+def watch(monkeypatch):
+    made = Watch()
+    monkeypatch.setattr(fusion.Grouping, "_note", lambda *args: made(*args))
+    return made
+
+
+# ---- random graphs
+
+
+def random_graph(rng):
+    """Up to two dozen operations over a few arrays, of shapes that meet."""
+    graph = Graph("random")
+    shapes = rng.choice([((6, 4), (4,), (6,), (4, 6)), ((3, 6, 4), (6, 4), (3, 6)), ((24,), (6, 4)), ((1, 8), (8,), ())])
+    with graph.building():
+        values = [parameter(graph, shape, "f8", f"x{n}") for n, shape in enumerate(shapes)]
+        rows = parameter(graph, (3,), "i8", "rows")
+        for _ in range(rng.randint(3, 22)):
+            made = operation(rng, values, rows)
+            if made is not None and made.type.count <= 4000:
+                values.append(made)
+    nodes = list(graph.nodes)
+    graph.outputs = [node for node in nodes if rng.random() < 0.4 or node is nodes[-1]]
+    return graph
+
+
+def parameter(graph, shape, dtype, name):
+    kind = ArrayType(shape, np.dtype(dtype))
+    return graph.append(Node(Parameter(kind), (), kind, name=name))
+
+
+def operation(rng, values, rows):
+    x = rng.choice(values[-6:])
+    axes = tuple(sorted(rng.sample(range(x.ndim), rng.randint(1, x.ndim)))) if x.ndim else ()
+    kind = rng.randrange(13)
+    if kind < 3:
+        others = [y for y in values if shapes_meet(x.shape, y.shape)]
+        return apply(rng.choice((Add(), Mul())), x, rng.choice(others))
+    if kind < 5:
+        return apply(rng.choice((Exp(), Sqrt())), x)
+    if kind < 8:
+        if not axes:
+            return None
+        total = apply(rng.choice((Sum, Max))(axes), x)
+        return expand_dims(total, axes) if rng.random() < 0.5 else total
+    if not axes:
+        return None
+    if kind == 8:
+        return apply(CumSum(axes[0], rng.random() < 0.3), x)
+    if kind == 9:
+        return transpose(x) if rng.random() < 0.5 else apply(Reshape((int(np.prod(x.shape)),)), x)
+    if kind == 10:
+        shape = tuple(map(int, x.shape))
+        return apply(View(((shape[0] - 1, -1, 0), *identity_map(x.ndim)[1:]), shape), x)  # turned round
+    if kind == 11:
+        return apply(Take(0), x, rows) if int(x.shape[0]) > 3 else None
+    if x.ndim == 2 and rng.random() < 0.3:
+        return apply(MatMul(), x, transpose(x))
+    return apply(Concatenate(0), x, x) if rng.random() < 0.3 else None
+
+
+def shapes_meet(a, b):
+    return len(b) <= len(a) and all(int(n) == int(m) or int(m) == 1 for n, m in zip(a[::-1], b[::-1], strict=False))
+
+
+def lowered(graph, **options):
+    cluster = Cluster("c", list(graph.nodes), list(graph.parameters), list(graph.outputs), Reason(Joined.AUTO, ""))
+    return lower(cluster, {}, ["C"] * len(graph.parameters), default_target().shape, **options)
+
+
+SMALL = Limits(stages=3, operations=7, deep=4)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("hundred", range(20))
+def test_undoing_all_that_was_in_the_way_fuses_an_edge_of_a_random_graph_and_nothing_less_does(hundred, watch, monkeypatch):
+    whole = fusion.Grouping
+    for seed in range(100 * hundred, 100 * hundred + 100):
+        rng = random.Random(seed)
+        graph = random_graph(rng)
+        limits = SMALL if seed % 4 == 3 else Limits()
+        with monkeypatch.context() as patch:
+            patch.setattr(fusion, "Grouping", lambda cuts=NO_CUTS, limits=limits, *args, **named: whole(
+                cuts, limits, *args, **named))  # fmt: skip
+            cut = ()
+            if seed % 4 == 2:
+                pairs = [(a.name, b.name) for b in graph.nodes for a in b.inputs if not a.op.is_parameter]
+                cut = tuple(rng.sample(pairs, min(2, len(pairs))))
+            lowered(graph, overrides=Overrides(cut=cut))
+    assert watch.edges > 100 and watch.several > 10
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
+def test_the_same_holds_in_the_lessons(lesson, watch, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "jitlab")
+    for cell in json.loads(lesson.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                done = shell.run_cell("".join(cell["source"]))
+            assert not isinstance(done.error_in_exec, AssertionError), done.error_in_exec
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_the_same_holds_in_programs_with_and_without_loops(watch):
+    for program, arguments in test_programs.PROGRAMS:
+        jl.jit(program)(*arguments)
+    for program, make in list(LOOPS.items())[::4]:
+        jl.jit(program)(*copy.deepcopy(make()))
+    assert watch.edges > 30
+
+
+# ---- the codes, planted
+
+
+def kept(*values):
+    return values
+
+
+def numbers(x):
+    y = np.exp(x)
+    for _ in range(60):
+        y = np.tanh(y * 0.5)
+        y = y + y[0, 0] * y[1, 1]
+    return y
+
+
+def in_a_loop(x):
+    x = x.copy()
+    for _ in range(20):
+        n = x[:-2] - x[1:-1]
+        x[1:-1] += np.exp(n) * n
+    return x, n
+
+
+def looped(x):
+    e = np.exp(x)
+    while e.max() > 0.5:
+        e = e * 0.5
+    return e + 1
+
+
+UNDOABLE = {
+    NotFused.WHOLE_REDUCTION: lambda x: x / x.sum(),
+    NotFused.REDUCED_OUTER_AXIS: lambda x: x / x.sum(axis=0),
+    NotFused.GATHERED: lambda x: kept(e := np.exp(x), e[np.array([3, 1])] + 1),
+    NotFused.RESHAPED: lambda x: kept(e := np.exp(x), e.reshape(20, 12) * 2),
+    NotFused.DIFFERENT_SPACE: lambda x: kept(e := np.exp(x), e[:5] * 2),
+    NotFused.READ_AGAIN: lambda x: kept(e := np.exp(x), e[::-1] + x),
+    NotFused.SCAN: lambda x: x.cumsum(0).cumsum(1),
+    NotFused.WAITS: lambda x: kept(e := np.exp(x), e - e.sum(axis=0)),
+    NotFused.OTHER_AXES: lambda x: kept(e := np.exp(x), e.sum(axis=0)),
+    NotFused.ORDER: lambda x: kept(e := np.exp(x), e.sum(), e * 2),
+    NotFused.RECOMPUTE_IS_DEAR: lambda x: (e := np.exp(x))[:-4] + e[1:-3] + e[2:-2] + e[3:-1] + e[4:],
+}
+
+
+@pytest.mark.parametrize("code", UNDOABLE, ids=lambda code: code.value)
+def test_a_reason_that_another_program_undoes_is_told_with_all_that_was_in_the_way(code):
+    edges = boundaries_of(UNDOABLE[code])
+    found = [edge for edge in edges if edge.reason.code is code]
+    assert found, [edge.reason for edge in edges]
+    for edge in found:
+        assert edge.rejections[0].code is code and edge.rejections[0].bytes == edge.bytes
+        assert all(rejection.operands and (rejection.flip or code in FREE) for rejection in edge.rejections)
+
+
+FREE = {NotFused.RECOMPUTE_IS_DEAR}  # its flip is the second copy, which the edge tells
+
+FINALS = {
+    NotFused.LIBRARY_CALL: lambda x: np.sort(np.exp(x), axis=1) * 2,
+    NotFused.LOOP: looped,
+    NotFused.UPDATED: lambda x: np.concatenate([np.exp(x), x]) * 2,
+    NotFused.NUMBER: numbers,
+    NotFused.OVERLAP: in_a_loop,
+    NotFused.LEVEL: lambda x: np.exp(x) * 2,
+}
+
+
+def boundaries_of(program, level="O1"):
+    found = []
+    real = jl.runtime.executable.lower
+
+    def spy(*args, **named):
+        made = real(*args, **named)
+        found.extend(made.boundaries)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jl.runtime.executable, "lower", spy)
+        jl.jit(program, jit_level=level)(X.copy())
+    return found
+
+
+def test_what_nothing_undoes_is_a_closed_list_of_six():
+    assert set(FINALS) == FINAL and len(FINAL) <= 6
+
+
+@pytest.mark.parametrize("code", FINALS, ids=lambda code: code.value)
+def test_what_no_change_of_the_other_operation_undoes_is_the_only_reason_told(code):
+    edges = boundaries_of(FINALS[code], "O0" if code is NotFused.LEVEL else "O1")
+    found = [edge for edge in edges if edge.reason.code is code]
+    assert found, [edge.reason for edge in edges]
+    assert all({rejection.code for rejection in edge.rejections} <= FINAL for edge in found)
+
+
+def test_a_value_that_is_dear_to_compute_again_is_not_stored_once_that_is_allowed(monkeypatch):
+    assert {edge.reason.code for edge in boundaries_of(UNDOABLE[NotFused.RECOMPUTE_IS_DEAR])} == {NotFused.RECOMPUTE_IS_DEAR}
+    monkeypatch.setattr(recomputing, "MOST_AGAIN", 1e9)
+    assert not boundaries_of(lambda x: (e := np.exp(x))[:-4] + e[1:-3] + e[2:-2] + e[3:-1] + e[4:])
