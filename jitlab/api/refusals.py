@@ -138,7 +138,7 @@ def _inside(place: Place, pair: Pair) -> Refusal:
     if found is None:
         text = f"{names} share no nest to begin with: what goes between them is a number that stays in a register."
         return Refusal("register", text, _steps(place, pair))
-    text = found.text.removeprefix("Not fused: ")
+    text = found.text
     return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a nest: {text}.", _steps(place, pair))
 
 
@@ -191,7 +191,7 @@ def _blocker(before: Place, after: Place, pair: Pair) -> Refusal:
         if found is None or found.code is Apart.CYCLE or not _is_kernel_matter(found):
             return Refusal("cycle", text, path)
     assert found is not None, f"{pair} are apart without a reason"
-    text = found.text.removeprefix("Not fused: ")
+    text = found.text
     if isinstance(found.code, Apart):
         text = text.split(": ", 1)[-1]
     path = _steps(before, (name for name in way if name in before.named))

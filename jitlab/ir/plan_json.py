@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from jitlab import messages
+
 from .bodies import body_sources, inner_nodes
 from .called import told_node
 from .extents import Moving, plain
 from .graph import Node
-from .reasons import Apart, Reason, Stored
+from .reasons import Apart, Copied, Reason, Stored
 
 if TYPE_CHECKING:
     from .plan import Cluster, Clustering, Edge, KernelInfo, Plan
@@ -176,10 +178,15 @@ def _copies(plan: Plan) -> list[dict[str, Any]]:
     return [
         {
             "node": inside.get(c.node, c.node.name), "cluster": _home(c.node, plan.clustering.clusters),
-            "reason": c.reason.to_json(), "bytes": c.bytes, "lines": spans(c.node.sources),
+            "reason": {**c.reason.to_json(), "text": messages.text(_said_of_copy(c.reason.code), text=c.reason.text)},
+            "bytes": c.bytes, "lines": spans(c.node.sources),
         }
         for c in plan.copies
     ]  # fmt: skip
+
+
+def _said_of_copy(code: Any) -> str:
+    return "copy.stored" if code in (Copied.SOURCE_CHANGES, Copied.SNAPSHOT, Copied.OVERLAP) else "copy.copied"
 
 
 def _home(node: Node, clusters: Sequence[Cluster]) -> str | None:

@@ -207,11 +207,11 @@ def copied(node: Node, code: Copied, nbytes: int | None = None) -> Copy:
     lines = line_text(s.line for s in node.sources) or "line ?"
     name = called(node)
     text = {
-        Copied.INPUT_KEPT: f"Copied: {name} changes, and who called keeps it as it was; {size} ({lines})",
-        Copied.OLD_VERSION_READ: f"Copied: {name} as it was is read after it has changed; {size} ({lines})",
-        Copied.SOURCE_CHANGES: f"Stored: {name} is wanted after what it is made of changes; {size} ({lines})",
-        Copied.MADE_ELSEWHERE: f"Copied: the next {name} is made elsewhere than the loop keeps it; {size} ({lines})",
-        Copied.SNAPSHOT: f"Stored: a part of {name} that is overwritten while it is still read; {size} ({lines})",
-        Copied.OVERLAP: f"Stored: the right side reads the part of {name} that it overwrites; {size} ({lines})",
+        Copied.INPUT_KEPT: f"{name} changes, and who called keeps it as it was; {size} ({lines})",
+        Copied.OLD_VERSION_READ: f"{name} as it was is read after it has changed; {size} ({lines})",
+        Copied.SOURCE_CHANGES: f"{name} is wanted after what it is made of changes; {size} ({lines})",
+        Copied.MADE_ELSEWHERE: f"the next {name} is made elsewhere than the loop keeps it; {size} ({lines})",
+        Copied.SNAPSHOT: f"a part of {name} that is overwritten while it is still read; {size} ({lines})",
+        Copied.OVERLAP: f"the right side reads the part of {name} that it overwrites; {size} ({lines})",
     }
     return Copy(node, Reason(code, text[code]), nbytes)

@@ -205,7 +205,7 @@ def _edge_where_it_lies(producer: Node, consumer: Node, stage: Stage, nbytes: in
     else:
         text = f"{name} is a loop or branch of its own, which ends before it is read"
     rejection = Rejection(code, (consumer.name,), (consumer.name,), nbytes)
-    return Edge(producer, consumer, Reason(code, f"Not fused: {text} ({lines})", (consumer.name,)), nbytes, None, (rejection,))
+    return Edge(producer, consumer, Reason(code, f"{text} ({lines})", (consumer.name,)), nbytes, None, (rejection,))
 
 
 def inner_edges(cluster: Cluster, shared: Shared, nests: Sequence[Nest]) -> Iterator[Edge]:

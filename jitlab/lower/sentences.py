@@ -49,17 +49,17 @@ class Between:
 
 
 def sentence(at: Between, obstacle: Obstacle) -> str:
-    """The reason; where the value lies and its bytes come last."""
+    """The reason, a clause; where the value lies and its bytes come last."""
     code, operand = obstacle
     name, size, lines = called(at.producer), units.size(at.producer.type.nbytes), lines_of(at.producer)
     if code is NotFused.CUT:
         return f"Cut: {called(operand)} is stored"
     if code is NotFused.LEVEL:
-        return f"Not fused: level O0 gives each operation its own kernel; {name} is {size}"
+        return f"level O0 gives each operation its own kernel; {name} is {size}"
     if code is NotFused.GATHERED:
         text = f"{name} is read again, {size}. {called(at.pick)} may read any element of it, where an index array says"
-        return f"Not fused: {text} ({lines_of(at.pick)})"
-    return f"Not fused: {WORDS[code](at, operand)}; {f'{name} is ' if code in UNNAMED else ''}{size} ({lines})"
+        return f"{text} ({lines_of(at.pick)})"
+    return f"{WORDS[code](at, operand)}; {f'{name} is ' if code in UNNAMED else ''}{size} ({lines})"
 
 
 def lines_of(node: Node) -> str:

@@ -43,7 +43,7 @@ def temporaries(
             found = by_producer.get(node, [])
             consumers = tuple(edge.consumer for edge in found) or tuple(readers.get(node, ()))
             reason = found[0].reason if found else kept.get(node) or _why_stored(node, consumers, whole)
-            result.append(Temporary(node.name, cluster.name, node, consumers, nbytes, _plain(reason)))
+            result.append(Temporary(node.name, cluster.name, node, consumers, nbytes, reason))
             continue
         if makers is None:
             makers = _makers(kernels)
@@ -61,7 +61,7 @@ def temporaries(
         else:
             reason = Reason(Stored.KEPT, f"{called(maker)} needs it as it was before it is overwritten")
         name = f"{maker.name} {'in blocks' if kind == 'partial' else 'operand' if kind == 'operand' else 'copy'}"
-        result.append(Temporary(name, cluster.name, maker, (maker,), nbytes, _plain(reason)))
+        result.append(Temporary(name, cluster.name, maker, (maker,), nbytes, reason))
     return result
 
 
@@ -197,9 +197,3 @@ def _name_of(op: object, kernel: Kernel) -> str:
 
 def _origin(s: object) -> str:
     return next((origin.name for origin in sorted(getattr(s, "origins", ()))), "")
-
-
-def _plain(reason: Reason) -> Reason:
-    """A clause: who shows it says where it stands."""
-    text = reason.text.removeprefix("Not fused: ").removeprefix("Stored: ").removeprefix("Copied: ").removesuffix(".")
-    return Reason(reason.code, text, reason.evidence)

@@ -282,8 +282,7 @@ def _activity(plan: _Plan, recording: Recording) -> Json:
 
 def _boundary(edge: Json, plan: _Plan) -> Json:
     """The reason is a clause: who shows it says "Not fused" himself."""
-    reason = {**edge["reason"], "text": edge["reason"]["text"].removeprefix("Not fused: ").removesuffix(".")}
-    return {**edge, "plan": plan.title, "reason": reason}
+    return {**edge, "plan": plan.title}
 
 
 def _cause(event: Any) -> str:

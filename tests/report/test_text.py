@@ -133,7 +133,7 @@ def test_copies_in_the_body_of_a_loop_stand_with_their_cluster():
 def test_of_many_copies_of_a_cluster_some_are_told():
     plan = samples.softmax_plan()
     node = plan.clustering.clusters[0].nodes[0]
-    plan.copies = [Copy(node, samples.Reason(Copied.OVERLAP, f"Stored: copy {i}"), 8) for i in range(9)]
+    plan.copies = [Copy(node, samples.Reason(Copied.OVERLAP, f"copy {i}"), 8) for i in range(9)]
     made = events.PlanMade(function="f", trace=1, plan=plan.to_json(), start_ns=0, duration_ns=0)
     text = str(samples.recorded([made]).report())
     assert text.count("// Stored: copy") == 6 and "// and 3 more copies" in text

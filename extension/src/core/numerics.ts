@@ -106,16 +106,15 @@ export function checkedHead(rows: readonly Checked[]): string {
 export function checkedTexts(row: Checked): { name: string; where: string; off: string; why: string } {
   const near = row.nearUlp ?? row.maxUlp;
   const size = near === null ? (row.maxAbs === null ? 'no number' : row.maxAbs.toPrecision(2)) : ulps(near);
-  const off = row.differing === 0 || row.maxUlp === 0 ? 'same bits' : size;
+  const isSame = row.differing === 0 || row.maxUlp === 0;
   const allowed = row.boundUlp === null ? 'no bound is stated' : `${ulps(row.boundUlp)} allowed`;
   return {
     name: row.called ? `${row.called} (${row.op})` : row.op || row.output,
     where: [lines(row.lines), row.cluster].filter(Boolean).join(' · '),
     // The largest of all elements, which the cluster's box says, may be of one whose terms cancel.
-    off:
-      off === 'same bits'
-        ? off
-        : `${off}, ${allowed}${(row.maxUlp ?? 0) > (near ?? 0) ? `; within ${ulps(row.maxUlp ?? 0)} of NumPy` : ''}`,
+    off: isSame
+      ? 'same bits'
+      : `${size}, ${allowed}${(row.maxUlp ?? 0) > (near ?? 0) ? `; within ${ulps(row.maxUlp ?? 0)} of NumPy` : ''}`,
     why: row.ok ? '' : (row.guilty?.text ?? row.note)
   };
 }
