@@ -412,6 +412,8 @@ def call_user(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: di
     elif twin is not function:
         capture.before_call(function)
         args, kwargs = capture.with_defaults(function, args, kwargs)
+    else:
+        capture.before_own_call(function)
     with capture.inside(function):
         return (twin or function)(*args, **kwargs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import sys
 import types
@@ -13,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Extent, Source
+from jitlab.lazy import OfEach
 from jitlab.ops.base import Unsupported
 
 from .arrays import Input, current
 from .changes import Leaf, array_text, number_of
+from .convert import find_definition
 from .facts import ReflectedUfunc, a_kind, is_foreign, lender
 from .flow import HOOK, LOOP
 from .gathering import Attributes, Constants, Read
@@ -259,15 +262,23 @@ class CellCapture(ObjectsOfTheUser):
 
     def before_call(self, function: Any) -> None:
         """A function of the user's is about to run converted: it may assign no global or outer name."""
+        self.before_own_call(function)
+        line = _tries.of(function.__code__, _first_try, function)
+        if line:  # what raises with these numbers need not raise with others, and what ends the piece is not to be caught
+            source = Source(function.__code__.co_filename, line, -1, line, -1)
+            raise EndPiece("statement", f"{function.__name__} has a `try` in line {line}", source)
+        if function.__defaults__ or function.__kwdefaults__:
+            self.defaults[function] = function.__defaults__, dict(function.__kwdefaults__ or {}) or None
+        if may_be_reloaded(function) and "<locals>" not in function.__qualname__:
+            self._depend_on_code(function)
+
+    def before_own_call(self, function: Any) -> None:
+        """A name that it shares with others would be read as it was when the piece first met it."""
         code = function.__code__
         name, line = assigns_outside(code)
         if name:
             text = f"{function.__name__} assigns {name}, which is not local"
             raise EndPiece("effect", text, Source(code.co_filename, line, -1, line, -1))
-        if function.__defaults__ or function.__kwdefaults__:
-            self.defaults[function] = function.__defaults__, dict(function.__kwdefaults__ or {}) or None
-        if may_be_reloaded(function) and "<locals>" not in function.__qualname__:
-            self._depend_on_code(function)
 
     def _depend_on_code(self, function: types.FunctionType) -> None:
         """A module that is loaded again has another function under the name, or gives this one another code."""
@@ -545,6 +556,16 @@ class _Caster:
 
     def __call__(self, value: Any) -> Any:
         return self.dtype.type(value)
+
+
+#: Of each code the line of its first `try`, 0 for none.
+_tries: OfEach[int] = OfEach()
+
+
+def _first_try(function: types.FunctionType) -> int:
+    found = find_definition(function)
+    kinds = (ast.Try, getattr(ast, "TryStar", ast.Try))
+    return 0 if found is None else min((node.lineno for node in ast.walk(found[0]) if isinstance(node, kinds)), default=0)
 
 
 def _itself(value: Any) -> Any:

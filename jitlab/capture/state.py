@@ -251,6 +251,9 @@ class Capture(Arrays):
     def before_call(self, function: Any) -> None:
         """A function of the user's comes next, converted."""
 
+    def before_own_call(self, function: Any) -> None:
+        """A function that the program made comes next."""
+
     def loop_refused(self, count: int, code: str, text: str) -> None:
         """A loop over a Python range cannot be rolled; when this returns, its iterations are recorded one by one."""
 
