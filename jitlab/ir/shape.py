@@ -18,7 +18,9 @@ class Shape:
     tall_bytes: int  # from which on a reduction over rows is taken in blocks
     wide_columns: int  # from which on it is taken in blocks, or in tiles
     has_gemm: bool  # is there a library for products of matrices?
+    gemm_multiplications: int  # from which on a product inside a loop is a call of it
 
+    recompute_operations: float  # an element that takes so many is kept rather than computed again
     vector_elements: int  # an inner loop of fewer is not worth vectors: the outer loop gets them
     tile_vectors: int  # of columns that a reduction over rows takes at a time
     stream_bytes: int  # from which on an output is written past the cache

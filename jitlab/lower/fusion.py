@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from jitlab.ir import Node, NotFused
+from jitlab.ir import Node, NotFused, Shape
 
 from .cuts import NO_CUTS, Cuts
 from .groups import Group, alone
 from .lengths import LIMITS, Limits
 from .names import stands_before
 from .obstacles import FINAL, JOINED, Case, obstacles, undone, without
-from .reading import DEAR
 from .stages import Obstacle, Stage
 
 #: What another order of the statements undoes; and so many orders are tried in a block.
@@ -99,12 +98,14 @@ def _takes(group: Group, stage: Stage, mine: set[Node], limits: Limits) -> bool:
     return next(obstacles(stage, group, limits), None) is None
 
 
-def groups_of(stages: Sequence[Stage], stored: set[Node], level: str, cuts: Cuts = NO_CUTS) -> list[Group] | None:
+def groups_of(
+    stages: Sequence[Stage], stored: set[Node], level: str, shape: Shape, cuts: Cuts = NO_CUTS
+) -> list[Group] | None:
     """Groups in the order they run; None when something dear is to be stored first, and `stored` has grown by it."""
     grouping = Grouping(cuts, fuses=level != "O0")
     for stage in stages:
         grouping.add(stage)
-    more = _dear_in_several(grouping.groups, stored)
+    more = _dear_in_several(grouping.groups, stored, shape.recompute_operations)
     stored |= more
     if more:
         return None
@@ -135,8 +136,8 @@ def _note_moves(stages: Sequence[Stage], grouping: Grouping) -> None:
                 stage.moves[producer] = stages[before].node
 
 
-def _dear_in_several(groups: list[Group], stored: set[Node]) -> set[Node]:
-    """Values that several kernels would compute again at more than it costs to keep them."""
+def _dear_in_several(groups: list[Group], stored: set[Node], most: float) -> set[Node]:
+    """Values that several kernels would compute again in `most` operations or more: to keep them costs less."""
     users: dict[Node, set[int]] = {}
     cost: dict[Node, float] = {}
     for i, group in enumerate(groups):
@@ -144,7 +145,7 @@ def _dear_in_several(groups: list[Group], stored: set[Node]) -> set[Node]:
             for node, operations in stage.lazy.items():
                 users.setdefault(node, set()).add(i)
                 cost[node] = operations
-    dear = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= DEAR}
+    dear = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= most}
     # Keep the last of a chain: what only feeds kept values is not computed again.
     readers = _direct_readers(dear, groups)
     return {node for node in dear if not readers[node] or not readers[node] <= dear}

@@ -58,7 +58,7 @@ def arrange(
         stages = stages_of(block, sizes, stored, in_place, dear, cuts.again)
         if _keep_what_changes(_clashes(block, stages, stored, in_place), kept, apart):
             continue
-        groups = groups_of(stages, stored, level, cuts)
+        groups = groups_of(stages, stored, level, sizes.shape, cuts)
         if groups is not None:
             break
         more |= stored

@@ -23,9 +23,6 @@ from .sizes import Sizes
 Position = tuple[Index, ...]
 Resolve = Callable[[Node, Position], "Expr | None"]
 
-#: At or above this many operations an element is worth keeping rather than computing again.
-DEAR = 8.0
-
 
 class Ref(Expr):
     """A value of another stage, met while dependencies are looked for (`Reader` with a resolver that makes these)."""

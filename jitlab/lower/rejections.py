@@ -16,6 +16,7 @@ from jitlab.ir import (
     NotFused,
     Reason,
     Rejection,
+    Shape,
     inner_nodes,
     is_operation,
 )
@@ -28,7 +29,6 @@ from .inside import origins_of
 from .lengths import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
 from .names import called
 from .obstacles import ALONE, CUT
-from .reading import DEAR
 from .sentences import Between, lines_of, sentence
 from .shared import Shared
 from .stages import Obstacle, Stage
@@ -74,7 +74,7 @@ def boundaries(
                     cure = _cure(at, group, reader, rejections, otherwise)
                     if cure == AGAIN:
                         cure = f"{called(producer)} were computed a second time, for {called(reader)}"
-                        cure += _price(producer, at.made, group, groups, outputs)
+                        cure += _price(producer, at.made, group, groups, outputs, shared.sizes.shape)
                     edge = Edge(producer, reader, reason, producer.type.nbytes, cure, rejections)
                     if (producer, reader) in shared.cuts.pairs:
                         edge = _cut(edge)
@@ -152,10 +152,12 @@ def _cure(
     return AGAIN if repeats and first.code not in LIMITS and group.kind in ("map", "row", "column", "scan") else None
 
 
-def _price(producer: Node, made: Group, group: Group, groups: Sequence[Group], outputs: Collection[Node]) -> str:
+def _price(
+    producer: Node, made: Group, group: Group, groups: Sequence[Group], outputs: Collection[Node], shape: Shape
+) -> str:
     """Said of a copy that saves nothing: it reads what the value is made of, and what is dear of that is stored instead."""
     own = next(s for s in made.stages if producer in s.made)
-    dear = [node for node, operations in own.lazy.items() if operations >= DEAR]
+    dear = [node for node, operations in own.lazy.items() if operations >= shape.recompute_operations]
     instead = sum(node.type.nbytes for node in dear if not any(node in other.inputs for other in dear))
     known = {node for stage in group.stages for node in stage.reads}
     added = sum(node.type.nbytes for node in own.reads - known)

@@ -40,7 +40,7 @@ from jitlab.ops.reductions import Sum
 
 from .groups import Group
 from .ranges import Ranges
-from .reading import DEAR, Position, Reader
+from .reading import Position, Reader
 from .sizes import Sizes
 from .stages import Stage, contraction
 
@@ -412,7 +412,8 @@ class Nest:
         seen.add(id(e))
         earlier = made.get(id(e))
         again = earlier is not None and earlier is not p and earlier.inner == p.inner
-        if earlier is not None and again and e.depends & inner and work(e, DEAR) >= DEAR:
+        most = self.shape.recompute_operations
+        if earlier is not None and again and e.depends & inner and work(e, most) >= most:
             if id(e) not in kept:
                 kept[id(e)] = self._keep(e, earlier, k)
             replaced[id(e)] = kept[id(e)]

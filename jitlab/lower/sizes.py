@@ -18,7 +18,6 @@ class Sizes:
 
     def __init__(self, nodes: Sequence[Node], values: dict[str, int], shape: Shape) -> None:
         self.shape = shape
-        self.blas = shape.has_gemm
         self._known = values  # of the graph's symbols
         self._equal: dict[str, Poly] = {}
         self._names: dict[str, Poly] = {}

@@ -26,14 +26,11 @@ from jitlab.ops.sources import Constant
 from jitlab.ops.views import Reshape, Update, View
 
 from .block import Block, binds, is_control
-from .reading import DEAR, Position, Reader, Ref, Unreadable
+from .reading import Position, Reader, Ref, Unreadable
 from .recomputing import Places
 from .sizes import Sizes
 
 REGION = (Concatenate, Update, Scatter)
-
-#: Multiplications from which on a product inside a loop is a call of a BLAS.
-LIBRARY_WORK = 1 << 17
 
 
 class Obstacle(NamedTuple):
@@ -175,12 +172,12 @@ def _is_work(node: Node) -> bool:
 def by_library(node: Node, sizes: Sizes, in_body: bool = False) -> bool:
     """Is this product of matrices a call of a BLAS? Integers, bools, halves and complex numbers have loops of our own; so have
     vectors and, in a body, small matrices."""
-    if not sizes.blas or node.dtype not in (np.dtype("f4"), np.dtype("f8")):
+    if not sizes.shape.has_gemm or node.dtype not in (np.dtype("f4"), np.dtype("f8")):
         return False
     a, b = node.inputs
     if a.ndim < 2 or b.ndim < 2 or int(a.shape[-2]) == 1 or int(b.shape[-1]) == 1:
         return False  # a vector: every element is read once, which loops of ours do as fast as memory
-    return not in_body or int(node.type.size) * int(a.shape[-1]) >= LIBRARY_WORK
+    return not in_body or int(node.type.size) * int(a.shape[-1]) >= sizes.shape.gemm_multiplications
 
 
 def operand_root(node: Node) -> Node:
@@ -273,7 +270,7 @@ def _called(node: Node, block: Block, reader: _TracingReader, sizes: Sizes, in_p
 
 
 class _TracingReader(Reader):
-    """Remembers what it computed, and what that costs an element (counted up to DEAR: nobody asks for more)."""
+    """Remembers what it computed, and what that costs an element (counted up to `Shape.recompute_operations`)."""
 
     def __init__(self, sizes: Sizes, resolve: object, places: Places) -> None:
         super().__init__(sizes, resolve, lambda node: Scalar(node.name, node.dtype), lambda node: 0)  # type: ignore[arg-type]
@@ -307,7 +304,7 @@ class _TracingReader(Reader):
             self.places.leave()
         self.passed[node] = None
         if isinstance(node.op, (Elementwise, Generated)):
-            self.work[node] = work(expr, DEAR)
+            self.work[node] = work(expr, self.sizes.shape.recompute_operations)
         return expr
 
 

@@ -16,7 +16,8 @@ def shape(has_gemm: bool) -> Shape:
         block_rows=32, few_block_rows=8, wide_row_bytes=1 << 13,
         tall_bytes=1 << 20,  # larger than the caches of a core
         wide_columns=256,
-        has_gemm=has_gemm,
+        has_gemm=has_gemm, gemm_multiplications=1 << 17,
+        recompute_operations=8.0,
         vector_elements=8,
         tile_vectors=4,  # a row of the tile is several cache lines
         stream_bytes=16 << 20,  # half of an L3 of 32 MB
