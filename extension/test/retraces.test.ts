@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ledgerOf, ledgerSummary } from '../src/core/retraces/layout';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
+import version1 from './fixtures/version1.json';
 import { report } from './helpers';
 
 test('retraces of one cause are one entry, the most time lost first', () => {
@@ -102,4 +103,24 @@ test('a report says in codes what its fixes are', () => {
   }).retraces;
   assert.deepEqual([known?.fix?.code, known?.fix?.form, known?.done], ['as_array', 'call', null]);
   assert.deepEqual([none?.fix, none?.done?.text], [null, 'Once: lr was a number.']);
+});
+
+test('a report that version 1 wrote opens: its calls are code, a call that cannot be read is a sentence', () => {
+  const { retraces } = report(version1);
+  assert.deepEqual(
+    retraces.map(({ fix, done, proof }) => [fix?.form ?? null, done, proof !== '']),
+    [
+      [null, null, false],
+      ['line', null, true],
+      ['line', null, true],
+      ['line', null, true],
+      [null, null, false],
+      ['words', null, true]
+    ]
+  );
+  const { entries } = ledgerOf(report(version1));
+  assert.deepEqual(
+    entries.map(({ argument, unfixed }) => [argument, unfixed?.code]),
+    entries.map(({ argument, fix }) => [argument, fix ? undefined : 'nothing'])
+  );
 });

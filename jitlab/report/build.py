@@ -303,7 +303,7 @@ def _retrace(event: Any, recording: Recording, titles: Titles) -> Json:
         "argument": event.argument, "before": event.before, "after": event.after, "lines": _spans(event.lines),
         "seconds": _seconds_lost(event, recording), "calls": calls, "operations": event.operations,
         "text": wording.retrace_text(cause, event.argument, event.before, event.after, event.rule),
-        "fix": fix and fix.to_json(), "done": event.done and event.done.to_json(), "proof": event.proof,
+        "fix": fix and fix.to_json(), "done": event.done and event.done.to_json(), "proof": event.proof if fix else "",
         "changes": [list(change) for change in event.changes], "site": list(event.site), "place": made_in(event),
         "spent": spent(event, recording), "same": [list(leaf) for leaf in event.same], "same_count": event.same_count,
         "first": cause == Cause.FIRST_CALL or not recording.renewed.get(key, True), "compiled": compiled,

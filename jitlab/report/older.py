@@ -29,9 +29,8 @@ def _retrace(entry: Mapping[str, Any]) -> Json:
         code = "as_array" if "asarray(" in fix else "cast" if ".astype(" in fix else ""
         made = {"code": code, "args": {"form": _form(fix, str(entry.get("argument")))}, "text": fix}
         return {**entry, "fix": made, "done": None}
-    if isinstance(proof, str) and proof:
-        return {**entry, "done": {"code": "", "args": {}, "text": proof}, "proof": ""}
-    return {**entry, "done": None}
+    is_done = isinstance(proof, str) and proof.endswith("Nothing to fix.")
+    return {**entry, "done": {"code": "", "args": {}, "text": proof} if is_done else None, "proof": ""}
 
 
 def _form(fix: str, argument: str) -> str:

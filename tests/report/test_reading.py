@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jitlab.errors import OptionError
 from jitlab.report import MIME, read_report
 from jitlab.report.baselines import read_baseline
-from jitlab.report.shape import REPORT, May, Null, Some
+from jitlab.report.shape import REPORT, VERSION, May, Null, Some
 
 DATA = samples.softmax_report().to_json()
 JSON = st.recursive(
@@ -140,3 +140,26 @@ def test_of_a_device_no_more_is_read_than_a_report_or_baseline_may_have(monkeypa
     for read in (read_report, read_baseline):
         with pytest.raises(OptionError, match="larger than|more than"):
             read(Path("/dev/zero"))
+
+
+def test_a_report_that_version_1_wrote_opens_and_says_the_same():
+    """Its fixes are text; what they are is read off that text, once, when it is opened."""
+    old = json.loads((Path(__file__).parents[2] / "extension/test/fixtures/version1.json").read_text(encoding="utf-8"))
+    assert old["version"] == 1
+    report = read_report(copy.deepcopy(old))
+    assert report.data["version"] == VERSION
+    assert [retrace["text"] for retrace in report.data["retraces"]] == [retrace["text"] for retrace in old["retraces"]]
+    call = "step(x, np.asarray(0.5 + n, np.float64), s)"
+    assert [(trace.fix, trace.fix_code, trace.fix_form) for trace in report.traces] == [
+        (None, "", "words"), *[(call, "as_array", "call")] * 3, (None, "", "words"),
+        ("pass `….astype(np.float64)` for `k` at the call in <cell 6>, line 1", "cast", "words"),
+    ]  # fmt: skip
+    assert f"       {call}\n" in f"{report}\n" and "Nothing to fix." in str(report)
+    assert "Nothing to fix." not in json.dumps([retrace["done"] for retrace in report.data["retraces"]])
+
+
+def test_what_version_1_said_is_done_is_done():
+    old = json.loads((Path(__file__).parents[2] / "extension/test/fixtures/version1.json").read_text(encoding="utf-8"))
+    once = "Once: `k` was a number before, an array from now on. Nothing to fix."
+    old["retraces"] = [{**old["retraces"][3], "fix": None, "proof": once}]
+    assert once.rpartition(". ")[0] in " ".join(str(read_report(old)).split())

@@ -1,7 +1,7 @@
 /** The one place that turns unknown JSON into a report: what is missing or of another type becomes empty, never an error. */
 import { some } from './format';
 import { readNumerics } from './numerics';
-import { olderFix } from './older';
+import { olderDone, olderFix } from './older';
 import { isRecord, list, number, numbers, record, records, text, texts } from './read';
 import type {
   Boundary,
@@ -313,7 +313,7 @@ function readFix(retrace: Record<string, unknown>): Pick<Retrace, 'fix' | 'done'
         form: text(record(retrace.fix.args).form) || 'words'
       }
     : olderFix(text(retrace.fix));
-  const done = fix ? null : (readReason(retrace.done) ?? (proof ? { code: '', text: proof } : null));
+  const done = fix ? null : (readReason(retrace.done) ?? olderDone(proof));
   return { fix, done, proof: fix ? proof : '' };
 }
 
