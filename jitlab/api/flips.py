@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.ir import Change, Edge, Flip, NotFused, Overrides
+from jitlab.ir import Change, Edge, Flip, NestChange, NotFused, Overrides
 from jitlab.runtime import Executable
 
 from .alternatives import Alternative, Alternatives
@@ -59,7 +59,7 @@ def _fuses(executable: Executable, edge: Edge, pair: Pair) -> bool | None:
     if edge.reason.code is NotFused.LEVEL:
         made = _compiled(executable.changed(Overrides(), level="O1"))
         return Place(made.plan).together(*pair)
-    move = next((r.flip for r in edge.rejections if r.flip is not None and r.flip.change is Change.MOVE), None)
+    move = next((r.flip for r in edge.rejections if r.flip is not None and r.flip.change is NestChange.MOVE), None)
     if move is not None:
         made = _compiled(executable.changed(Overrides(earlier=((move.names[0], move.names[1]),))))
         return Place(made.plan).together(*pair)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum
 from typing import Any
 
 from jitlab.ir import Change, Flip, Graph, Node
@@ -10,7 +11,11 @@ from jitlab.ir import Change, Flip, Graph, Node
 from .options import ClusteringOptions
 
 #: What each change of marks puts on the operations that a flip names.
-MARKS = {Change.ALLOW: "_XlaCompile", Change.MARK: "_XlaCompile", Change.ONE_SCOPE: "_XlaScope", Change.PLACE: "device"}
+MARKS: dict[Enum, str] = {
+    Change.ALLOW: "_XlaCompile", Change.MARK: "_XlaCompile", Change.ONE_SCOPE: "_XlaScope", Change.PLACE: "device",
+}  # fmt: skip
+#: The options that changes set.
+FIELDS: dict[Enum, str] = {Change.MIN_SIZE: "min_size", Change.MAX_SIZE: "max_size", Change.FUEL: "fuel"}
 
 
 def made(
@@ -29,7 +34,7 @@ def made(
         return graph, replace(options, listed=(options.listed or frozenset()) | {flip.value}), jit_compile
     if flip.change is Change.DO_NOT_EXCLUDE:
         return graph, replace(options, excluded=options.excluded - {flip.value}), jit_compile
-    field = {Change.MIN_SIZE: "min_size", Change.MAX_SIZE: "max_size", Change.FUEL: "fuel"}.get(flip.change)
+    field = FIELDS.get(flip.change)
     return None if field is None else (graph, replace(options, **{field: flip.value}), jit_compile)
 
 

@@ -22,7 +22,7 @@ from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Outpu
 from .overrides import NO_OVERRIDES, Overrides, again_name, computed_again, reordered
 from .plan import Cluster, ClusterCode, Clustering, Copy, Edge, KernelInfo, Plan, Temporary
 from .plan_json import is_operation, line_numbers
-from .reasons import Apart, Change, Copied, Flip, Joined, NotFused, Reason, Rejection, Stays, Stored
+from .reasons import Apart, Change, Copied, Flip, Joined, NestChange, NotFused, Reason, Rejection, Stays, Stored
 from .shape import Shape
 from .types import (
     NOWHERE,
@@ -80,6 +80,7 @@ __all__ = [
     "Moving",
     "NOWHERE",
     "Nest",
+    "NestChange",
     "UNKNOWN",
     "NotRolled",
     "Origin",

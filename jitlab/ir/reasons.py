@@ -79,6 +79,11 @@ class Change(Enum):
     PLACE = "another device"
     USE_VALUE = "use the value that was assigned"
     COMPUTE_TWICE = "compute it a second time"
+
+
+class NestChange(Enum):
+    """What would be changed to flip a decision about nests."""
+
     MOVE = "write the line earlier"
     LIMIT = "a larger limit"
     REWRITE = "write it another way"
@@ -169,7 +174,7 @@ class Flip:
     `names`: the operations that are changed; `value`: what a setting (or an attribute of theirs) would be.
     """
 
-    change: Change
+    change: Change | NestChange
     text: str
     names: tuple[str, ...] = ()
     value: Any = None

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from jitlab.ir import (
-    Change,
     Cluster,
     Edge,
     Flip,
     KernelInfo,
     Nest,
+    NestChange,
     Node,
     NotFused,
     Reason,
@@ -129,10 +129,10 @@ def _flip(at: Between, code: NotFused) -> Flip | None:
     before = at.stage.moves.get(at.producer)
     if code in (NotFused.ORDER, NotFused.LATER_NEST) and before is not None:
         text = f"{called(at.stage.node)} came before {called(before)} ({lines_of(before)})"
-        return Flip(Change.MOVE, text, (at.stage.node.name, before.name))
+        return Flip(NestChange.MOVE, text, (at.stage.node.name, before.name))
     if code in LIMITS:
-        return Flip(Change.LIMIT, "nests might be larger", (), LIMITS[code])
-    return Flip(Change.REWRITE, UNDONE[code], (at.stage.node.name, at.producer.name)) if code in UNDONE else None
+        return Flip(NestChange.LIMIT, "nests might be larger", (), LIMITS[code])
+    return Flip(NestChange.REWRITE, UNDONE[code], (at.stage.node.name, at.producer.name)) if code in UNDONE else None
 
 
 #: Stands for the text about a second copy, which is made for each reader.
@@ -146,7 +146,7 @@ def _cure(
     first = rejections[0]
     if first.code is NotFused.LEVEL:
         return "--level O1" if any({at.producer, reader} <= nest for nest in otherwise) else None
-    if first.flip is not None and first.flip.change is Change.MOVE:
+    if first.flip is not None and first.flip.change is NestChange.MOVE:
         return first.flip.text
     repeats = isinstance(at.producer.op, (Elementwise, Generated)) and at.producer not in at.stage.picked
     return AGAIN if repeats and first.code not in LIMITS and group.kind in ("map", "row", "column", "scan") else None
