@@ -64,26 +64,27 @@ def takes(grouping, stage, number, undo):
 
 
 class Watch:
-    """Asks each decision that was taken again, and counts what was in the way."""
+    """Asks each decision that was taken again, and counts what was in the way. `wrong`: what does not hold, kept here since a
+    cell that cannot be compiled is run by Python."""
 
     def __init__(self):
-        self.codes, self.edges, self.several = Counter(), 0, 0
+        self.codes, self.edges, self.several, self.wrong = Counter(), 0, 0, []
         self.noted = fusion.Grouping._note
 
     def __call__(self, grouping, stage, at):
         self.noted(grouping, stage, at)
         for number in {grouping.where[node] for node, _ in stage.refs if node in grouping.where} - {at}:
             found = grouping.rejected(stage, number)
-            assert found, f"{stage.node} is in no nest with what it reads, and nothing is in the way"
             self.codes.update(obstacle.code for obstacle in found)
             self.edges += 1
-            if any(obstacle.code in FINAL for obstacle in found):
-                assert all(obstacle.code in FINAL for obstacle in found)
+            if found and {obstacle.code for obstacle in found} <= FINAL:
                 continue
             self.several += len(found) > 1
-            assert takes(grouping, stage, number, found), (stage.node, found)
+            if not found or not takes(grouping, stage, number, found):
+                self.wrong.append(("does not suffice", stage.node, found))
             for left in found:
-                assert not takes(grouping, stage, number, [o for o in found if o is not left]), (stage.node, found, left)
+                if takes(grouping, stage, number, [o for o in found if o is not left]):
+                    self.wrong.append(("is not needed", stage.node, found, left))
 
 
 @pytest.fixture
@@ -175,7 +176,7 @@ def test_undoing_all_that_was_in_the_way_fuses_an_edge_of_a_random_graph_and_not
                 pairs = [(a.name, b.name) for b in graph.nodes for a in b.inputs if not a.op.is_parameter]
                 cut = tuple(rng.sample(pairs, min(2, len(pairs))))
             lowered(graph, overrides=Overrides(cut=cut))
-    assert watch.edges > 100 and watch.several > 10
+    assert not watch.wrong and watch.edges > 100 and watch.several > 10
 
 
 @pytest.mark.long
@@ -187,8 +188,8 @@ def test_the_same_holds_in_the_lessons(lesson, watch, tmp_path, monkeypatch):
     for cell in json.loads(lesson.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-                done = shell.run_cell("".join(cell["source"]))
-            assert not isinstance(done.error_in_exec, AssertionError), done.error_in_exec
+                shell.run_cell("".join(cell["source"]))
+    assert not watch.wrong
 
 
 @pytest.mark.slow
@@ -198,7 +199,7 @@ def test_the_same_holds_in_programs_with_and_without_loops(watch):
         jl.jit(program)(*arguments)
     for program, make in list(LOOPS.items())[::4]:
         jl.jit(program)(*copy.deepcopy(make()))
-    assert watch.edges > 30
+    assert not watch.wrong and watch.edges > 30
 
 
 # ---- the codes, planted
