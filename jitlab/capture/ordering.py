@@ -66,7 +66,7 @@ def _strides(
             if not isinstance(first, Tensor) or first.ndim != len(shape):
                 return None
             return like_strides(plain(first.type.shape), first.element_strides(), shape)
-        elementwise = [x for x in args if isinstance(x, Tensor) and x.ndim]
+        elementwise = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor) and x.ndim]
         return kept_strides([(plain(x.type.shape), x.element_strides()) for x in elementwise], shape)
     return None if in_c_order and function not in _OWN_ORDERS else _tried(function, args, kwargs, shape, number)
 

@@ -110,7 +110,8 @@ OTHERS = """
     np.asfortranarray(x).reshape(-1, order="A") | np.array([x, x], order="F") | np.array([[1, 2], [3, 4]], order="F")
     x.copy("F").flatten("A") | np.unique(i) | np.digitize(x, [0.2, 0.5]) | np.interp(x, v, v) | np.polyval([1.0, 2.0], x)
     np.histogram(v, 3) | np.indices((2, 3)) | i[i > 3] | x[x > 0.5] | x[np.array([True, False, True, False])]
-    z[:, [0, 1], [1, 0]] | z[np.array([[0, 1], [1, 0]])] | z[[0], :, [0, 1]]
+    z[:, [0, 1], [1, 0]] | z[np.array([[0, 1], [1, 0]])] | z[[0], :, [0, 1]] | np.clip(0.5, None, x) | np.clip(0.5, x, None)
+    np.clip(0.5, a_min=0.1, a_max=z) | np.clip(z, min=z, max=0.9) | np.round(a=x, decimals=1) | np.power(2.0, x)
 """
 
 
