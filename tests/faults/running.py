@@ -35,6 +35,9 @@ class Count:
 
 
 def command_of(sort, case):
+    """What repeats a case; of a process that ended badly behind its last case nobody knows which it was: all of them."""
+    if case is None:
+        return f"python -m tests.faults {sort}, with the count and the seed of this run"
     return f"python -m tests.faults {sort} --case '{','.join(map(str, case))}'"
 
 

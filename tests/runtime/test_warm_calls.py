@@ -1,5 +1,6 @@
 """Warm calls go through a C function; whatever differs from its signature takes the Python way and gives the same."""
 
+import ctypes
 import gc
 import signal
 import sys
@@ -13,7 +14,7 @@ import pytest
 import jitlab as jl
 from jitlab import events
 from jitlab.api.variants import compiled_as
-from jitlab.targets.cpu_llvm.entry import layout_is_known
+from jitlab.targets.cpu_llvm.entry import FASTCALL_KEYWORDS, layout_is_known
 
 pytestmark = pytest.mark.skipif(not layout_is_known(), reason="every call takes the Python way on this interpreter")
 
@@ -211,3 +212,16 @@ def test_a_twin_at_another_level_of_a_function_that_c_answers_runs_its_own_code(
     twin = compiled_as(f, "O0")
     np.testing.assert_array_equal(twin(x), f(x))
     assert twin.experimental_get_tracing_count() == 1
+
+
+def test_the_definition_of_a_c_function_outlives_it():
+    """The collector of cycles reads it, and it may find the function after everything that the function came with."""
+    made = warmed(lambda x: x + 1, np.ones(3))
+    entry = made._warm[-1][0]
+    definition = ctypes.c_void_p.from_address(id(entry) + object.__basicsize__).value
+    flags = ctypes.c_int.from_address(definition + 2 * ctypes.sizeof(ctypes.c_void_p))
+    assert flags.value == FASTCALL_KEYWORDS
+    del made
+    gc.collect()
+    taken = [ctypes.create_string_buffer(b"\xff" * 32) for _ in range(20_000)]  # memory that was given back is somebody's now
+    assert flags.value == FASTCALL_KEYWORDS and taken
