@@ -223,5 +223,5 @@ def test_the_definition_of_a_c_function_outlives_it():
     assert flags.value == FASTCALL_KEYWORDS
     del made
     gc.collect()
-    taken = [ctypes.create_string_buffer(b"\xff" * 32) for _ in range(20_000)]  # memory that was given back is somebody's now
+    taken = [ctypes.create_string_buffer(b"\xff" * 31) for _ in range(20_000)]  # memory that was given back is somebody's now
     assert flags.value == FASTCALL_KEYWORDS and taken
