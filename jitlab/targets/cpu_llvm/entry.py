@@ -62,7 +62,7 @@ class CEntry(Entry):
         loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
         definition = _MethodDef(name.encode(), loaded.address("warm"), FASTCALL_KEYWORDS, None)
         # The function reads its definition also when the collector of cycles visits or frees it, in any order with what else
-        # goes, and when Python ends: nothing may free these 32 bytes before it, so nothing does.
+        # goes, and when Python ends: nothing may free it before the function, so nothing does.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
