@@ -1,4 +1,4 @@
-"""Graphs as DOT text, and a graphviz.Digraph that displays without `dot` too."""
+"""Graphs as DOT text, and a graphviz.Digraph that displays as its text where `dot` is absent."""
 
 from __future__ import annotations
 
@@ -65,13 +65,11 @@ def report_graph(data: Mapping[str, Any]) -> Digraph:
     import graphviz
 
     class GraphPicture(graphviz.Digraph):  # type: ignore[misc]
-        """A Digraph that shows jitlab's own drawing where graphviz's program is not installed."""
+        """A Digraph that shows its text where graphviz's program is not installed."""
 
         def _repr_mimebundle_(self, include: Any = None, exclude: Any = None, **options: Any) -> Any:
             if shutil.which("dot"):
                 return super()._repr_mimebundle_(include, exclude, **options)
-            from .layered import graph_svg
-
-            return {"image/svg+xml": graph_svg(data), "text/plain": self.source}
+            return {"text/plain": self.source}
 
     return GraphPicture("jitlab", body=[f"\t{line}\n" for line in report_lines(data)])

@@ -318,7 +318,7 @@ class Report:
         return cluster
 
     def graph(self) -> Digraph:
-        """A graphviz.Digraph of operations in their clusters; where `dot` is absent it displays as jitlab's own SVG."""
+        """A graphviz.Digraph of operations in their clusters; where the program `dot` is absent it displays as its text."""
         from .dot import report_graph
 
         return report_graph(self.data)

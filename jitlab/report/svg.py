@@ -331,9 +331,9 @@ class Drawing:
         if d and (host or color % 6):
             self.path(d, ink if host else GROUND, 1.2 if host else 1.4)
 
-    def done(self, height: float, label: str, wide: int = WIDTH) -> str:
+    def done(self, height: float, label: str) -> str:
         """The finished picture."""
-        high, label = int(height), _escaped(label)
+        wide, high, label = WIDTH, int(height), _escaped(label)
         rules = "".join(f'[fill="{light}"]{{fill:{dark}}}[stroke="{light}"]{{stroke:{dark}}}' for light, dark in DARK.items())
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" role="img"'

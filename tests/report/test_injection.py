@@ -17,7 +17,6 @@ from jitlab.errors import ImpossiblePlanError, OptionError
 from jitlab.ir.dot import text_dot
 from jitlab.report import dot, html, settled, summary
 from jitlab.report.fitting import fitted
-from jitlab.report.layered import graph_svg
 
 NASTY = [
     "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"'--><b>", "\x1b]0;title\x07\x1b[2J",
@@ -84,7 +83,6 @@ def test_svg_holds_it_as_text(report):
     svg = report.to_svg()
     names = {element.tag.split("}")[1] for element in ET.fromstring(svg.encode()).iter()}
     assert names <= {"svg", "title", "style", "rect", "path", "text"}
-    ET.fromstring(graph_svg(report.to_json()).encode())
 
 
 def test_html_holds_it_as_text(report):

@@ -5,7 +5,6 @@ import pytest
 import report_samples as samples
 
 from jitlab import events
-from jitlab.report.layered import graph_svg, layers
 from jitlab.report.svg import cut, merged, width, wrapped
 
 
@@ -120,10 +119,11 @@ def test_text_is_measured_cut_and_wrapped():
     assert wrapped("one two three", 12, 50) == ["one two", "three"]
 
 
-def test_graph_is_drawn_without_dot():
-    data = samples.softmax_report(retraces=0).to_json()
-    svg = graph_svg(data)
-    assert "ArgPartition" in texts(svg)
-    ranks, ways = layers({("p", "a"): [], ("p", "b"): [("p", "a")], ("p", "c"): [("p", "a"), ("p", "b")]})
-    assert [len(rank) for rank in ranks] == [1, 2, 1]  # the long edge a -> c bends beside b
-    assert sorted(map(len, ways)) == [2, 2, 3]
+@pytest.mark.parametrize("dot", [None, "/usr/bin/dot"])
+def test_the_graph_is_drawn_by_dot_and_is_its_text_where_dot_is_absent(dot, monkeypatch):
+    graph = samples.softmax_report(retraces=0).graph()
+    monkeypatch.setattr("shutil.which", lambda name: dot)
+    monkeypatch.setattr("graphviz.Digraph._repr_mimebundle_", lambda self, *args, **options: {"image/svg+xml": "<svg/>"})
+    shown = graph._repr_mimebundle_()
+    assert shown == ({"image/svg+xml": "<svg/>"} if dot else {"text/plain": graph.source})
+    assert "ArgPartition" in graph.source
