@@ -76,6 +76,7 @@ class Costs:
     @property
     def each_ns(self) -> float | None:
         """What a timed call took, besides what the first of them waited for; None where none was timed."""
+        events.collect()  # calls that were timed and are not charged yet
         if not self.timed_calls:
             return None
         return (self.run_ns - (self.spent_ns if self.run_ns >= self.spent_ns else 0)) / self.timed_calls

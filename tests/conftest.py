@@ -100,6 +100,16 @@ def no_measured_peaks():
 
 
 @pytest.fixture(autouse=True, scope="module")
+def no_listener_is_left(request):
+    """Who listens makes calls take another way, and times them: the tests of a file leave nobody behind for those of the next."""
+    from jitlab import events
+
+    before = list(events._listeners)
+    yield
+    assert events._listeners == before, f"{request.node.name} leaves listeners"
+
+
+@pytest.fixture(autouse=True, scope="module")
 def own_garbage():
     """What the files before left alive is not looked through again by each garbage collection of this one: there are a million
     objects of it in the end, and a test that collects often would take twenty times as long."""

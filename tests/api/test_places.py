@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab import events
 from jitlab.api import places
 from jitlab.events import Cause
 
@@ -52,6 +53,16 @@ def test_calls_of_functions_that_are_gone_are_counted_once(how, kept, space):
     del f, space["f"]
     alive.clear()
     assert total_here().misses == 12
+
+
+def test_a_call_that_was_timed_stands_in_the_ledger_before_it_is_handed_to_who_listens(space, monkeypatch):
+    monkeypatch.setattr(events, "WAIT_NS", 1 << 62)
+    f, heard = defined("function", 1, space), []
+    with events.listen(heard.append, heard.append):
+        called(f, "f4")
+        (miss,) = f.ledger
+        assert miss.costs.each_ns is not None
+        assert "a call; from test_places.py" in str(f.ledger)
 
 
 def test_a_function_whose_name_is_another_s_keeps_its_ledger(space):

@@ -50,7 +50,8 @@ def shell():
 
     shell = get_ipython() or InteractiveShell.instance()
     shell.run_cell("%load_ext jitlab")
-    return shell
+    yield shell
+    shell.run_cell("%unload_ext jitlab")
 
 
 def test_lines_in_ipython(shell):
