@@ -190,7 +190,7 @@ class _Run:
             found = self.block(step.blocks[number])
             if number == 0 and step.is_loop:
                 return found == "break"
-            jump = found
+            jump = found or jump  # a `finally` that does not jump itself lets the jump that it meets go on
             return bool(found)
 
         outer = self.namespace.get(BODY, MISSING)

@@ -149,6 +149,40 @@ def test_body_of_a_loop_is_traced_once(name):
     assert len(bodies) == 1 and result.runs >= 3
 
 
+JUMPS = ["break", "continue", "if i == 1: break", "if i == 1: continue", "raise ValueError"]
+FINALLY = ["out.append(x * 2)", "if i == 2: break", "if i == 0: continue", "pass"]
+
+
+@pytest.mark.parametrize("final", FINALLY)
+@pytest.mark.parametrize("jump", JUMPS)
+@pytest.mark.parametrize("head", ["for i in range(4):", "while (i := i + 1) < 4:"])
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_a_jump_out_of_a_try_goes_on_behind_its_finally(head, jump, final):
+    source = f"""
+out, i = [], -1
+{head}
+    with np.errstate(all="ignore"):
+        try:
+            out.append(x + i)
+            {jump}
+            out.append(i)
+        except ValueError:
+            if i == 3: break
+            out.append("caught")
+        else:
+            out.append("else")
+        finally:
+            out.append("finally")
+            {final}
+    out.append("behind")
+else:
+    out.append("never left")
+"""
+    mine, theirs, _, errors = run_both(source)
+    assert errors == [None, None]
+    assert_same_namespace(mine, theirs)
+
+
 def test_two_pieces_around_a_print():
     *_, result, _ = run_both(CELLS["print between"])
     assert [trace.length for trace in result.traces] == [1, 1]
