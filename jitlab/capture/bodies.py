@@ -150,7 +150,7 @@ class Run:
         started = time.perf_counter_ns()
         refusal: Exception | None = None
         try:
-            trace.perform_in(self.frame, inputs, numbers)
+            trace.perform(inputs, numbers, self.frame, self.frame.cells)
         except Exception as error:
             refusal = error
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left

@@ -65,17 +65,6 @@ class BodyTrace(PieceTrace):
 
     jump: str = ""
 
-    def perform_in(self, frame: Frame, inputs: list[Any], numbers: tuple[Any, ...]) -> None:
-        """Run, write into the caller's arrays, bind the names."""
-        assert self.run is not None
-        if self.writes:
-            self.check_piece(inputs)
-        outputs = self.run(inputs)
-        self.store(inputs, numbers, outputs)
-        room = [*outputs, frame.cells, numbers, [None] * self.slots]
-        for name, value in [(name, build(room, inputs)) for name, build in self.outputs]:
-            frame[name] = value
-
 
 class Statement:
     """One statement: as Python runs it, as it is captured, and in parts."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -69,16 +69,18 @@ class PieceTrace(Trace):
     lookup: Lookup = field(default_factory=lambda: Lookup(Constants()))  # what `gather` is made of
     read_leaves: tuple[Leaf, ...] = ()
 
-    def perform(self, inputs: list[Any], numbers: tuple[Any, ...], namespace: Namespace) -> None:
-        """Run, write into the user's arrays, assign the names."""
+    def perform(
+        self, inputs: list[Any], numbers: tuple[Any, ...], names: MutableMapping[str, Any], args: Any = ()
+    ) -> None:  # fmt: skip
+        """Run, write into the user's arrays, assign the names. `args` is what the lookup was given."""
         assert self.run is not None
         if self.writes:
             self.check_piece(inputs)
         outputs = self.run(inputs)
         self.store(inputs, numbers, outputs)
-        room = [*outputs, numbers, [None] * self.slots]
-        for name, build in self.outputs:
-            namespace[name] = build(room, inputs)
+        room = [*outputs, args, numbers, [None] * self.slots]
+        for name, value in [(name, build(room, inputs)) for name, build in self.outputs]:  # `a, b = b, a`: all are read first
+            names[name] = value
 
     def store(self, inputs: list[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
         """Write into the user's arrays; what is left over in `outputs` owns its memory."""

@@ -183,6 +183,28 @@ else:
     assert_same_namespace(mine, theirs)
 
 
+SWAPPED = {
+    "objects": "p, q = q, p", "lists": "l, m = m, l", "functions": "f, g = g, f", "three": "l, p, f = p, f, l",
+    "twice": "p, q = q, p\nl, m = m, l", "with arrays": "x, p, v, q = v, q, x, p", "nested": "p, l = [l, q], (m, p)",
+    "and back": "p, q = q, p\nr1 = q\np, q = q, p", "in a loop": "for i in range(3):\n    p, q = q, p\n    x = x + i",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("swap", SWAPPED.values(), ids=SWAPPED)
+def test_names_that_change_places_hold_each_others_objects(swap, times):
+    names = {"np": np, "x": np.arange(3.0), "v": np.ones(3), "p": types.SimpleNamespace(n=1), "q": types.SimpleNamespace(n=2),
+             "l": [1, 2], "m": [3], "f": np.sin, "g": np.cos}  # fmt: skip
+    mine, theirs = dict(names), dict(names)
+    source = f"{swap}\ny = x * 2"
+    for _ in range(times):
+        run_cell(source, mine, "<swap>")
+        exec(source, theirs)
+    for name in "pqlmfg":
+        assert mine[name] is theirs[name] or repr(mine[name]) == repr(theirs[name]), name
+    assert_same(mine["y"], theirs["y"])
+
+
 def test_two_pieces_around_a_print():
     *_, result, _ = run_both(CELLS["print between"])
     assert [trace.length for trace in result.traces] == [1, 1]
