@@ -101,7 +101,7 @@ def no_measured_peaks():
 
 @pytest.fixture(autouse=True, scope="module")
 def no_listener_is_left(request):
-    """Who listens makes calls take another way, and times them: the tests of a file leave nobody behind for those of the next."""
+    """Who listens makes calls take another way, and times them: a file of tests leaves nobody behind for the next."""
     from jitlab import events
 
     before = list(events._listeners)
