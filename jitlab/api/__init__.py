@@ -1,5 +1,7 @@
 """What people call: `function`, and the stages behind it."""
 
+from jitlab.ir import Options
+
 from .calling import numpy_function, py_func, py_function
 from .concrete import ConcreteFunction
 from .decorator import function
@@ -7,7 +9,7 @@ from .eagerly import functions_run_eagerly, run_functions_eagerly
 from .flow import cond, while_loop
 from .jit import Jit, jit
 from .printing import print_
-from .stages import Options, compile_trace
+from .stages import compile_trace
 from .tracing import Function
 
 __all__ = [

@@ -15,8 +15,19 @@ from typing import Any
 import numpy as np
 
 from jitlab import events
-from jitlab.cluster import ClusteringOptions, cluster
-from jitlab.ir import ArrayType, Edge, Graph, Moving, Node, NotFused, expression, is_operation, of_one_expression
+from jitlab.cluster import cluster
+from jitlab.ir import (
+    ArrayType,
+    ClusteringOptions,
+    Edge,
+    Graph,
+    Moving,
+    Node,
+    NotFused,
+    expression,
+    is_operation,
+    of_one_expression,
+)
 from jitlab.lazy import Kept
 from jitlab.ops.arithmetic import Mul
 from jitlab.ops.base import Elementwise, Reduction
@@ -79,15 +90,11 @@ class Alternative:
 
 
 class Alternatives:
-    """Of the edges of one graph that lie between kernels. Called with an edge it tells what would fuse it, or None."""
+    """Of the edges of one graph that lie between kernels."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._known: dict[tuple[Node, Node], Alternative | None] = {}
-
-    def __call__(self, edge: Edge) -> str | None:
-        found = self.of(edge)
-        return found.text if found is not None else None
 
     def of(self, edge: Edge) -> Alternative | None:
         key = edge.producer, edge.consumer

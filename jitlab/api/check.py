@@ -249,7 +249,7 @@ class Study:
 
     def passes(self) -> list[OutputCheck]:
         """The outputs that the passes changed: none, or they are wrong. They keep every bit."""
-        captured: Graph | None = getattr(self.executable, "captured", None)
+        captured = self.executable.captured
         if captured is None or len(captured.outputs) != len(self.graph.outputs):
             return []
         before = op_by_op(captured, self.arguments)

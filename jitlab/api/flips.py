@@ -1,15 +1,16 @@
-"""Is what a report says would flip a decision true? The changed version is compiled, beside the one that there is."""
+"""What would flip the decisions of a plan, and whether it is true: the changed version is compiled beside the one there is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from jitlab import events
-from jitlab.ir import Change, Edge, Flip, NestChange, NotFused, Overrides
+from jitlab.cluster import Advisor, flipped
+from jitlab.ir import Apart, Change, Edge, Flip, NestChange, NotFused, Overrides, Plan
 from jitlab.runtime import Executable
 
 from .alternatives import Alternative, Alternatives
@@ -17,12 +18,34 @@ from .questions import Pair, Place
 from .replaying import first_effect
 
 
+def with_flips(data: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+    """The JSON of a plan with what would change its decisions: `would_compile_if` of operations, `would_fuse_if` of edges."""
+    advisor, alternatives = Advisor(plan.clustering), Alternatives(plan.clustering.graph)
+    nodes = {node.name: node for node in plan.clustering.stays}
+
+    def with_flip(op: dict[str, Any]) -> dict[str, Any]:
+        flip = advisor(nodes[op["name"]]) if op["reason"] and op["name"] in nodes else None
+        return op if flip is None else {**op, "would_compile_if": flip.text}
+
+    def text_of(edge: Edge) -> str | None:
+        if edge.would_fuse_if is not None:
+            return edge.would_fuse_if
+        found = advisor(edge) if isinstance(edge.reason.code, Apart) else alternatives.of(edge)
+        return None if found is None else found.text
+
+    edges = (*plan.boundaries, *plan.clustering.apart)
+    return {
+        **data, "ops": [with_flip(op) for op in data["ops"]],
+        "boundaries": [{**made, "would_fuse_if": text_of(e)} for made, e in zip(data["boundaries"], edges, strict=True)],
+    }  # fmt: skip
+
+
 def operation_flip_holds(executable: Executable, name: str) -> bool | None:
     """Does an operation compile once what "would compile if" says is changed? None: nothing is said, or no change of marks,
     options or order expresses it."""
     clustering = executable.clustering
     node = next((node for node in clustering.graph.nodes if node.name == name), None)
-    flip = clustering.flip(node) if node is not None and node in clustering.stays else None
+    flip = Advisor(clustering)(node) if node is not None and node in clustering.stays else None
     made = _clustered(executable, flip)
     return None if made is None else name in Place(made.plan).cluster
 
@@ -33,7 +56,7 @@ def edge_flip_holds(executable: Executable, pair: Pair) -> bool | None:
     clustering = executable.clustering
     edge = next((e for e in clustering.apart if (e.producer.name, e.consumer.name) == pair), None)
     if edge is not None:
-        flip = clustering.flip(edge)
+        flip = Advisor(clustering)(edge)
         made = _clustered(executable, flip)
         if made is None:
             return None
@@ -69,11 +92,7 @@ def _fuses(executable: Executable, edge: Edge, pair: Pair) -> bool | None:
 
 def _clustered(executable: Executable, flip: Flip | None) -> Executable | None:
     """The executable of the changed version."""
-    if flip is None or executable.clustering.flipped is None:
-        return None
-    if flip.change is Change.COMPUTE_TWICE:
-        return _compiled(executable.changed(Overrides(again=((flip.names[0], flip.names[1]),))))
-    clustering = executable.clustering.flipped(flip)
+    clustering = flipped(executable.clustering, flip) if flip is not None else None
     if clustering is None:
         return None
     return _compiled(Executable(clustering, function=executable.function, level=executable.level, is_trial=True))

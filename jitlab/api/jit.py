@@ -54,7 +54,7 @@ from jitlab.capture import (
 from jitlab.capture.run_events import emit_call, emit_statement, emit_timed_call
 from jitlab.config import config
 from jitlab.costs import Costs
-from jitlab.ir import Source, outside
+from jitlab.ir import Options, Source, outside
 from jitlab.transactions import Whole
 
 from .definitions import calling_line
@@ -65,7 +65,7 @@ from .jit_options import JitOptions, check_backend, checked
 from .ledger import NEAREST, Ledger, misfits
 from .methods import look_like
 from .misses import BESIDE, Failed
-from .stages import Options, compile_trace
+from .stages import compile_trace
 from .warm import WARM_CALLS, warm_up
 
 

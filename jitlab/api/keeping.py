@@ -19,6 +19,7 @@ from jitlab.ops.control import Branch, Loop
 from jitlab.runtime import Executable
 
 from .questions import Pair, Question
+from .stages import compiled_anew
 from .textblocks import TextBlock, Unsplit, block_around
 
 #: What a scope would put on a node.
@@ -49,10 +50,9 @@ def keep(
         return None, "No scope chooses a target."
     if (question.cut or question.fuse) and question.keep_out:
         return None, "No one scope says both: ask for what is kept out apart from the rest."
-    captured, again = getattr(executable, "captured", None), getattr(executable, "again", None)
-    if captured is None or again is None:
+    if executable.captured is None or executable.options is None:
         return None, "The captured graph is not kept, so no lines can be tried."
-    writer = _Writer(executable, captured, again, changed, question, names or {})
+    writer = _Writer(executable, executable.captured, changed, question, names or {})
     try:
         return writer.lines(), ""
     except Unsplit as unsplit:
@@ -63,10 +63,9 @@ class _Writer:
     """Writes scopes, and tries each."""
 
     def __init__(
-        self, executable: Executable, captured: Graph, again: Callable[[Graph], Executable], changed: Executable,
-        question: Question, names: Mapping[str, Any],
-    ) -> None:  # fmt: skip
-        self.graph, self.again, self.question, self.names = captured, again, question, names
+        self, executable: Executable, captured: Graph, changed: Executable, question: Question, names: Mapping[str, Any]
+    ) -> None:
+        self.executable, self.graph, self.question, self.names = executable, captured, question, names
         self.wanted = shape_of(changed)
         self.named = named(executable.graph)
         self.made = named(captured)  # before the passes: where each operation was made
@@ -145,7 +144,7 @@ class _Writer:
     def _holds(self, marks: Marks) -> bool:
         """Do these marks give the plan that is wanted?"""
         with events.muted():
-            made = self.again(marked(self.graph, marks, deep=not self.question.keep_out))
+            made = compiled_anew(self.executable, marked(self.graph, marks, deep=not self.question.keep_out))
             made.prepare([np.empty(tuple(int(n) for n in p.shape), p.dtype) for p in self.graph.parameters])
         return shape_of(made) == self.wanted
 

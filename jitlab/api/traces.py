@@ -19,7 +19,7 @@ from jitlab.capture.tracetypes import FunctionType, function_type, generalised, 
 from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.errors import CaptureError
-from jitlab.ir import CALLED
+from jitlab.ir import CALLED, Options
 from jitlab.transactions import Whole
 
 from . import recorder
@@ -29,7 +29,7 @@ from .explaining import Explained
 from .ledger import misfits
 from .methods import WeakMethod
 from .misses import Failed
-from .stages import Options, compile_trace
+from .stages import compile_trace
 
 _SINGLETON = (
     "tf.function only supports singleton tf.Variables created on the first call: the first call is recorded twice, and the"

@@ -29,7 +29,7 @@ from jitlab.capture.memory import Frozen
 from jitlab.capture.run_events import emit_statement, emit_timed_call
 from jitlab.capture.tracetypes import function_type
 from jitlab.config import config
-from jitlab.ir import Source, outside
+from jitlab.ir import Options, Source, outside
 
 from .binding import Binder
 from .compiler_ir import CompilerIR
@@ -40,7 +40,6 @@ from .explaining import Found, Ways
 from .frequency import frequency_of, told
 from .ledger import Ledger
 from .methods import BoundFunction, WeakMethod, look_like
-from .stages import Options
 from .traces import Traces
 from .warm import WARM_CALLS, add_entry
 

@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ir import NO_OVERRIDES, Graph, Node, Overrides, Reason, Stays, told_kind
+from jitlab.ir import NO_OVERRIDES, ClusteringOptions, Graph, Node, Overrides, Reason, Stays, told_kind
 from jitlab.lazy import lazy
 from jitlab.ops.host import HostCall, Item
 from jitlab.ops.library import Library
 from jitlab.ops.sources import Constant, Length
-
-from .options import ClusteringOptions
 
 FLOAT64 = np.dtype("f8")
 

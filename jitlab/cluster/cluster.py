@@ -19,8 +19,9 @@ from jitlab.ir import (
     Apart,
     Cluster,
     Clustering,
+    ClusteringInput,
+    ClusteringOptions,
     Edge,
-    Flip,
     Graph,
     Joined,
     Node,
@@ -37,10 +38,7 @@ from jitlab.messages import units
 
 from .candidates import Study, draws_or_checks, is_constant, is_silent, unsupported
 from .decided import decided
-from .flipping import made as make_flip
-from .flips import Advisor
-from .options import ClusteringOptions
-from .partition import Partition, chosen_device, device_text, effective_size, scope_text
+from .partition import Partition, chosen_device, contracted, device_text, effective_size, scope_text
 
 
 def cluster(
@@ -62,49 +60,39 @@ def cluster(
     what the fusions that scopes decide of compute a second time.
     """
     options = replace(options or ClusteringOptions(), **settings)
-    overrides = overrides.over(decided(graph), again)
-    changed_graph = reordered(computed_again(graph, overrides.again), overrides.earlier)
-    name_values(changed_graph)
-    made = _clustering(changed_graph, options, jit_compile, function, overrides, names)
-    made.overrides = overrides
-    known = names or {node.name: c.name for c in made.clusters for node in c.members}
+    return clustered(ClusteringInput(graph, options, jit_compile, function, overrides, again, names))
 
-    def changed(others: Overrides) -> Clustering:
-        return cluster(
-            graph, options, jit_compile=jit_compile, function=function, overrides=others, again=again, names=known
-        )  # fmt: skip
 
-    def flipped(flip: Flip) -> Clustering | None:
-        found = make_flip(flip, graph, options, jit_compile)
-        if found is None:
-            return None
-        other, settings, must = found
-        return cluster(
-            other, settings, jit_compile=must, function=function, overrides=overrides, again=again, names=known
-        )  # fmt: skip
-
-    made.changed, made.flipped = changed, flipped
+def clustered(given: ClusteringInput) -> Clustering:
+    """The clustering of all that decides of one."""
+    overrides = given.overrides.over(decided(given.graph), given.again)
+    graph = reordered(computed_again(given.graph, overrides.again), overrides.earlier)
+    name_values(graph)
+    made = _clustering(graph, given, overrides)
+    made.overrides, made.made_of = overrides, given
     return made
 
 
-def _clustering(
-    graph: Graph, options: ClusteringOptions, jit_compile: bool | None, function: str, overrides: Overrides,
-    known: Mapping[str, str] | None,
-) -> Clustering:  # fmt: skip
-    study = Study(graph, options, jit_compile, overrides=overrides)
-    naming = _Names(known)
-    if jit_compile:
+def clustered_anew(clustering: Clustering, **changes: Any) -> Clustering:
+    """The same with some of what decided of it changed; clusters keep the names that their operations' clusters have."""
+    given = clustering.made_of
+    assert given is not None
+    names = given.names or {node.name: c.name for c in clustering.clusters for node in c.members}
+    return clustered(replace(given, names=names, **changes))
+
+
+def _clustering(graph: Graph, given: ClusteringInput, overrides: Overrides) -> Clustering:
+    options = given.options
+    study = Study(graph, options, given.jit_compile, overrides=overrides)
+    naming = _Names(given.names)
+    if given.jit_compile:
         operations = [node for node in study.operations if not is_constant(node)]
-        must_compile(operations, function or graph.name)
-        stays = {node: reason for node in operations if (reason := unsupported(node)) is not None}
-        if not stays:
+        must_compile(operations, given.function or graph.name)
+        if not any(unsupported(node) is not None for node in operations):
             names = [naming.of(operations)] if operations else []
             return _Result(Partition(study, {}), [operations] if operations else [], names).clustering(Joined.MUST)
-        options = study.options = replace(options, min_size=1)
-    else:
-        stays = study.stays()
-    partition = Partition(study, dict(stays))
-    partition.contract()
+    partition = contracted(study)
+    stays, options = dict(partition.stays), study.options
     groups = []
     for group in partition.groups.values():
         if partition.kept(group):
@@ -178,10 +166,7 @@ class _Result:
         cluster_of = {node: c for c, group in zip(clusters, self.groups, strict=True) for node in group}
         self._find_borders(clusters, cluster_of)
         stays = {n: self.stays[n] for n in (*self.graph.parameters, *self.operations) if n in self.stays}
-        made = Clustering(self.graph, self._steps(cluster_of), stays, self._apart(cluster_of))
-        if joined is None:
-            made.flip = Advisor(self.partition, made)
-        return made
+        return Clustering(self.graph, self._steps(cluster_of), stays, self._apart(cluster_of))
 
     def _cluster(self, name: str, group: list[Node], joined: Joined | None, place: Mapping[Node, int]) -> Cluster:
         inside = [node for node in group if not is_silent(node)]

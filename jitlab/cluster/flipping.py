@@ -6,9 +6,9 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any
 
-from jitlab.ir import Change, Flip, Graph, Node
+from jitlab.ir import Change, Clustering, ClusteringOptions, Flip, Graph, Node, Overrides
 
-from .options import ClusteringOptions
+from .cluster import clustered_anew
 
 #: What each change of marks puts on the operations that a flip names.
 MARKS: dict[Enum, str] = {
@@ -18,24 +18,28 @@ MARKS: dict[Enum, str] = {
 FIELDS: dict[Enum, str] = {Change.MIN_SIZE: "min_size", Change.MAX_SIZE: "max_size", Change.FUEL: "fuel"}
 
 
-def made(
-    flip: Flip, graph: Graph, options: ClusteringOptions, jit_compile: bool | None
-) -> tuple[Graph, ClusteringOptions, bool | None] | None:
-    """What to cluster to see a flip; None for a change of the program that is more than a mark, an option or a copy."""
+def flipped(clustering: Clustering, flip: Flip) -> Clustering | None:
+    """The clustering after a flip; None for a change of the program that is more than a mark, an option or a copy."""
+    given = clustering.made_of
+    assert given is not None
     if flip.change in MARKS:
-        return _marked(graph, flip), options, jit_compile
+        return clustered_anew(clustering, graph=_marked(given.graph, flip))
     if flip.change is Change.COMPUTE_TWICE:
-        return graph, options, jit_compile  # an override does it
-    if flip.change is Change.LEVEL:
-        return graph, replace(options, level="ON", level_on_one_gpu=None), jit_compile
+        return clustered_anew(clustering, overrides=Overrides(again=((flip.names[0], flip.names[1]),)))
     if flip.change is Change.MUST:
-        return graph, options, True
+        return clustered_anew(clustering, jit_compile=True)
+    changes = _options_of(flip, given.options)
+    return clustered_anew(clustering, options=replace(given.options, **changes)) if changes else None
+
+
+def _options_of(flip: Flip, options: ClusteringOptions) -> dict[str, Any]:
+    if flip.change is Change.LEVEL:
+        return {"level": "ON", "level_on_one_gpu": None}
     if flip.change is Change.LIST:
-        return graph, replace(options, listed=(options.listed or frozenset()) | {flip.value}), jit_compile
+        return {"listed": (options.listed or frozenset()) | {flip.value}}
     if flip.change is Change.DO_NOT_EXCLUDE:
-        return graph, replace(options, excluded=options.excluded - {flip.value}), jit_compile
-    field = FIELDS.get(flip.change)
-    return None if field is None else (graph, replace(options, **{field: flip.value}), jit_compile)
+        return {"excluded": options.excluded - {flip.value}}
+    return {FIELDS[flip.change]: flip.value} if flip.change in FIELDS else {}
 
 
 def _marked(graph: Graph, flip: Flip) -> Graph:

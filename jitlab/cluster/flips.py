@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from jitlab.ir import Apart, Change, Clustering, Edge, Flip, Node, Stays, told_kind, told_node
+from jitlab.ir import LARGEST, Apart, Change, Clustering, ClusteringOptions, Edge, Flip, Node, Stays, told_kind, told_node
+from jitlab.lazy import lazy
 
 from .candidates import FLOAT64, Study, Trial, is_control, is_one_of_several, unsupported
-from .options import LARGEST, ClusteringOptions
-from .partition import Partition, device_text
+from .partition import Partition, contracted, device_text
 
 if TYPE_CHECKING:
     Proposal = tuple[Flip, Trial, ClusteringOptions]
@@ -27,15 +27,35 @@ MOST_WORK = 3_000
 class Advisor:
     """What would change a decision of one clustering: asked for an operation that stayed out, or an edge that was left."""
 
-    def __init__(self, partition: Partition, clustering: Clustering) -> None:
-        self.partition, self.study, self.clustering = partition, partition.study, clustering
-        self.options = partition.options
+    def __init__(self, clustering: Clustering) -> None:
+        self.clustering = clustering
         self._known: dict[Any, Flip | None] = {}
         self._work = 0
         self._outcomes: dict[Any, dict[Node, int]] = {}
-        self._scopes_count = self.study.marked_only is not None
+
+    @lazy
+    def study(self) -> Study:
+        """What was clustered, as the clusterer saw it."""
+        given = self.clustering.made_of
+        assert given is not None
+        return Study(self.clustering.graph, given.options, given.jit_compile, overrides=self.clustering.overrides)
+
+    @lazy
+    def partition(self) -> Partition:
+        """Its groups, when nothing could be joined any more."""
+        return contracted(self.study)
+
+    @property
+    def options(self) -> ClusteringOptions:
+        return self.partition.options
+
+    @property
+    def _scopes_count(self) -> bool:
+        return self.study.marked_only is not None
 
     def __call__(self, what: Node | Edge) -> Flip | None:
+        if self.clustering.made_of is None:
+            return None
         key = (what.producer, what.consumer) if isinstance(what, Edge) else what
         if key not in self._known:
             self._known[key] = self._edge(what) if isinstance(what, Edge) else self._node(what)
@@ -44,7 +64,7 @@ class Advisor:
     # ---- operations
 
     def _node(self, node: Node) -> Flip | None:
-        if node not in self.partition.number:
+        if node not in self.clustering.stays or node not in self.partition.number:
             return None
         for flip, trial, options in self._for_node(node):
             if self._is_certain(node, flip, trial, options) or self._holds(trial, options, lambda found: node in found):

@@ -7,15 +7,15 @@ be. Two operations are only ever joined along an edge.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-from jitlab.ir import Apart, Node, Reason
+from jitlab.ir import LARGEST, Apart, Node, Reason
 from jitlab.lazy import lazy
 from jitlab.ops.host import Item
 
-from .candidates import Study, is_constant, is_control, is_one_of_several, is_silent
+from .candidates import Study, is_constant, is_control, is_one_of_several, is_silent, unsupported
 from .contraction import Contraction
-from .options import LARGEST
 from .variables import KINDS, READ, WRITE, unsafe_before
 
 PATH_SHOWN = 16  # groups of a cycle that are kept as evidence
@@ -27,6 +27,19 @@ SHAPES = ("Shape", "ShapeN", "Rank", "Size")
 WEIGHTLESS = ("Identity", "Const", "Item")
 
 Device = tuple[str, int]
+
+
+def contracted(study: Study) -> Partition:
+    """The groups of a study's candidates. What must be compiled whatever the rules say is a candidate where it can be."""
+    if study.jit_compile:
+        operations = [node for node in study.operations if not is_constant(node)]
+        stays = {node: reason for node in operations if (reason := unsupported(node)) is not None}
+        study.options = replace(study.options, min_size=1)
+    else:
+        stays = study.stays()
+    partition = Partition(study, stays)
+    partition.contract()
+    return partition
 
 
 class Partition:

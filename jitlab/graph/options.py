@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from jitlab.cluster import ClusteringOptions
+from jitlab.cluster import for_session
 from jitlab.flags import read_flags
+from jitlab.ir import ClusteringOptions
 
 
 @dataclass
@@ -100,7 +101,7 @@ class RunMetadata:
 
 def clustering_options(config: ConfigProto) -> ClusteringOptions:
     """How a Session with this config clusters; the flags are read now."""
-    return ClusteringOptions.for_session(read_flags(), config.graph_options.optimizer_options.global_jit_level)
+    return for_session(read_flags(), config.graph_options.optimizer_options.global_jit_level)
 
 
 __all__ = ["ConfigProto", "GPUOptions", "GraphOptions", "OptimizerOptions", "RunMetadata", "RunOptions", "clustering_options"]

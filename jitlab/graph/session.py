@@ -23,7 +23,7 @@ from jitlab.errors import FailedPreconditionError, InvalidArgumentError
 from jitlab.ir import OperationView
 from jitlab.specs import TensorShape
 
-from .devices import check_devices, placed
+from .devices import check_devices, compiling_devices
 from .graph import Graph, current_graph, default_graph
 from .options import ConfigProto, clustering_options
 from .recording import Step
@@ -81,7 +81,7 @@ class Session:
             raise TypeError(f"graph must be a jl.Graph, but got {type(graph).__name__}")
         self.graph = graph if graph is not None else default_graph()
         self._config = config if config is not None else ConfigProto()
-        self.options = Options(clustering=clustering_options(self._config), replays=True)
+        self.options = Options(clustering=clustering_options(self._config), replays=True, devices=compiling_devices())
         self.sess_str = target
         self.name = f"session_{next(_numbers)}"
         self._arrays: dict[int, np.ndarray[Any, Any]] = {}  # by the id of a Variable of the graph
@@ -202,7 +202,7 @@ class Session:
         started = time.perf_counter_ns()
         self._count += 1
         made = record(self.name, self._count, run.steps, feeds, _tensors(elements), self._array_of)
-        made.run = compile_trace(made, self.options, prepared=placed)
+        made.run = compile_trace(made, self.options)
         run.traces.setdefault(key, []).append(made)
         self._tell(made, run, started)
         return made, values

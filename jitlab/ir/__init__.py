@@ -19,8 +19,9 @@ from .decisions import (
 from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
 from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
 from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
+from .options import ENDLESS, LARGEST, ClusteringOptions, Options
 from .overrides import NO_OVERRIDES, Overrides, again_name, computed_again, reordered
-from .plan import Cluster, ClusterCode, Clustering, Copy, Edge, KernelInfo, Plan, Temporary
+from .plan import Cluster, ClusterCode, Clustering, ClusteringInput, Copy, Edge, KernelInfo, Plan, Temporary
 from .plan_json import is_operation, line_numbers
 from .reasons import Apart, Change, Copied, Flip, Joined, NestChange, NotFused, Reason, Rejection, Stays, Stored
 from .shape import Shape
@@ -57,7 +58,12 @@ __all__ = [
     "Apart",
     "Change",
     "Bounds",
+    "ENDLESS",
+    "LARGEST",
     "Cluster",
+    "ClusteringInput",
+    "ClusteringOptions",
+    "Options",
     "ClusterCode",
     "Clustering",
     "Copied",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .bodies import Nest
 from .graph import Graph, Node
-from .overrides import NO_OVERRIDES, Overrides
+from .options import ClusteringOptions
+from .overrides import NO_OVERRIDES, Overrides, Pair
 from .plan_json import activity, plan_json
-from .reasons import Flip, Reason, Rejection
+from .reasons import Reason, Rejection
 from .types import Origin, Origins
 
 if TYPE_CHECKING:
@@ -72,6 +73,19 @@ class Cluster:
         return [*self.nodes, *self.silent]
 
 
+@dataclass(frozen=True)
+class ClusteringInput:
+    """All that decides of a clustering: clustered again with one of these changed, it shows what the change would do."""
+
+    graph: Graph  # as the passes left it
+    options: ClusteringOptions
+    jit_compile: bool | None = None
+    function: str = ""  # what an error calls it
+    overrides: Overrides = NO_OVERRIDES  # of a what-if, beside what the graph's scopes decide
+    again: Sequence[Pair] = ()  # what the fusions that scopes decide of compute a second time
+    names: Mapping[str, str] | None = None  # of the clusters, by the names of their operations; None: new ones
+
+
 @dataclass
 class Clustering:
     """What the clusterer hands on: steps in an order that respects every edge; `stays` for each node in no cluster."""
@@ -80,10 +94,8 @@ class Clustering:
     steps: list[Cluster | Node]
     stays: dict[Node, Reason]
     apart: list[Edge] = field(default_factory=list)
-    flip: Callable[[Node | Edge], Flip | None] = lambda what: None  # what would change a decision; it looks when it is asked
-    changed: Callable[[Overrides], Clustering] | None = None  # the same graph cut again, by other decisions
-    flipped: Callable[[Flip], Clustering | None] | None = None  # the same with a flip made, where a mark or an option does it
-    overrides: Overrides = NO_OVERRIDES
+    overrides: Overrides = NO_OVERRIDES  # the what-if's and the scopes'
+    made_of: ClusteringInput | None = None
 
     @property
     def clusters(self) -> list[Cluster]:
@@ -135,7 +147,6 @@ class Plan:
     texts: dict[tuple[str, str], str] = field(default_factory=dict)  # (cluster, stage) -> text, for report.ir
     codes: dict[str, ClusterCode] = field(default_factory=dict)  # of each cluster, for report.code
     sources: list[dict[str, Any]] = field(default_factory=list)  # the text that was captured (texts.py)
-    alternative: Callable[[Edge], str | None] = lambda edge: None  # another way to write an edge, in which it would be fused
     target: str = ""  # the key of the target that compiles its clusters
     is_whole: bool = False  # its clusters are lowered: all of the above is there
 
@@ -144,7 +155,8 @@ class Plan:
         return f"{self.function} #{self.trace}"
 
     def to_json(self) -> dict[str, Any]:
-        """`plans`, `ops`, `clusters`, `kernels`, `boundaries` of docs/reference/report-format.md; `copies`."""
+        """`plans`, `ops`, `clusters`, `kernels`, `boundaries` of docs/reference/report-format.md; `copies`. What would change
+        its decisions is looked for by whoever asks (`jitlab.api.flips`)."""
         return plan_json(self)
 
     def activity(self) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from .bodies import body_sources, inner_nodes
 from .called import told_node
 from .extents import Moving, plain
 from .graph import Node
-from .reasons import Apart, Copied, Reason, Stored
+from .reasons import Copied, Reason, Stored
 
 if TYPE_CHECKING:
-    from .plan import Cluster, Clustering, Edge, KernelInfo, Plan
+    from .plan import Cluster, Clustering, KernelInfo, Plan
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
@@ -43,10 +43,7 @@ def _ops(plan: Plan, sources: dict[Node, str]) -> list[dict[str, Any]]:
         if not is_operation(node):
             continue
         cluster, kernel, reason = cluster_of.get(node), kernel_of.get(node), clustering.stays.get(node)
-        flip = clustering.flip(node) if reason else None
         ops.append(_op(plan, node, cluster, kernel, reason, sources))
-        if flip is not None:
-            ops[-1]["would_compile_if"] = flip.text
         for inner, name, parent in inner_nodes(node):
             if is_operation(inner):
                 made = _op(plan, inner, cluster, kernel, reason, sources)
@@ -160,17 +157,10 @@ def _boundaries(plan: Plan, sources: dict[Node, str]) -> list[dict[str, Any]]:
         {
             "producer": sources.get(edge.producer, edge.producer.name),
             "consumer": sources.get(edge.consumer, edge.consumer.name), "reason": edge.reason.to_json(),
-            "bytes": edge.bytes, "would_fuse_if": _would_fuse(edge, plan.clustering) or plan.alternative(edge),
+            "bytes": edge.bytes, "would_fuse_if": edge.would_fuse_if,
         }
         for edge in (*plan.boundaries, *plan.clustering.apart)
     ]  # fmt: skip
-
-
-def _would_fuse(edge: Edge, clustering: Clustering) -> str | None:
-    if edge.would_fuse_if is not None or not isinstance(edge.reason.code, Apart):
-        return edge.would_fuse_if
-    flip = clustering.flip(edge)
-    return flip.text if flip else None
 
 
 def _copies(plan: Plan) -> list[dict[str, Any]]:

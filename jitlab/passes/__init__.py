@@ -3,5 +3,6 @@
 from .gradient import gradients, sum_to_shape
 from .order import order_operations
 from .pipeline import PASSES, run_passes
+from .placement import copy_at_devices
 
-__all__ = ["PASSES", "gradients", "order_operations", "run_passes", "sum_to_shape"]
+__all__ = ["PASSES", "copy_at_devices", "gradients", "order_operations", "run_passes", "sum_to_shape"]

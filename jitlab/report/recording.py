@@ -7,13 +7,14 @@ import time
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from jitlab import events, locks
+from jitlab.api.flips import with_flips
 from jitlab.capture import says_where
 from jitlab.ir import ClusterCode, Plan
 from jitlab.noting import Calls
@@ -249,15 +250,16 @@ class Recording:
         key = (event.function, event.trace, tuple(cluster["name"] for cluster in event.plan["clusters"]))
         if key not in self._plan_keys and len(self.plans) < TRACES:
             self._plan_keys.add(key)
-            self.plans.append(event)
-            remember_plan(event.function, event.trace, event.plan)
-            self._keep_texts(event)
+            names = [cluster["name"] for cluster in event.plan["clusters"]]
+            plan = _kept_plan(event.function, event.trace, names[0] if names else None)
+            told = with_flips(event.plan, plan) if plan is not None and plan.is_whole else event.plan
+            self.plans.append(replace(event, plan=told))
+            remember_plan(event.function, event.trace, told)
+            self._keep_texts(names, plan)
 
-    def _keep_texts(self, event: events.PlanMade) -> None:
+    def _keep_texts(self, names: Sequence[str], plan: Plan | None) -> None:
         """A report can show the stages of its clusters when the function is gone; of too much text the newest stays."""
-        names = [cluster["name"] for cluster in event.plan["clusters"]]
-        plan = _kept_plan(event.function, event.trace, names[0]) if names else None
-        if plan is not None:
+        if plan is not None and names:
             self.texts.update(dict.fromkeys(names, plan.texts))  # later stages are added to it
             self.codes.update(plan.codes)
             self._text_sizes[names[0]] = sum(map(len, plan.texts.values()))
@@ -412,7 +414,7 @@ def known_plan(function: str, trace: int, cluster: str | None = None) -> dict[st
         plan = _plan_of_cluster.get(cluster) if cluster is not None else _plan_of_trace.get((function, trace))
     if plan is None:
         kept = _kept_plan(function, trace, cluster)
-        plan = kept.to_json() if kept is not None else None
+        plan = with_flips(kept.to_json(), kept) if kept is not None else None
     return plan
 
 

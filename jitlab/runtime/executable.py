@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,11 +10,12 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
-from weakref import WeakSet, ref
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
 from jitlab import costs, events, locks, noting
+from jitlab.cluster import clustered_anew
 from jitlab.errors import InternalError, Signal
 from jitlab.ir import (
     UNKNOWN,
@@ -22,6 +24,7 @@ from jitlab.ir import (
     Clustering,
     Graph,
     Node,
+    Options,
     Origins,
     Overrides,
     Plan,
@@ -66,6 +69,7 @@ class Executable:
 
     `writes`: (parameter, output) where an output is a parameter's new version; only `run_in_place` may store it there.
     `lasting`: for operations that may raise, the parameters that have these outputs when one has; the others stay.
+    `captured`: the graph before any pass, and `options`: what decided how it was compiled, where these are known.
     Thread-safe: a call owns its context and its scratch memory.
     """
 
@@ -75,14 +79,13 @@ class Executable:
     def __init__(
         self, clustering: Clustering, *, function: str = "", trace: int = 1, level: str = "O1",
         writes: Sequence[tuple[int, int]] = (), lasting: Mapping[str, Sequence[tuple[int, int]]] = NOTHING,
-        is_trial: bool = False, target: Target | None = None,
+        is_trial: bool = False, target: Target | None = None, captured: Graph | None = None, options: Options | None = None,
     ) -> None:  # fmt: skip
         self.is_trial = is_trial  # of a what-if: no run of it is the program's
         self.target = target or default_target()
         self.clustering, self.function, self.trace, self.level = clustering, function, trace, level
         self.graph = clustering.graph
-        self.again: Callable[[Graph], Executable] | None = None  # the stages after capture once more, of a changed `captured`
-        self.captured: Graph | None = None  # the graph before any pass, where it is known: a check compares with it
+        self.captured, self.options = captured, options
         self.plan = Plan(function, trace, clustering, target=self.target.key)
         self._values = self.graph.symbol_values()
         self._sizes = Sizes(self.graph, self._values)
@@ -98,14 +101,14 @@ class Executable:
         self.costs = costs.Costs()
         self._sites: tuple[noting.Site, ...] = ()  # of the C functions in front of it
         if not is_trial:
-            _live.add(self)
+            _live[next(_numbers)] = self
 
     def changed(self, overrides: Overrides, level: str | None = None) -> Executable:
         """The same graph compiled by other decisions, for a what-if: a second executable, this one stays as it is."""
-        assert self.clustering.changed is not None
+        clustering = clustered_anew(self.clustering, overrides=overrides)
         return Executable(
-            self.clustering.changed(overrides), function=self.function, trace=self.trace, level=level or self.level,
-            writes=self._writes, is_trial=True, target=self.target,
+            clustering, function=self.function, trace=self.trace, level=level or self.level, writes=self._writes,
+            is_trial=True, target=self.target,
         )  # fmt: skip
 
     @property
@@ -153,7 +156,7 @@ class Executable:
         for lowered in lowerings:
             mine = [kernel.name for kernel in made.kernels if kernel.cluster == lowered.cluster.name]
             made.codes[lowered.cluster.name] = _code(lowered, lines, mine, self.target.key)
-        made.alternative, made.is_whole = self.plan.alternative, True
+        made.is_whole = True
         vars(self.plan).update(vars(made))
         if events.active():
             events.send(
@@ -488,7 +491,7 @@ def plan_of(function: str, trace: int, cluster: str | None = None) -> Plan | Non
 
 def executable_of(function: str, trace: int, cluster: str | None = None) -> Executable | None:
     """What runs a trace, while it can still run."""
-    for executable in list(_live):
+    for executable in list(_live.values())[::-1]:  # of several of a name the newest
         if (executable.function, executable.trace) == (function, trace):
             if cluster is None or any(c.name == cluster for c in executable.clustering.clusters):
                 return executable
@@ -496,7 +499,8 @@ def executable_of(function: str, trace: int, cluster: str | None = None) -> Exec
 
 
 _watchers: list[Callable[[Executable, Sequence[Any]], None]] = []
-_live: WeakSet[Executable] = WeakSet()
+_live: WeakValueDictionary[int, Executable] = WeakValueDictionary()
+_numbers = itertools.count()
 
 
 def _code(

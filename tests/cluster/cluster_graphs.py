@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.cluster import ClusteringOptions, cluster
+from jitlab.cluster import cluster, for_session
 from jitlab.flags import read_flags
-from jitlab.ir import ArrayType, Clustering, Graph, Node
+from jitlab.ir import ArrayType, Clustering, ClusteringOptions, Graph, Node
 from jitlab.ops.arithmetic import Add, Mul
 from jitlab.ops.base import Operation
 from jitlab.ops.build import apply, constant, elementwise
@@ -27,8 +27,8 @@ MATRIX = ArrayType((3, 3), np.dtype("f8"))
 FLAG = ArrayType((), np.dtype(bool))
 
 #: The contract's policy at ON_1 and OFF, with no flag set.
-SESSION = ClusteringOptions.for_session(read_flags({}), 1)
-OFF = ClusteringOptions.for_session(read_flags({}), 0)
+SESSION = for_session(read_flags({}), 1)
+OFF = for_session(read_flags({}), 0)
 #: The policy of functions and cells.
 OURS = ClusteringOptions()
 

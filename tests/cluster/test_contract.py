@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.cluster import ClusteringOptions, cluster, jit_scope, reset_names
+from jitlab.cluster import cluster, for_functions, for_session, jit_scope, reset_names
 from jitlab.config import config
 from jitlab.errors import InvalidArgumentError
 from jitlab.flags import read_flags
@@ -46,7 +46,7 @@ def g():
 
 
 def session(level=1, tf=""):
-    return ClusteringOptions.for_session(read_flags({"TF_XLA_FLAGS": tf}), level)
+    return for_session(read_flags({"TF_XLA_FLAGS": tf}), level)
 
 
 # ---- the level
@@ -66,8 +66,8 @@ def test_2_1_auto_jit_wins_over_the_level_unless_it_is_0(flag, level, expected):
 
 def test_2_1_a_flag_wins_over_the_configuration_of_functions(monkeypatch):
     monkeypatch.setattr(config, "global_jit_level", "ON")
-    assert ClusteringOptions.for_functions(read_flags({})) == OURS
-    off = ClusteringOptions.for_functions(
+    assert for_functions(read_flags({})) == OURS
+    off = for_functions(
         read_flags({"TF_XLA_FLAGS": "--tf_xla_auto_jit=-1 --tf_xla_min_cluster_size=3 --tf_xla_max_cluster_size=9"})
     )
     assert (off.level, off.min_size, off.max_size) == ("OFF", 3, 9)

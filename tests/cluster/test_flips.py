@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitlab.cluster import ClusteringOptions, cluster, flips, jit_scope
-from jitlab.ir import ArrayType, Change, Clustering, Edge, Flip, Graph, Node
+from jitlab.cluster import cluster, flips, jit_scope
+from jitlab.ir import ArrayType, Change, Clustering, ClusteringOptions, Edge, Flip, Graph, Node
 from jitlab.ops.arithmetic import Add
 from jitlab.ops.build import apply, cast
 from jitlab.ops.functions import Exp
@@ -216,7 +216,7 @@ def test_the_change_that_is_told_flips_the_decision(build, options, change):
         before = cluster(g.graph, options)
         what = edge_between(before, *asked) if len(asked) == 2 else asked[0]
         assert not together(before, asked)
-        flip = before.flip(what)
+        flip = flips.Advisor(before)(what)
         assert flip is not None and flip.change is change and flip.text
         graph, settings, asked = changed(g.graph, options, flip, asked, before)
         assert together(cluster(graph, **settings), asked)
@@ -331,7 +331,7 @@ def test_what_is_told_is_true_in_random_graphs():
             graph = random_graph(seed, count)
             before = cluster(graph, options)
             what = questions(before)[number]
-            flip = before.flip(what)
+            flip = flips.Advisor(before)(what)
             asked = (what.producer, what.consumer) if isinstance(what, Edge) else (what,)
             if flip is None or flip.change in (Change.CAST, Change.COMPUTE_TWICE):
                 continue
@@ -366,5 +366,6 @@ def test_in_a_large_graph_only_what_is_certain_is_told(monkeypatch):
         w = g.host(z)
         for options, expected in ((OFF, Change.MARK), (dataclasses.replace(SESSION, min_size=5), Change.MIN_SIZE)):
             clustering = cluster(g.graph, options)
-            assert clustering.flip(y).change is expected
-            assert clustering.flip(edge_between(clustering, y, z)) is None and clustering.flip(w) is None
+            advisor = flips.Advisor(clustering)
+            assert advisor(y).change is expected
+            assert advisor(edge_between(clustering, y, z)) is None and advisor(w) is None

@@ -104,7 +104,7 @@ def test_a_function_goes_with_its_last_name(how, calls):
             f(np.ones(3))
             f(np.ones(3 + n % 3))
         gone = weakref.ref(f)
-        code = [weakref.ref(e) for e in executable._live if e.function == f.name]
+        code = [weakref.ref(e) for e in executable._live.values() if e.function == f.name]
         assert bool(code) == bool(calls)
         del f
         assert gone() is None
@@ -173,7 +173,7 @@ class TestForks:
         g = jl.jit(lambda x: np.sin(x) * 3)
         f(np.ones(2))
         g(np.ones(2))
-        (made,) = (e for e in executable._live if e.function == f.name)
+        (made,) = (e for e in executable._live.values() if e.function == f.name)
         thread, leave = self.held(f._lock, f._table, g._lock, made._lock, pool._lock, events.busy)
         try:
             large = POOLED_BYTES // 8
@@ -360,7 +360,7 @@ def test_what_could_not_be_left_is_not_left_once_more_by_the_collector():
 def test_threads_may_ask_for_forms_of_a_cluster_while_others_make_them():
     f = jl.function(lambda x: np.sin(x) + x[::-1])
     f(np.ones((3, 3)))
-    (made,) = (e for e in executable._live if e.function == f.name)
+    (made,) = (e for e in executable._live.values() if e.function == f.name)
     (key,) = made._variants
 
     class Asked(str):
