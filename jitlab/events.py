@@ -425,7 +425,7 @@ def note(about: About, start_ns: int, end_ns: int, context: Any = None) -> None:
 def collect() -> None:
     """Hand over what waits to those who take it in bulk: call it before what they have is read."""
     global _collected_ns
-    with _collecting:
+    with locks.Released(_collecting), _collecting:
         calls, rows = noting.take()
         if not calls and not rows and not _waiting:
             return
@@ -493,14 +493,14 @@ def add_listener(listener: Listener, take: Taker | None = None, *, in_children: 
     if not in_children:
         _in_parent.append(listener)
     collect()
-    with busy.block:
+    with locks.Released(busy.block), busy.block:
         _listeners.append((listener, take if noting.clock() is not None else None))
         _count_listeners()
 
 
 def remove_listener(listener: Listener) -> None:
     collect()
-    with busy.block:
+    with locks.Released(busy.block), busy.block:
         found = next((known for known in _listeners if known[0] == listener), None)
         if found is not None:
             _listeners.remove(found)
@@ -535,18 +535,18 @@ class Busy:
         keep(lambda: self._own.depth, self._back_to)
 
     def __enter__(self) -> None:
-        with self.block:
+        with locks.Released(self.block), self.block:
             self._own.depth += 1
             self.word.value += 1
 
     def __exit__(self, *_: object) -> None:
-        with self.block:
+        with locks.Released(self.block), self.block:
             self._own.depth -= 1
             self.word.value -= 1
 
     def everywhere(self, more: int) -> None:
         """1: from now on, in every thread; -1: no more."""
-        with self.block:
+        with locks.Released(self.block), self.block:
             self.for_all += more
             self.word.value += more
 
@@ -555,7 +555,7 @@ class Busy:
         self.word.value = self.listeners + self.for_all + self._own.depth
 
     def _back_to(self, depth: int) -> None:
-        with self.block:
+        with locks.Released(self.block), self.block:
             self.word.value -= self._own.depth - depth
             self._own.depth = depth
 

@@ -22,15 +22,43 @@ ORDER = (
 
 
 class _Lock(Protocol):
+    """A re-entrant one."""
+
     def acquire(self) -> Any: ...
 
     def release(self) -> Any: ...
+
+    def _is_owned(self) -> bool: ...
+
+
+class Released:
+    """`with Released(lock), lock:` leaves the lock free, whatever comes where it is given back: an exception in the place of
+    that call (a profiler's, or there is no memory for it) would leave it taken, and who waits for it would wait for ever."""
+
+    __slots__ = ("_is_held", "_lock")
+
+    def __init__(self, lock: Any) -> None:
+        self._lock, self._is_held = lock, lock._is_owned()  # by a block around this one
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        if not self._is_held:
+            give_back(self._lock)
+
+
+def give_back(lock: _Lock) -> None:
+    """A lock, however often this thread has taken it."""
+    while lock._is_owned():
+        lock.release()
 
 
 def shared(name: str, lock: _Lock | None = None) -> Any:
     """The lock of the process that has this name in ORDER: `lock`, or a new one."""
     assert name in ORDER
-    made = _shared[name] = lock or threading.RLock()
+    made: Any = lock or threading.RLock()
+    _shared[name] = made
     return made
 
 
@@ -46,17 +74,34 @@ def _renew(owner: Any) -> None:
 
 
 def _before() -> None:
+    _taken.clear()
     for name in ORDER:
         if name in _shared:
-            _shared[name].acquire()
+            lock = _shared[name]
+            _taken.append((lock, lock._is_owned()))
+            lock.acquire()
 
 
 def _after_in_parent() -> None:
-    for lock in _shared.values():
-        try:
+    _release(_taken.copy())
+
+
+def _release(taken: list[tuple[_Lock, bool]]) -> None:
+    """Each of them, whatever comes at one."""
+    if not taken:
+        return
+    lock, was_held = taken[0]
+    try:
+        if was_held:
             lock.release()
-        except RuntimeError:  # an interrupt came before it was taken
-            continue
+        else:
+            give_back(lock)
+    except BaseException:
+        if not was_held:
+            give_back(lock)
+        raise
+    finally:
+        _release(taken[1:])
 
 
 def _after_in_child() -> None:
@@ -66,6 +111,7 @@ def _after_in_child() -> None:
 
 
 _shared: dict[str, _Lock] = {}
+_taken: list[tuple[_Lock, bool]] = []  # before a fork, and whether this thread held it before
 _owners: WeakSet[Any] = WeakSet()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

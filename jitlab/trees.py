@@ -34,7 +34,7 @@ def code_of(source: Any, filename: str, mode: str = "exec", flags: int = 0) -> C
 
 
 def _alone(action: Callable[[], Any]) -> Any:
-    with _lock:
+    with locks.Released(_lock), _lock:
         for _ in range(TRIES - 1):
             try:
                 return action()

@@ -69,7 +69,7 @@ def _record(capture: Any, func: Callable[..., Any], inp: Sequence[Any], out: _Dt
 class _Call:
     """A Python function that is called at every run. What it gave while the first run was recorded is not computed again."""
 
-    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.Lock}
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
     _lock: Any
 
     def __init__(self, func: Callable[..., Any], name: str, dtypes: Sequence[np.dtype[Any]]) -> None:
@@ -84,7 +84,7 @@ class _Call:
         return self._first[0]  # type: ignore[no-any-return]
 
     def __call__(self, *arrays: Any) -> Any:
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             results = self._first.pop() if self._first else None
         if results is None:
             results = _called(self.func, [np.asarray(x) for x in arrays], self.dtypes)

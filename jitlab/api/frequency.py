@@ -55,7 +55,7 @@ def frequency_of(function: Any) -> Frequency:
     code = code_of(function)
     if code is None:
         return Frequency()
-    with _lock:
+    with locks.Released(_lock), _lock:
         return _by_code.of(code, Frequency)
 
 

@@ -238,7 +238,7 @@ class Jit(Explained):
 
     def _found_or_recorded(self, key: Any, values: tuple[Any, ...]) -> _Gathered | Refusal:
         """The same, recorded where it was not, or why that cannot be."""
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             found = self._find(key, values) or self._refused.get(key)  # another thread may have been quicker
             if found is not None:
                 return found
@@ -428,7 +428,7 @@ class PathJit(Jit):
         return next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
 
     def _path_found_or_recorded(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             try:
                 return self._find_path(key, leaves) or self._refused.get(key) or self._record_path(key, values, leaves)
             except _Refused as refused:

@@ -45,7 +45,7 @@ class Place:
         return self.functions
 
     def add(self, miss: Miss) -> None:
-        with _lock:
+        with locks.Released(_lock), _lock:
             newest = self.misses[-1] if self.misses else self.before
             if newest is not None:
                 miss.share(newest)
@@ -81,7 +81,7 @@ def place_of(definition: Definition, kind: str) -> Place | None:
     if definition.place is None:
         return None
     key = kind, definition.place
-    with _lock:
+    with locks.Released(_lock), _lock:
         place = _places.get(key)
         if place is None:
             place = _places[key] = Place()
@@ -112,7 +112,7 @@ def _add(found: dict[tuple[Site, str], Total], miss: Miss) -> None:
 
 def totals() -> list[Total]:
     """Per call site and function: misses and seconds, the dearest first. What was traced inside another trace counts once."""
-    with _lock:
+    with locks.Released(_lock), _lock:
         found, ledgers = dict(_gone), list(live)
         misses = {id(miss): miss for place in _places.values() for miss in place.misses}
     misses |= {id(miss): miss for ledger in ledgers for miss in ledger}

@@ -57,7 +57,7 @@ class Traces(Explained):
     attributes: dict[str, Any]
     _signature: Binder
 
-    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock, "_table": threading.Lock}
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock, "_table": threading.RLock}
     _lock: Any  # held while something is recorded
     _table: Any  # held while tables change, and nothing else is waited for
     TABLES = ("_concretes", "_by_type", "_wide", "_traces", "_recent", "_count", "_numbers")
@@ -153,7 +153,7 @@ class Traces(Explained):
         leaves: list[Any] = []
         key = key_of(values, leaves)
         try:
-            with self._lock:
+            with locks.Released(self._lock), self._lock:
                 return self._recorded(concrete, key, values, leaves, is_sample=True)
         except NotReplayable as refusal:
             raise self._untraceable(refusal) from None
@@ -326,7 +326,7 @@ class Traces(Explained):
     # ---- kept
     def _add(self, concrete: ConcreteFunction) -> None:
         type = concrete.function_type
-        with self._table:
+        with locks.Released(self._table), self._table:
             if type in self._by_type:  # another thread was quicker
                 return
             self._count += 1

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jitlab import errors, events
+from jitlab import errors, events, locks
 from jitlab.capture import (
     Capture,
     Foreign,
@@ -141,7 +141,7 @@ class Function(Traces):
             return handed
         hash(instance)  # the contract: instances are hashable and can be referred to weakly
         key = id(instance)
-        with self._table:
+        with locks.Released(self._table), self._table:
             known = self._bound.get(key)
             if known is None or known[0]() is not instance:
                 reference = weakref.ref(instance, lambda _: self._bound.pop(key, None))
@@ -198,7 +198,7 @@ class Function(Traces):
         else:
             values = self._signature.bind(args, kwargs)
         try:
-            with self._lock:
+            with locks.Released(self._lock), self._lock:
                 return self._dispatch(function_type(values)) or self._trace_for(values)
         except (NotReplayable, Foreign) as refusal:
             raise self._untraceable(refusal) from None
@@ -259,14 +259,14 @@ class Function(Traces):
         if (known := self._foreign.get(key)) is not None:
             return Refusal("foreign_type", known)
         try:
-            with self._lock:
+            with locks.Released(self._lock), self._lock:
                 before = self._count
                 trace = self._find(key, leaves) or self._trace(key, values, leaves)
                 is_traced = self._count > before
         except errors.InternalError as mistake:
             return self._reason_of_run(mistake)
         except NotReplayable as refusal:  # a foreign array met the arguments: there is nothing to record
-            with self._table:
+            with locks.Released(self._table), self._table:
                 self._foreign[key] = str(refusal)
                 while len(self._foreign) > config.max_traces:
                     del self._foreign[next(iter(self._foreign))]
@@ -298,7 +298,7 @@ class Function(Traces):
             raise errors.BindingError(f"Binding inputs to tf.function failed due to `{foreign.what}, not an array`") from None
         started = time.perf_counter_ns() if events.active() else 0
         try:
-            with self._lock:
+            with locks.Released(self._lock), self._lock:
                 known = [r.trace for r in concrete._recordings.get(key, ()) if r.trace.fits(leaves)]
                 trace = known[0] if known else self._recorded(concrete, key, values, leaves).trace
             result = self._perform(trace, leaves)
@@ -336,7 +336,7 @@ class Function(Traces):
         described = leaves_of(self._signature.names, values)
         if key in self._foreign:
             return Found(described, refusal=self._foreign[key])
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             concrete = self._dispatch(function_type(values))
             known = [recording.trace for recording in concrete._recordings.get(key, ())] if concrete is not None else []
             known += [trace for trace in self._traces.get(key, ()) if all(trace is not other for other in known)]
@@ -353,7 +353,7 @@ class Function(Traces):
         leaves: list[Any] = []
         try:
             key = key_of(values, leaves)
-            with self._lock:
+            with locks.Released(self._lock), self._lock:
                 trace = self._find(key, leaves) or self._trace(key, values, leaves)
         except (Foreign, NotReplayable) as refusal:
             what = refusal.what if isinstance(refusal, Foreign) else str(refusal)

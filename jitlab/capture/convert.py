@@ -41,7 +41,7 @@ _lock = locks.shared("conversions")
 def converted(function: types.FunctionType, hooks: Any) -> types.FunctionType | None:
     """The converted copy of a function, with its own globals, closure and defaults; None when it has no source to convert."""
     code = function.__code__
-    with _lock:
+    with locks.Released(_lock), _lock:
         new = _codes.of(code, _convert_code, function)
     if new is None:
         return None

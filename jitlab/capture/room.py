@@ -24,13 +24,13 @@ class room_for:  # noqa: N801 - it is written as a function
 
     def __enter__(self) -> None:
         if self.needed:
-            with _lock:
+            with locks.Released(_lock), _lock:
                 _open.add(self)
                 _set_limit()
 
     def __exit__(self, *_: object) -> None:
         if self.needed:
-            with _lock:
+            with locks.Released(_lock), _lock:
                 _open.discard(self)
                 _set_limit()
 

@@ -33,7 +33,7 @@ _lock = locks.shared("sources")
 def arrived_text(file: str, title: str, text: str) -> None:
     """The source of a function from another process, unless it is at hand. `title`: what a person calls the cell it is."""
     lines = io.StringIO(text).readlines()
-    with _lock:
+    with locks.Released(_lock), _lock:
         if title:
             cell_names.setdefault(file, title)
         known = _arrived.get(file) or [linecache.getlines(file)]

@@ -121,7 +121,7 @@ class Session:
         elements: list[Any] = []
         form = self._form(fetches, elements)
         feeds = self._feeds(feed_dict or {})
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             run = self._run_for(elements, list(feeds))
             for step in run.defaults:
                 feeds[step.feed] = step.default  # type: ignore[index]

@@ -30,7 +30,7 @@ class Text:
 
 def keep_text(file: str, lines: Sequence[str], first: int, last: int) -> None:
     """A definition of a file was captured. `lines`: the whole file's."""
-    with _lock:
+    with locks.Released(_lock), _lock:
         known = _kept.get(file)
         if known is None or (known.lines is not lines and list(known.lines) != list(lines)):
             known = _kept[file] = Text(lines)
@@ -43,7 +43,7 @@ def keep_text(file: str, lines: Sequence[str], first: int, last: int) -> None:
 def definition_of(source: Source, most: int) -> tuple[tuple[str, ...], int] | None:
     """The lines of the innermost captured definition around a position, and the number of the first of them; of a file without
     one the whole file, if it has at most so many lines. None where nobody knows its text."""
-    with _lock:
+    with locks.Released(_lock), _lock:
         kept = _kept.get(source.file)
         around = [(a, b) for a, b in kept.definitions if a <= source.line <= b] if kept is not None else []
     lines = kept.lines if kept is not None else linecache.getlines(source.file)
@@ -66,7 +66,7 @@ def texts_of(sources: Iterable[Source]) -> list[dict[str, Any]]:
 
 
 def _pieces(file: str, numbers: set[int]) -> list[dict[str, Any]]:
-    with _lock:
+    with locks.Released(_lock), _lock:
         kept = _kept.get(file)
         definitions = sorted(kept.definitions) if kept is not None else []
     lines = kept.lines if kept is not None else linecache.getlines(file)

@@ -101,7 +101,7 @@ class LoopTally:
 class Recording:
     """Listens to events from any thread. Give `listen` and `take` to `events.add_listener`, or use `record()`."""
 
-    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.Lock}
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
     _lock: Any
 
     def __init__(
@@ -171,13 +171,13 @@ class Recording:
         """Take in one event."""
         take = self._take.get(type(event))
         if take is not None:
-            with self._lock:
+            with locks.Released(self._lock), self._lock:
                 self.count += 1
                 take(event)
 
     def take(self, batch: events.Batch) -> None:
         """Take in many events, and calls that C functions noted."""
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             for calls in batch.calls:
                 self._calls_noted(calls)
             for event in batch.events:
@@ -188,7 +188,7 @@ class Recording:
 
     def adopt_runs(self, replay: Recording) -> None:
         """Take over a comparison's times: it measured again what ran compiled, as it measured NumPy."""
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             self.clusters, self.host, self.numpy = replay.clusters, replay.host, replay.numpy
             self.compared = replay.compared
             for name in ("compiled", "op by op"):
@@ -219,7 +219,7 @@ class Recording:
         from .report import Report
 
         events.collect()
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             data = report_json(self)
             texts, codes = dict(self.texts), dict(self.codes)
             ran = {**self.clusters, **self.host}
@@ -396,7 +396,7 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Repor
 
 def remember_plan(function: str, trace: int, plan: dict[str, Any]) -> None:
     """Keep the plan for recordings that begin after it was made: they see its clusters run, not its making."""
-    with _plans_lock:
+    with locks.Released(_plans_lock), _plans_lock:
         for cluster in plan["clusters"]:
             _plan_of_cluster[cluster["name"]] = plan
             _plan_of_cluster.move_to_end(cluster["name"])
@@ -410,7 +410,7 @@ def remember_plan(function: str, trace: int, plan: dict[str, Any]) -> None:
 
 def known_plan(function: str, trace: int, cluster: str | None = None) -> dict[str, Any] | None:
     """The plan of a trace that ran, from what was heard before or from whoever keeps plans."""
-    with _plans_lock:
+    with locks.Released(_plans_lock), _plans_lock:
         plan = _plan_of_cluster.get(cluster) if cluster is not None else _plan_of_trace.get((function, trace))
     if plan is None:
         kept = _kept_plan(function, trace, cluster)

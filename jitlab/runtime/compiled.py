@@ -18,7 +18,7 @@ def compiled(target: Target, program: Program, origin: Origin) -> Compiled:
     """A target's code of a Program: of this process, of the disk, or compiled now. Sends ProgramCompiled."""
     started = time.perf_counter_ns()
     key = target.key, program.text
-    with _lock:
+    with locks.Released(_lock), _lock:
         known = _by_text.get(key)
         if known is None:
             known = _by_text[key] = target.compiled(program, origin)
@@ -35,7 +35,7 @@ def compiled(target: Target, program: Program, origin: Origin) -> Compiled:
 
 def forget_compiled() -> None:
     """Forget the Programs of this process (for tests and measurements); what a target keeps on disk stays."""
-    with _lock:
+    with locks.Released(_lock), _lock:
         _by_text.clear()
         _recent.clear()
 

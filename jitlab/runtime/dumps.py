@@ -87,7 +87,7 @@ def constant_arguments(cluster: Cluster) -> int:
 
 
 def _version(cluster: Cluster) -> int:
-    with _lock:
+    with locks.Released(_lock), _lock:
         if cluster.name not in _versions:
             if len(_versions) >= MOST_VERSIONS:
                 del _versions[next(iter(_versions))]

@@ -73,7 +73,7 @@ class Executable:
     Thread-safe: a call owns its context and its scratch memory.
     """
 
-    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.Lock}
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
     _lock: Any
 
     def __init__(
@@ -123,7 +123,7 @@ class Executable:
 
     def prepare(self, arguments: Sequence[Any], in_place: bool = False) -> None:
         """Lower every cluster (for these arguments' layouts), so that the plan is whole before the first run."""
-        with Whole(), self.costs.spending(), self._lock:
+        with Whole(), self.costs.spending(), locks.Released(self._lock), self._lock:
             if not self.plan.is_whole:
                 self._plan(arguments, in_place)
         costs.tell_charge(self.function, self.trace, self.costs)
@@ -169,7 +169,7 @@ class Executable:
 
     def program_text(self, cluster: Cluster) -> str:
         """The Program of a cluster whose inputs lie row by row."""
-        with Whole(), self.costs.spending(), self._lock:
+        with Whole(), self.costs.spending(), locks.Released(self._lock), self._lock:
             return self._lowered(cluster, tuple("C" for _ in cluster.inputs), NONE).program.text
 
     def run(self, arguments: Sequence[Any]) -> list[Any]:

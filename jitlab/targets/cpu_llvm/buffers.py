@@ -33,23 +33,35 @@ class Pool:
     def take(self, nbytes: int) -> np.ndarray:
         """An aligned block of uint8, at least `nbytes` long."""
         size = size_class(nbytes)
-        with self._lock:
-            blocks = self._free.get(size)
-            if blocks:
-                self.free_bytes -= size
-                return blocks.pop()
+        is_held = self._lock._is_owned()
+        try:
+            with self._lock:
+                blocks = self._free.get(size)
+                if blocks:
+                    self.free_bytes -= size
+                    return blocks.pop()
+        except BaseException:  # as `locks.Released`, which takes as long as all of this
+            if not is_held:
+                locks.give_back(self._lock)
+            raise
         return aligned(size)
 
     def give(self, block: np.ndarray) -> None:
         size = block.nbytes
-        with self._lock:
-            if self.free_bytes + size <= self.limit_bytes:
-                self._free.setdefault(size, []).append(block)
-                self.free_bytes += size
+        is_held = self._lock._is_owned()
+        try:
+            with self._lock:
+                if self.free_bytes + size <= self.limit_bytes:
+                    self._free.setdefault(size, []).append(block)
+                    self.free_bytes += size
+        except BaseException:
+            if not is_held:
+                locks.give_back(self._lock)
+            raise
 
     def trim(self) -> None:
         """Give the free blocks back to the system."""
-        with self._lock:
+        with locks.Released(self._lock), self._lock:
             self._free.clear()
             self.free_bytes = 0
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
+import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache
+from queue import SimpleQueue
 from typing import Any
 from weakref import WeakSet
 
@@ -90,15 +93,51 @@ def machine_code(key: str, program: Program, origin: Origin) -> MachineCode:
     try:
         result.better = background().submit(improve)
         _improved.add(result)
-    except (RuntimeError, MemoryError):  # no room for a thread, or Python is about to end
+    except (RuntimeError, MemoryError):  # no room for a thread, or Python ends
         pass
     return result
 
 
+class Background:
+    """A thread for work that nobody waits for; the process ends when what it was given is done. Who gives it work takes no
+    lock, which an exception could leave taken, as those of `concurrent.futures`: it would wait for ever."""
+
+    def __init__(self) -> None:
+        self._jobs: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._has_ended = False
+        self._thread = threading.Thread(target=self._work, name="jitlab-compile", daemon=True)
+        self._thread.start()
+        atexit.register(self.shutdown)
+
+    def submit(self, job: Callable[[], Any]) -> Future[Any]:
+        if self._has_ended:
+            raise RuntimeError("the thread has ended")
+        future: Future[Any] = Future()
+        self._jobs.put((future, job))
+        return future
+
+    def shutdown(self) -> None:
+        self._has_ended = True
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while (given := self._jobs.get()) is not None:
+            self._do(*given)
+            del given
+
+    @staticmethod
+    def _do(future: Future[Any], job: Callable[[], Any]) -> None:
+        try:
+            future.set_result(job())
+        except BaseException as error:
+            future.set_exception(error)
+
+
 @cache
-def background() -> ThreadPoolExecutor:
-    """The one thread for work that nobody waits for."""
-    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="jitlab-compile")
+def background() -> Background:
+    """The process's own."""
+    return Background()
 
 
 def _after_fork() -> None:

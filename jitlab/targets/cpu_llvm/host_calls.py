@@ -47,7 +47,7 @@ def _number_of(op: Any, call: Call | None) -> int:
         return -1
     arrays = tuple((b.dtype, len(extents)) for b, extents in zip((*call.outs, *call.ins), call.extents, strict=True))
     site = (op, arrays, len(call.outs))
-    with _lock:
+    with locks.Released(_lock), _lock:
         if site not in _numbers:
             _numbers[site] = len(_sites)
             _lengths.append(sum(1 + 2 * ndim for _, ndim in arrays))

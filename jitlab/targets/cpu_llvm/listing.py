@@ -185,7 +185,7 @@ class ModuleListing(Listing):
 
 def listing(program: Program, tier: Tier = "good") -> ModuleListing:
     """The stages of a Program; the last ones asked for are kept."""
-    with _lock:
+    with locks.Released(_lock), _lock:
         kept = _kept.get(id(program))
         if kept is None or kept.program is not program or kept.tier != tier:
             kept = _kept[id(program)] = ModuleListing(program, tier)

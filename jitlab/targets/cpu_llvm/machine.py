@@ -71,22 +71,24 @@ def _uninterrupted(action: Callable[[], T]) -> T:
 
 
 def _alone(action: Callable[[], T]) -> T:
-    """What an action with LLVM gives; no other thread has one meanwhile. llvmlite takes a lock in Python code, which an
-    exception may leave taken: then this thread gives it back."""
-    with _lock:
+    """What an action with LLVM gives; no other thread has one meanwhile."""
+    with locks.Released(_lock), _lock:
         try:
             return _uninterrupted(action)
-        except BaseException:
-            inner = getattr(_llvmlite_lock(), "_lock", None)
-            while getattr(inner, "_is_owned", bool)():
-                inner.release()  # type: ignore[union-attr]
-            raise
+        finally:
+            locks.give_back(_llvmlites())
 
 
 def _llvmlite_lock() -> Any:
     """llvmlite's own lock (it also frees objects under it, whenever they go), once llvmlite is loaded."""
     ffi = sys.modules.get("llvmlite.binding.ffi")
     return getattr(getattr(ffi, "lib", None), "_lock", None)
+
+
+def _llvmlites() -> Any:
+    """The lock in it, which llvmlite takes in Python code: an exception may leave it taken. Before llvmlite is loaded: a lock
+    that nobody takes."""
+    return getattr(_llvmlite_lock(), "_lock", None) or threading.RLock()
 
 
 class _Both:
@@ -99,10 +101,17 @@ class _Both:
             inner.__enter__()
 
     def release(self) -> None:
-        inner = _llvmlite_lock()
-        if inner is not None:
-            inner.__exit__(None, None, None)
-        _lock.release()
+        try:
+            if _llvmlites()._is_owned():  # else an exception came before it was taken
+                _llvmlite_lock().__exit__(None, None, None)
+        finally:
+            try:
+                locks.give_back(_llvmlites())
+            finally:
+                _lock.release()
+
+    def _is_owned(self) -> bool:
+        return _lock._is_owned()  # type: ignore[attr-defined, no-any-return]
 
 
 locks.shared("compiler", _Both())
@@ -265,7 +274,8 @@ class Loaded:
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if hasattr(self, "_linker") and not is_finalizing():  # else the process ends, and llvmlite's parts may be gone
-            _uninterrupted(self._free)
+            with locks.Released(_llvmlites()):
+                _uninterrupted(self._free)
 
     def _free(self) -> None:
         pointer, self._pointer = self._pointer, None
