@@ -26,7 +26,7 @@ from .origin import origin
 from .recording import Recording, Sampled, Tally, known_plan
 from .repeated import repeated
 from .samples import quantiles
-from .shape import VERSION
+from .schema import VERSION, has, lists
 from .sources import report_sources
 from .statements import whole_statements
 from .titles import Titles
@@ -47,6 +47,8 @@ STATEMENTS_SHARE, STATEMENTS_SECONDS = 0.05, 1e-3
 OFTEN = 4
 #: Who moves fewer bytes waits for the call, not for memory.
 MEMORY_FELT = 64_000
+#: The lists whose entries say where they stand.
+PLACED = tuple(key for key, entry in lists().items() if has(entry, "spans"))
 #: Operations that are loops of the program, which a report calls as the program does.
 LOOPS = {"While", "StatelessWhile"}
 
@@ -504,7 +506,7 @@ def _spans(lines: Iterable[Any]) -> list[list[Any]]:
 
 def _rename_files(data: Json, file_name: Callable[[str], str]) -> None:
     names: dict[str, str] = {}
-    for key in ("ops", "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies", "temporaries"):
+    for key in PLACED:
         for entry in data[key]:
             spans = []
             for file, *place in entry["lines"]:

@@ -117,7 +117,8 @@ def _retraces(report: Report) -> list[str]:
     for trace in report.retraces[:MOST_TOLD]:
         files = sorted({wording.short_file(span[0]) for span in trace.spans})
         where = ", ".join(filter(None, (*files, wording.line_text(trace.lines))))
-        site = f", called from {wording.short_file(trace.site[0])}, line {trace.site[1]}" if trace.site[1] else ""
+        file, line = trace.site or ("", 0)
+        site = f", called from {wording.short_file(file)}, line {line}" if line else ""
         lines.append(f"{trace.function}, {where}: {trace.text}{site}")
         lines += [f"  and {wording.retrace_text(*change)}" for change in trace.changes[1:]]
     lines += _more(len(report.retraces))

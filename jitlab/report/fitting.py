@@ -7,16 +7,15 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from .schema import has, lists
 from .summary import shares, shortened, summarised
 
 Json = dict[str, Any]
 
 #: What is of one plan each, by its `plan`. Clusters come after the kernels that they name.
-OF_PLANS = (
-    "ops", "kernels", "clusters", "boundaries", "temporaries", "copies", "activity", "numerics", "fallbacks",
-)  # fmt: skip
+OF_PLANS = tuple(key for key, entry in lists().items() if has(entry, "plan"))
 TIMED, UNTIMED = ("clusters", "kernels", "fallbacks"), ("ops", "boundaries", "temporaries")
-LISTS = ("plans", *OF_PLANS, "retraces", "variants", "statements", "frozen", "loops")
+LISTS = tuple(key for key in lists() if key != "sources")
 
 SUMMARY_OPS = 2000  # from so many operations on there is a summary
 FEW = 12  # of the room one part for the edges of a summary, and one for its values
@@ -196,7 +195,7 @@ def _of_few_plans(report: Json, weights: Mapping[str, Sequence[int]], room: int)
 
 def _most_telling(key: str, entries: Sequence[Json], weights: Sequence[int], room: int) -> list[Json]:
     """Those that took longest, or that have most bytes, as many as `room` holds, in their order."""
-    by = "bytes" if key in ("boundaries", "temporaries") else "seconds"
+    by = "seconds" if has(lists()[key], "seconds") else "bytes"
     chosen = []
     for at in sorted(range(len(entries)), key=lambda at: (-(entries[at].get(by) or 0), at)):
         if weights[at] <= room:

@@ -9,7 +9,7 @@ from typing import Any
 
 from jitlab import trees
 
-from .shape import VERSION
+from .schema import VERSION
 
 Json = dict[str, Any]
 

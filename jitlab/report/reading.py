@@ -12,7 +12,8 @@ from jitlab.errors import OptionError
 from .files import text_of
 from .older import upgraded
 from .report import MIME, Report
-from .shape import VERSION, misfit
+from .schema import VERSION
+from .shape import misfit
 
 MOST_BYTES = 100_000_000
 

@@ -15,21 +15,9 @@ from jitlab.legible import clean, clean_lines
 from jitlab.targets.devices import target_of
 
 from . import wording
-from .entries import (
-    Boundary,
-    Cluster,
-    Fallback,
-    Kernel,
-    Listing,
-    Loop,
-    Op,
-    Statement,
-    Temporary,
-    Trace,
-    Variant,
-    entry_of,
-)
+from .entries import Listing, entry_of
 from .recording import known_code, known_text
+from .schema import Boundary, Cluster, Fallback, Kernel, Loop, Op, Statement, Temporary, Trace, Variant
 from .why import Answer, why, why_not
 
 if TYPE_CHECKING:

@@ -16,26 +16,17 @@ from typing import Any
 
 from jitlab.statistics import FEWEST, difference
 
+from . import schema
 from .first_run import FELT
+from .schema import keys_of
 
 Json = dict[str, Any]
 
 #: What a report says of the program and of what was decided, list by list. All else is measured, or hangs on caches.
 TOLD = {
-    "plans": "name function fingerprint",
-    "ops": "name plan op cluster kernel reason lines shape dtype inputs scope would_compile_if parent loop",
-    "clusters": "name plan ops kernels reason flops bytes_read bytes_written bytes_saved fingerprint",
-    "kernels": "name plan cluster ops kind lines flops bytes_read bytes_written bytes_saved nests",
-    "boundaries": "producer consumer plan reason bytes would_fuse_if",
-    "retraces": "function cause causes argument before after lines fix changes",
-    "variants": "function cluster cause argument before after lines",
-    "statements": "text lines reason",
-    "frozen": "function what lines",
-    "loops": "function text lines iterations reason",
-    "copies": "plan cluster node lines bytes reason",
-    "temporaries": "plan cluster name producer consumers bytes lines reason",
-    "numerics": "plan cluster output lines ok guilty",
-    "sources": "first lines",
+    key.name: [part.name for part in keys_of(schema.lists()[key.name]) if schema.MEASURED not in part.marks]
+    for key in keys_of(schema.Report)
+    if key.name in schema.lists() and schema.MEASURED not in key.marks
 }
 #: What is measured in some runs alone: where it is a share that is felt.
 SOMETIMES = {"statement_seconds"}
@@ -61,7 +52,7 @@ def essence(data: Mapping[str, Any]) -> str:
     ]  # fmt: skip
     for name, keys in TOLD.items():
         entries = (entry for entry in data.get(name, ()) if not _is_by_chance(name, entry))
-        told.append([[entry.get(key) for key in keys.split()] for entry in entries])
+        told.append([{key: entry[key] for key in keys if key in entry} for entry in entries])
     names: dict[str, str] = {}
     text = DURATION.sub("T", json.dumps(told, sort_keys=True, ensure_ascii=False))
     return NUMBERED.sub(lambda found: names.setdefault(found[0], f"#{len(names)}"), text)

@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from .schema import lists
+
 Json = dict[str, Any]
 
 WHOLE_BYTES = 300_000  # a report up to this size goes as it is
@@ -21,9 +23,7 @@ MOST_WHOLE = 2000  # clusters, host operations
 MOST_NAMES = 20  # of the operations of a cluster or kernel
 MOST_PART = 20_000
 PARTS = ("ops", "boundaries", "spans", "kernels", "temporaries")
-LISTS = (
-    "retraces", "variants", "fallbacks", "statements", "frozen", "loops", "copies", "numerics", "plans", "activity",
-)  # fmt: skip
+LISTS = tuple(key for key in lists() if key not in (*PARTS, "clusters", "sources"))
 
 
 def on_wire(data: Mapping[str, Any]) -> Json:

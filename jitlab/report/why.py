@@ -10,8 +10,8 @@ from jitlab.errors import OptionError
 from jitlab.legible import clean
 
 from . import wording
-from .entries import Boundary, Op, Reason
 from .flips import flip_holds
+from .schema import Boundary, Op, Reason
 
 if TYPE_CHECKING:
     from .report import Report
@@ -77,7 +77,7 @@ def _unfused(report: Report, first: Op, second: Op) -> Answer:
         return Answer(text, "fused", True)
     for op in (first, second):
         if op.cluster is None:
-            reason = op.reason or Reason("unknown", "the plan gives no reason")
+            reason = op.reason or Reason(code="unknown", text="the plan gives no reason")
             flip = f"Would compile if {op.would_compile_if}." if op.would_compile_if else None
             text = f"{op} is not compiled: {reason.text}."
             return Answer(f"{text} {flip}" if flip else text, reason.code, False, flip, about=(op.plan, op.name, None))

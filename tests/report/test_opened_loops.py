@@ -65,8 +65,8 @@ def test_a_verdict_counts_what_was_written_in_the_loop_and_kernels_stay_the_entr
 
 def test_nests_of_a_loop_say_what_is_fused_inside_and_why_the_rest_is_not(report):
     nests = report.kernels[0].nests
-    assert [nest["kind"] for nest in nests] == ["nest", "nest", "nest"]
-    assert nests[-1]["ops"] == ["loop/add_1", "loop/cumsum"] and nests[-1]["lines"] == [line(heat, 4)]
+    assert [nest.kind for nest in nests] == ["nest", "nest", "nest"]
+    assert nests[-1].ops == ("loop/add_1", "loop/cumsum") and nests[-1].lines == (line(heat, 4),)
     edge = next(e for e in report.boundaries if e.consumer == "loop/add_1")
     assert edge.producer == "loop/update" and edge.reason.code == "updated" and edge.bytes == 4000
     assert report.why("loop/add_1", "loop/cumsum").fused
@@ -87,7 +87,7 @@ def test_a_while_loop_opens_its_test_too():
     assert any(name.startswith("loop/test/") for name in names)
     realdiv = next(op for name, op in names.items() if name.startswith("loop/realdiv"))
     assert realdiv.lines == (line(newton, 4),) and realdiv.parent == "loop"
-    kinds = {nest["kind"] for kernel in report.kernels for nest in kernel.nests}
+    kinds = {nest.kind for kernel in report.kernels for nest in kernel.nests}
     assert "nest" in kinds
 
 

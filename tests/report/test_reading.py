@@ -2,7 +2,9 @@
 
 import copy
 import json
+from dataclasses import is_dataclass
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import report_samples as samples
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 from jitlab.errors import OptionError
 from jitlab.report import MIME, read_report
 from jitlab.report.baselines import read_baseline
-from jitlab.report.shape import REPORT, VERSION, May, Null, Some
+from jitlab.report.schema import VERSION, Report, bare, keys_of
 
 DATA = samples.softmax_report().to_json()
 JSON = st.recursive(
@@ -87,19 +89,20 @@ def shown(report):
     return str(report), report.to_html(), report.graph().source, report._repr_mimebundle_(), report.timeline.to_chrome()
 
 
-def places(shape, value, path=()):
-    """The way to every part of a report that has a shape, in the first entry of each list."""
+def places(kind, value, path=()):
+    """The way to every part of a report that the schema names, in the first entry of each list."""
     yield path
-    shape = shape.be if isinstance(shape, (May, Null, Some)) else shape
-    if isinstance(shape, dict) and isinstance(value, dict):
-        for key in shape.keys() & value.keys():
-            yield from places(shape[key], value[key], (*path, key))
-    elif isinstance(shape, list) and value:
-        yield from places(shape[0], value[0], (*path, 0))
+    kind, _ = bare(kind)
+    if is_dataclass(kind) and isinstance(value, dict):
+        for key in keys_of(kind):
+            if key.name in value:
+                yield from places(key.type, value[key.name], (*path, key.name))
+    elif get_args(kind)[1:] == (...,) and value:
+        yield from places(get_args(kind)[0], value[0], (*path, 0))
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.sampled_from(sorted(filter(None, places(REPORT, DATA)), key=str)), JSON | st.just(...))
+@given(st.sampled_from(sorted(filter(None, places(Report, DATA)), key=str)), JSON | st.just(...))
 def test_any_value_in_any_place_is_shown_or_refused(path, value):
     data = copy.deepcopy(DATA)
     holder = data
