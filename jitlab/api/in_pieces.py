@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jitlab.capture import Change
-from jitlab.capture.bodies import BodyTrace, Telling
-from jitlab.capture.piece_traces import Failed, differences
+from jitlab.capture.bodies import Telling
+from jitlab.capture.piece_traces import Failed, PieceTrace, differences
 from jitlab.events import Cause
 from jitlab.messages import Message, units
 
@@ -44,11 +44,10 @@ class PiecesTold(Telling):
     """Tells who listens, counts in the ledger, and warns where pieces are captured again and again."""
 
     def __init__(self, ledger: Ledger, frequency: Frequency) -> None:
-        super().__init__(str(ledger.name))
-        self.ledger, self.frequency = ledger, frequency
+        self.ledger, self.frequency, self.name = ledger, frequency, str(ledger.name)
         self._pieces: dict[int, Piece] = {}  # by the number of a trace
 
-    def traced(self, trace: BodyTrace, before: Failed, started: int) -> None:
+    def traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
         super().traced(trace, before, started)
         piece = self._piece(trace)
         piece.traces += 1
@@ -59,7 +58,7 @@ class PiecesTold(Telling):
         else:
             self.frequency.called()
 
-    def called(self, trace: BodyTrace, started: int) -> None:
+    def called(self, trace: PieceTrace, started: int) -> None:
         super().called(trace, started)
         self._piece(trace).calls += 1
         if trace.costs.calls:  # the first call is the one that captured it
@@ -74,7 +73,7 @@ class PiecesTold(Telling):
             return Message("fix.one_length", {"path": change.path})
         return super().advice(change, before)
 
-    def _piece(self, trace: BodyTrace) -> Piece:
+    def _piece(self, trace: PieceTrace) -> Piece:
         known = self._pieces.get(trace.number)
         if known is None:
             sources = [source for node in trace.graph.nodes for source in node.sources]

@@ -1,4 +1,4 @@
-"""The body of a function as statements, each as code of its own: as Python runs it, converted, and in parts (bodies.py)."""
+"""The body of a function as statements, each the code of a function: as Python runs it, and converted (bodies.py)."""
 
 from __future__ import annotations
 import __future__
@@ -9,7 +9,6 @@ import sys
 import types
 from collections import Counter
 from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from jitlab import trees
@@ -19,16 +18,13 @@ from .calls import refused_node
 from .convert import Converter, qualified
 from .flow import HOOK, argument_names
 from .liveness import bound_for_certain
-from .piece_traces import PieceTrace
 from .pieces import MISSING
 from .positions import register
 from .refusals import Refusal
-from .statements import is_scope
+from .statements import BODY, BREAK, CONTINUE, RESULT, Program, Segment, Statement
 
-#: The names that hold the value of a test, and what a call gives.
-TEST, RESULT = "__jl_test__", "__jl_result__"
-#: How a statement may end.
-BREAK, CONTINUE, RETURN = "break", "continue", "return"
+#: The name that holds what was captured of a test or an iterable.
+TEST = "__jl_test__"
 
 
 class Frame(MutableMapping[str, Any]):
@@ -59,108 +55,7 @@ class Frame(MutableMapping[str, Any]):
         return sum(1 for _ in self)
 
 
-@dataclass
-class BodyTrace(PieceTrace):
-    """A trace of some consecutive statements of a body; `jump` is how the last of them ends."""
-
-    jump: str = ""
-
-
-class Statement:
-    """One statement: as Python runs it, as it is captured, and in parts."""
-
-    def __init__(self, body: Body, node: ast.stmt) -> None:
-        self.body, self.node = body, node
-        self.failures = 0
-        kept = (_stored(node) & body.wanted(node)) - bound_for_certain([node])  # may be what it was before the statement
-        self.reads = sorted((_loaded(node) | kept) & body.locals)
-        self.plain_reason = self._never_captured()
-        self._plain: types.CodeType | None = None
-        self._converted: types.CodeType | None = None
-        self._parts: Parts | None | str = ""
-
-    def _never_captured(self) -> Refusal | None:
-        node = self.node
-        refused = refused_node(node)
-        self.is_refused = refused is not None
-        if refused is not None:
-            line = getattr(refused[0], "lineno", node.lineno)
-            source = Source(self.body.filename, line, getattr(refused[0], "col_offset", -1), line, -1)
-            return Refusal("statement", f"{refused[1]} in line {line}: {refused[2]}", source)
-        if isinstance(node, (ast.FunctionDef, ast.Delete)):
-            keyword = "def" if isinstance(node, ast.FunctionDef) else "del"
-            return Refusal("statement", f"a `{keyword}` statement is not captured")
-        outside = sorted(_stored(node) & self.body.outside)
-        if outside:
-            return Refusal("statement", f"it assigns {outside[0]}, which is not local")
-        return None
-
-    @property
-    def source(self) -> Source:
-        node = self.node
-        return Source(
-            self.body.filename, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or -1
-        )
-
-    def plain(self) -> types.CodeType:
-        """A function of no arguments around the local names. It gives None, a jump's name, or (what is returned,)."""
-        if self._plain is None:
-            self._plain = self.body.code(self.body.function_of(self.node), _loaded(self.node) | _stored(self.node))
-        return self._plain
-
-    def converted(self) -> types.CodeType:
-        if self._converted is None:
-            names = _loaded(self.node) | _stored(self.node)
-            self._converted = self.body.converted(self.body.function_of(self.node), names, self.body.wanted(self.node))
-        return self._converted
-
-    def parts(self) -> Parts | None:
-        """The statement as a host loop, a host branch, or the statements of a scope; None: only Python can run it."""
-        if isinstance(self._parts, str):
-            self._parts = self.body.parts_of(self.node)
-        return self._parts
-
-
-@dataclass
-class Segment:
-    """Consecutive statements, and the traces of the pieces that start at each of them."""
-
-    statements: list[Statement]
-    traces: dict[int, list[BodyTrace]] = field(default_factory=dict)
-    retired: set[int] = field(default_factory=set)
-
-
-@dataclass
-class Loop:
-    """`for` or `while`: the header as Python, the body as a segment."""
-
-    test: Segment | None  # of a while: stores its test
-    items: types.CodeType | None  # of a for: its iterable
-    assign: types.CodeType | None  # of a for: binds the target to the next item, which stands in TEST
-    target: str
-    body: Segment
-    orelse: Segment
-
-
-@dataclass
-class Branch:
-    test: Segment
-    body: Segment
-    orelse: Segment
-
-
-@dataclass
-class Scoped:
-    """The statements of a `with jit_scope(...)`."""
-
-    contexts: list[types.CodeType]
-    body: Segment
-
-
-Parts = Loop | Branch | Scoped
-
-
-class Body:
+class Body(Program):
     """The body of a function as statements; the traces of its pieces stay with it."""
 
     def __init__(self, function: types.FunctionType, definition: ast.FunctionDef | ast.Lambda, classes: Sequence[str]) -> None:
@@ -168,7 +63,6 @@ class Body:
         self.function, self.name, self.filename = function, code.co_name, code.co_filename
         self.inner_name = f"{self.name}__jl" if self.name.isidentifier() else "lambda__jl"
         self.classes = tuple(classes)
-        self.mangle = Converter(classes).mangled
         self.flags = code.co_flags & _FUTURE_FLAGS
         self.free = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         arguments = definition.args
@@ -179,45 +73,52 @@ class Body:
         self.nonlocals = frozenset().union(*(_declared(node, ast.Nonlocal) for node in nodes))
         self.outside = self.globals | self.nonlocals
         bound = argument_names(arguments).union(*map(_stored, nodes)) - self.outside
-        self.locals = bound | {TEST, RESULT}
+        self.locals = bound | {TEST, RESULT, BODY}
         self.loads = Counter(name for node in nodes for name in _names_loaded(node))
         loops = (loop for node in nodes for loop in ast.walk(node) if isinstance(loop, (ast.For, ast.While)))
         self.repeated = {id(part) for loop in loops for part in ast.walk(loop)}
-        self.trace_count = 0
         self.segment = self.segment_of(nodes)
 
-    def segment_of(self, nodes: Sequence[ast.stmt]) -> Segment:
-        return Segment([Statement(self, node) for node in nodes if not _does_nothing(node)])
+    def segment_of(self, body: Sequence[ast.stmt], *, shown: str = "none") -> Segment:
+        return Segment([Statement(self, node) for node in body if not _does_nothing(node)])
 
-    def parts_of(self, node: ast.stmt) -> Parts | None:
-        if isinstance(node, ast.If):
-            return Branch(self._test(node.test), self.segment_of(node.body), self.segment_of(node.orelse))
-        if isinstance(node, ast.While):
-            return Loop(self._test(node.test), None, None, "", self.segment_of(node.body), self.segment_of(node.orelse))
-        if isinstance(node, ast.For):
-            items = self.code(self.function_of(_returning(node.iter)), _loaded(node.iter))
-            target, assign = "", None
-            if isinstance(node.target, ast.Name) and node.target.id not in self.outside:
-                target = node.target.id
-            else:
-                load = ast.copy_location(ast.Name(TEST, ast.Load()), node.target)
-                store = ast.copy_location(ast.Assign([node.target], load), node.target)
-                assign = self.code(self.function_of(store), _loaded(store) | _stored(store))
-            return Loop(None, items, assign, target, self.segment_of(node.body), self.segment_of(node.orelse))
-        if isinstance(node, ast.With) and is_scope(node):
-            contexts = [
-                self.converted(self.function_of(_returning(item.context_expr)), _loaded(node))
-                for item in node.items
-            ]
-            return Scoped(contexts, self.segment_of(node.body))
-        return None
+    def never_captured(self, node: ast.stmt) -> Refusal | None:
+        refused = refused_node(node)
+        if refused is not None:
+            line = getattr(refused[0], "lineno", node.lineno)
+            source = Source(self.filename, line, getattr(refused[0], "col_offset", -1), line, -1)
+            return Refusal("statement", f"{refused[1]} in line {line}: {refused[2]}", source)
+        if isinstance(node, (ast.FunctionDef, ast.Delete)):
+            keyword = "def" if isinstance(node, ast.FunctionDef) else "del"
+            return Refusal("statement", f"a `{keyword}` statement is not captured")
+        outside = sorted(_stored(node) & self.outside)
+        return Refusal("statement", f"it assigns {outside[0]}, which is not local") if outside else None
 
-    def _test(self, node: ast.expr) -> Segment:
-        """A test is stored, then asked for its truth."""
-        store = ast.copy_location(ast.Assign([ast.copy_location(ast.Name(TEST, ast.Store()), node)], node), node)
-        return self.segment_of([store])
+    def reads(self, node: ast.stmt) -> list[str]:
+        """The local names whose values a statement needs: those it reads, and those that it may leave as they were."""
+        kept = (_stored(node) & self.wanted(node)) - bound_for_certain([node])
+        return sorted((_loaded(node) | kept) & self.locals)
 
-    # ---- code
+    # ---- code: functions of no arguments around the local names. They give None, a jump's name, or (what is returned,).
+    def plain_code(self, statement: Statement) -> types.CodeType:
+        return self.wrapper_code(statement.node)
+
+    def converted_code(self, statement: Statement) -> types.CodeType:
+        node = statement.node
+        return self._converted(self.function_of(node), _loaded(node) | _stored(node), self.wanted(node))
+
+    def value_code(self, node: ast.expr) -> types.CodeType:
+        return self.wrapper_code(_returning(node))
+
+    def context_code(self, node: ast.expr) -> types.CodeType:
+        return self._converted(self.function_of(_returning(node)), _loaded(node))
+
+    def wrapper_code(self, node: ast.stmt) -> types.CodeType:
+        return self._inner(self.function_of(node), _loaded(node) | _stored(node), ())
+
+    def new_name(self) -> str:
+        return TEST
+
     def function_of(self, node: ast.stmt) -> ast.FunctionDef:
         """`def f(): nonlocal ...; <statement>`, with its jumps as what it returns."""
         statement = _Jumps().visit(copy.deepcopy(node))
@@ -236,16 +137,12 @@ class Body:
         ast.copy_location(definition, node)
         return definition
 
-    def code(self, definition: ast.FunctionDef, names: frozenset[str]) -> types.CodeType:
-        """The code of a function inside one that has these of the local names, and the names around the user's function."""
-        return self._inner(definition, names, ())
-
     def wanted(self, node: ast.stmt) -> frozenset[str]:
         """The names that are read after a statement."""
         own = Counter() if id(node) in self.repeated else Counter(_names_loaded(node))
         return frozenset(name for name, count in self.loads.items() if count > own[name]) | self.outside
 
-    def converted(
+    def _converted(
         self, definition: ast.FunctionDef, names: frozenset[str], wanted: frozenset[str] | None = None
     ) -> types.CodeType:
         converter = Converter(self.classes)
@@ -258,6 +155,7 @@ class Body:
         return code
 
     def _inner(self, definition: ast.stmt, names: frozenset[str], more: Sequence[str]) -> types.CodeType:
+        """The code of a function inside one that has these of the local names, and the names around the user's function."""
         around = [*more, *sorted((names & self.locals) | set(map(self.unmangled, self.free)))]
         factory = ast.FunctionDef(
             name="__jl_factory__", args=_no_arguments(), body=[definition], decorator_list=[], returns=None
@@ -281,9 +179,6 @@ class Body:
     def unmangled(self, name: str) -> str:
         stem = self.classes[-1].lstrip("_") if self.classes else ""
         return name.removeprefix(f"_{stem}") if stem and name.startswith(f"_{stem}__") else name
-
-    def mangled(self, name: str) -> str:
-        return self.mangle(name)
 
 
 _FUTURE_FLAGS = 0

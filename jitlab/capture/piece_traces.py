@@ -61,7 +61,8 @@ class PieceTrace(Trace):
     """A trace of some consecutive statements."""
 
     length: int = 0
-    gather: Callable[..., tuple[list[Any], tuple[Any, ...]] | None] = lambda: None
+    jump: str = ""  # how the last of them ends
+    gather: Callable[..., tuple[list[Any], tuple[Any, ...]] | None] = lambda a: None
     moving: dict[int, tuple[int, Callable[..., Any]]] = field(default_factory=dict)  # input -> its base, the index in it
     outputs: list[tuple[str, Build]] = field(default_factory=list)  # names assigned, in order
     apart: list[tuple[int, int]] | None = None  # pairs of inputs that must not overlap
@@ -79,7 +80,10 @@ class PieceTrace(Trace):
         outputs = self.run(inputs)
         self.store(inputs, numbers, outputs)
         room = [*outputs, args, numbers, [None] * self.slots]
-        for name, value in [(name, build(room, inputs)) for name, build in self.outputs]:  # `a, b = b, a`: all are read first
+        made = []
+        for name, build in self.outputs:
+            made.append((name, build(room, inputs)))
+        for name, value in made:  # `a, b = b, a`: both are read before one is assigned
             names[name] = value
 
     def store(self, inputs: list[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:

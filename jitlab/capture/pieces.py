@@ -52,7 +52,7 @@ Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
 MOST_TRACES = 16
 
 #: The modules that run what is captured: what is above them on the stack is not.
-_DRIVERS = frozenset(f"jitlab.capture.{name}" for name in ("cells", "bodies", "calls", "pieces"))
+_DRIVERS = frozenset(f"jitlab.capture.{name}" for name in ("driver", "cells", "bodies", "calls", "pieces"))
 
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<nothing>"})()
 
@@ -102,6 +102,9 @@ class CellCapture(ObjectsOfTheUser):
 
     def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
         """The trace of this capture was made."""
+
+    def forget(self) -> None:
+        """The capture has ended: keep nothing of a caller's alive."""
 
     def cannot_keep(self, what: str) -> Exception:
         return EndPiece("value", f"it keeps {what}")

@@ -62,7 +62,7 @@ def register_added(code: CodeType) -> None:
     _added[id(code)] = _noted(code)
 
 
-#: The function by which a wrapping statement calls a block of a cell.
+#: The function by which a wrapping statement calls one of its blocks.
 CALLED_BACK = "called_back"
 
 
@@ -135,16 +135,20 @@ def cell_traceback(whole: TracebackType | None) -> TracebackType | None:
     """The frames of a cell: without ours, and without the statements whose blocks we ran."""
     entries: list[TracebackType] = []
     while whole is not None:
-        if whole.tb_frame.f_code.co_filename.startswith(PACKAGE):
-            if whole.tb_frame.f_code.co_name == CALLED_BACK and entries and id(entries[-1].tb_frame.f_code) in _wrappers:
-                entries.pop()
-        else:
+        if not whole.tb_frame.f_code.co_filename.startswith(PACKAGE):
             entries.append(whole)
+        elif _calls_back(whole, entries):
+            entries.pop()
         whole = whole.tb_next
     result: TracebackType | None = None
     for entry in reversed(entries):
         result = TracebackType(result, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return result
+
+
+def _calls_back(entry: TracebackType, before: list[TracebackType]) -> bool:
+    """Does it run a block of the statement that the entry before it stands for?"""
+    return entry.tb_frame.f_code.co_name == CALLED_BACK and bool(before) and id(before[-1].tb_frame.f_code) in _wrappers
 
 
 def user_traceback(error: BaseException) -> TracebackType | None:
@@ -158,6 +162,8 @@ def user_traceback(error: BaseException) -> TracebackType | None:
             frames.pop()  # the frame around it, at the head of the `if` or the loop
         if is_converted(code) or not filename.startswith((PACKAGE, contextlib.__file__)):
             frames.append(traceback)
+        elif _calls_back(traceback, frames):
+            frames.pop()
         traceback = traceback.tb_next
     if not frames and not isinstance(error, (JitlabError, TypeError, ValueError, IndexError)):
         return error.__traceback__

@@ -33,8 +33,8 @@ from IPython.display import display
 
 import jitlab
 from jitlab import trees
+from jitlab.capture.cellcode import python_compiler
 from jitlab.capture.positions import cell_names
-from jitlab.capture.statements import python_compiler
 from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.legible import clean

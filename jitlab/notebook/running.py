@@ -26,8 +26,8 @@ from IPython.display import display
 
 from jitlab.api import Options, compile_trace
 from jitlab.capture import cells
+from jitlab.capture.cellcode import waits
 from jitlab.capture.positions import cell_names, cell_traceback
-from jitlab.capture.statements import waits
 from jitlab.legible import clean
 from jitlab.report import Recording
 from jitlab.report.outline import PARTS

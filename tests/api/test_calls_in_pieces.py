@@ -2,6 +2,7 @@
 
 import functools
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -150,3 +151,122 @@ def test_each_call_of_a_piece_is_counted_once_and_its_capture_with_it():
     assert [(piece.traces, piece.calls) for piece in waits.ledger.pieces.values()] == [(2, 18)] * 2
     frequency = waits._telling.frequency
     assert frequency.calls == sum(frequency.tracings) <= 2 * 18
+
+
+def leaves_loops(x, log, at):
+    y = x * 2
+    for i in range(3):
+        log.append(i)
+        for j, row in enumerate([y, y + 1]):
+            log.append(j)
+            if i == at:
+                if j:
+                    return y + i
+                continue
+            if at == 5:
+                break
+            y = y + row.mean()
+        else:
+            log.append("inner")
+    else:
+        log.append("outer")
+    return y
+
+
+def returns_from_a_while(x, log, at):
+    while (n := len(log)) < 4:
+        log.append(n)
+        for k in [1, 2, 3]:
+            x = x + k
+            log.append(k)
+            if k == at:
+                return x, [s for s in log]
+    else:
+        log.append("else")
+    return x * n
+
+
+def goes_over_what_is_captured(x, log, at):
+    log.append(0)
+    for row in np.outer(x, x) * 2:
+        log.append(float(row.sum()))
+        if row.sum() > at:
+            return row
+    for name in {"a": 1, "b": 2}:
+        log.append(name)
+    return name
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("function", [leaves_loops, returns_from_a_while, goes_over_what_is_captured])
+def test_a_loop_in_pieces_is_left_as_python_leaves_it(function, at):
+    traced = jl.jit(function)
+    for _ in range(3):
+        mine, pythons = [], []
+        got, want = traced(np.arange(3.0), mine, at), function(np.arange(3.0), pythons, at)
+        assert (repr(got), mine) == (repr(want), pythons)
+
+
+def raises_in_loops(x, log):
+    y = x * 2
+    for i in range(3):
+        log.append(i)
+        for _ in [1, 2]:
+            if log:
+                y = y + i
+                if i == 1:
+                    raise ValueError("bad")
+    return y
+
+
+def asks_for_the_truth_of_many(x, log):
+    log.append(1)
+    while x * 2:
+        log.append(2)
+    return x
+
+
+def iterates_over_a_number(x, log):
+    log.append(1)
+    for i in len(log):
+        x = x + i
+    return x
+
+
+def does_not_fit(x, log):
+    log.append(1)
+    y = x * 2
+    z = y + np.ones(7)
+    return z
+
+
+FAILING = [raises_in_loops, asks_for_the_truth_of_many, iterates_over_a_number, does_not_fit]
+
+
+@pytest.mark.parametrize("function", FAILING)
+def test_an_error_in_pieces_has_the_lines_that_python_shows(function):
+    def lines(called):
+        with pytest.raises((ValueError, TypeError)) as caught:
+            called(np.arange(3.0), [])
+        found = traceback.extract_tb(caught.value.__traceback__)
+        return [(frame.name, frame.lineno) for frame in found if frame.name != "lines"]
+
+    traced = jl.jit(function)
+    for _ in range(3):
+        assert lines(traced) == lines(function)
+
+
+def test_of_a_piece_that_fails_the_statement_that_raises_is_the_one_to_tell_of():
+    def fails(x, log, at):
+        log.append(1)
+        a = x * 2
+        b = a + 1
+        c = b[at]
+        return c
+
+    traced = jl.jit(fails)
+    traced(np.arange(3.0), [], np.arange(2))
+    with jl.record() as recording, pytest.raises(IndexError):
+        traced(np.arange(3.0), [], np.array([5, 6]))
+    first = fails.__code__.co_firstlineno
+    assert [[line - first for line in s.lines] for s in recording.report().statements] == [[1], [4]]

@@ -16,7 +16,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events, locks
-from jitlab.capture import CallCapture, current_capture, statements
+from jitlab.capture import CallCapture, cellcode, current_capture
 from jitlab.capture.cells import run_cell
 from jitlab.runtime import executable
 from jitlab.targets.cpu_llvm.buffers import POOLED_BYTES, _Lease, pool
@@ -224,12 +224,12 @@ class TestForks:
             thread.join()
         assert count == "(1, 1, 0.0)"
 
-    @pytest.mark.parametrize("where", ["Segment.replace", "Statement.split", "Statement._of_step", "CellProgram.block_of"])
+    @pytest.mark.parametrize("where", ["Segment.replace", "Statement.split", "Statement._of_step", "CellProgram.segment_of"])
     @pytest.mark.parametrize("number", range(3))
     def test_a_cell_that_another_thread_was_in_the_midst_of_runs_whole(self, where, number, monkeypatch):
         reached, leave = threading.Event(), threading.Event()
         kind, name = where.split(".")
-        real, calls = getattr(getattr(statements, kind), name), []
+        real, calls = getattr(getattr(cellcode, kind), name), []
 
         def stop(*args, **kwargs):
             found = real(*args, **kwargs)
@@ -243,7 +243,7 @@ class TestForks:
         x = np.arange(1.0, 4.0)
         namespace, plain = {"np": np, "x": x}, {"np": np, "x": x}
         exec(source, plain)
-        monkeypatch.setattr(getattr(statements, kind), name, stop)
+        monkeypatch.setattr(getattr(cellcode, kind), name, stop)
         thread = threading.Thread(target=run_cell, args=(source, namespace, "<a cell of a thread>"))
         thread.start()
         thread.join(0.01)
@@ -319,7 +319,7 @@ def test_what_an_interrupt_left_open_is_not_ended_once_more_by_the_collector(wha
 def test_a_cell_that_was_interrupted_while_it_is_taken_apart_runs_whole_again(where, error, monkeypatch):
     source = "y = np.sin(x) * 2\nseen = [float(y[0])]\nr = [float(np.exp(y)[0]), len(seen)]\nz = y + r[0]"
     kind, name = where.split(".")
-    real, calls = getattr(getattr(statements, kind), name), []
+    real, calls = getattr(getattr(cellcode, kind), name), []
 
     def once(*args):
         calls.append(args)
@@ -330,7 +330,7 @@ def test_a_cell_that_was_interrupted_while_it_is_taken_apart_runs_whole_again(wh
 
     x = np.arange(1.0, 4.0)
     namespace = {"np": np, "x": x}
-    monkeypatch.setattr(getattr(statements, kind), name, once)
+    monkeypatch.setattr(getattr(cellcode, kind), name, once)
     with contextlib.suppress(error):
         run_cell(source, namespace, "<a cell that is interrupted>")
     monkeypatch.undo()
