@@ -155,7 +155,7 @@ def recording(rounds: int = 40, calls: int = 50) -> None:
 def flood(number: int, rate: int = 10_000) -> None:
     """Events at a rate, through a session with a panel that is shown."""
     from jitlab import events
-    from jitlab.notebook.link import Link
+    from jitlab.notebook.rpc.link import Link
     from jitlab.report import Recording
 
     sent: list[tuple[float, dict[str, Any]]] = []

@@ -24,9 +24,9 @@ if not __package__:
 import numpy as np  # noqa: E402
 
 import jitlab as jl  # noqa: E402
-from jitlab.report.comparing import compared  # noqa: E402
-from jitlab.report.runs import pooled  # noqa: E402
-from jitlab.statistics import difference  # noqa: E402
+from jitlab.report.store.comparing import compared  # noqa: E402
+from jitlab.report.store.runs import pooled  # noqa: E402
+from jitlab.support.statistics import difference  # noqa: E402
 
 ROWS, COLUMNS, MORE = 500, 784, 1.1
 PAIRS = 60

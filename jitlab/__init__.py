@@ -20,7 +20,7 @@ from .api import (
     run_functions_eagerly,
     while_loop,
 )
-from .api.places import ledger
+from .api.retraces.places import ledger
 from .autograph import TensorArray
 from .capture import Tensor
 from .cluster import jit_scope
@@ -36,7 +36,7 @@ from .graph import (
     name_scope,
     placeholder,
 )
-from .notebook.explorer import explorer
+from .notebook.widgets.explorer import explorer
 from .report import Report, expect, explain, record
 from .specs import TensorShape, TensorSpec
 from .targets.devices import trim

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitlab.capture import current_capture
-from jitlab.capture.looping import set_options
-from jitlab.capture.tensor_array import TensorArray
+from jitlab.capture.control.looping import set_options
+from jitlab.capture.tracers.tensor_array import TensorArray
 
 
 class Feature(enum.Enum):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitlab.legible import clean, clean_lines
+from jitlab.messages.escape import clean, clean_lines
 
 if TYPE_CHECKING:
     from jitlab.report import Report
@@ -93,10 +93,10 @@ def report_script(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
 def check_program(chosen: argparse.Namespace, arguments: Sequence[str]) -> int:
     """0: as before, or changed and no worse. 1: worse; a cell that raises now is. 2: it could not be checked."""
     from jitlab.errors import OptionError
-    from jitlab.notebook.checking import Stopped, executed
-    from jitlab.report.baselines import Baseline, read_baseline, write_baseline
-    from jitlab.report.checks import checked
+    from jitlab.notebook.notebook_check import Stopped, executed
     from jitlab.report.scripts import run_script
+    from jitlab.report.store.baselines import Baseline, read_baseline, write_baseline
+    from jitlab.report.store.regressions import checked
 
     program, path = Path(chosen.program), Path(chosen.baseline)
     if not program.is_file():

@@ -8,10 +8,11 @@ import threading
 import time
 from dataclasses import dataclass
 
-from jitlab import events
 from jitlab.events import VariantCause
-from jitlab.noting import About
-from jitlab.transactions import keep
+from jitlab.support.native_call_log import About
+from jitlab.support.transactions import keep
+
+from . import events
 
 
 @dataclass(frozen=True, slots=True)

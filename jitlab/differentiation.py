@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from jitlab.api import Function
-from jitlab.api.methods import look_like
+from jitlab.api.functions.weak_methods import look_like
 from jitlab.capture import HOOKS, Capture, Tensor, current_capture, describe, only_users
 from jitlab.capture.positions import here
-from jitlab.capture.tensor import Cell
+from jitlab.capture.tracers.tensor import Cell
 from jitlab.errors import CaptureError
-from jitlab.ops.build import apply
-from jitlab.ops.state import StopGradient
+from jitlab.ops.build_nodes import apply
+from jitlab.ops.graph_state import StopGradient
 from jitlab.passes import gradients as append_gradients
 
 

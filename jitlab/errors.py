@@ -35,7 +35,7 @@ Every message says what, where, why and what to try, on four lines. User text in
 
 from __future__ import annotations
 
-from .legible import clean_lines
+from jitlab.messages.escape import clean_lines
 
 
 class Signal(Exception):

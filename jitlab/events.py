@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from jitlab import locks, noting
 from jitlab.messages import Message
-from jitlab.noting import About, Calls, Row
-from jitlab.transactions import contextmanager, keep, variable
+from jitlab.support import locks, native_call_log
+from jitlab.support.native_call_log import About, Calls, Row
+from jitlab.support.transactions import contextmanager, keep, variable
 
 Span = tuple[str, int, int, int, int]  # file or cell, line, column, end line, end column
 
@@ -416,8 +416,8 @@ def in_bulk() -> bool:
 
 
 def note(about: About, start_ns: int, end_ns: int, context: Any = None) -> None:
-    """What `noting.note` notes, under the cell that runs."""
-    waiting = noting.note(about, _cell.get(), start_ns, end_ns, context)
+    """What `native_call_log.note` notes, under the cell that runs."""
+    waiting = native_call_log.note(about, _cell.get(), start_ns, end_ns, context)
     if waiting >= WAITING or start_ns - _collected_ns > WAIT_NS:
         collect()
 
@@ -426,7 +426,7 @@ def collect() -> None:
     """Hand over what waits to those who take it in bulk: call it before what they have is read."""
     global _collected_ns
     with locks.Released(_collecting), _collecting:
-        calls, rows = noting.take()
+        calls, rows = native_call_log.take()
         if not calls and not rows and not _waiting:
             return
         single = [_waiting.popleft() for _ in range(len(_waiting))]
@@ -450,7 +450,7 @@ def _of_row(row: Row) -> Event:
     ticks = context[-1 - len(launch.kernels) :].tolist()
     return ClusterRan(
         cell=cell, function=about.function, trace=about.trace, cluster=launch.cluster, start_ns=start, duration_ns=duration,
-        kernels_ns=noting.divided(duration, ticks, launch.kernels), scratch_bytes=launch.scratch_bytes,
+        kernels_ns=native_call_log.divided(duration, ticks, launch.kernels), scratch_bytes=launch.scratch_bytes,
     )  # fmt: skip
 
 
@@ -494,7 +494,7 @@ def add_listener(listener: Listener, take: Taker | None = None, *, in_children: 
         _in_parent.append(listener)
     collect()
     with locks.Released(busy.block), busy.block:
-        _listeners.append((listener, take if noting.clock() is not None else None))
+        _listeners.append((listener, take if native_call_log.clock() is not None else None))
         _count_listeners()
 
 
@@ -512,14 +512,14 @@ def remove_listener(listener: Listener) -> None:
 def begin_cell() -> None:
     """What waits belongs to the cell before; in the new one each function is seen on the Python way once."""
     collect()
-    noting.renew()
+    native_call_log.renew()
 
 
 def _count_listeners() -> None:
     eager = sum(take is None for _, take in _listeners)
     busy.word.value += eager - busy.listeners
     busy.listeners = eager
-    noting.watch(len(_listeners) > eager)
+    native_call_log.watch(len(_listeners) > eager)
 
 
 class Busy:
@@ -573,7 +573,7 @@ def current_cell() -> str:
 
 @contextmanager
 def in_cell(cell: str) -> Iterator[None]:
-    token = _cell.set(noting.named(cell))
+    token = _cell.set(native_call_log.named(cell))
     try:
         yield
     finally:
@@ -603,7 +603,7 @@ _collecting = locks.shared("collecting")
 _collected_ns = 0
 _muted: ContextVar[bool] = variable("jitlab_muted", False)
 _cell: ContextVar[str] = variable("jitlab_cell", "")
-noting.named(_cell.get())
-noting.full.append(collect)
+native_call_log.named(_cell.get())
+native_call_log.full.append(collect)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

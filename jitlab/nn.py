@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from jitlab.ops import rules_nn
-from jitlab.ops.convolution import Conv, ConvInput
-from jitlab.ops.pooling import AvgPool, MaxPool
+from jitlab.ops.neural import rules_nn
+from jitlab.ops.neural.convolution import Conv, ConvInput
+from jitlab.ops.neural.pooling import AvgPool, MaxPool
 
 __all__ = [
     "avg_pool",

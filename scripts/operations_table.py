@@ -20,11 +20,11 @@ from jitlab import nn
 from jitlab.errors import NoGradientError
 from jitlab.ir import Graph
 from jitlab.ops import operations
-from jitlab.ops.elementwise import Cast
-from jitlab.ops.host import HostCall, Item
-from jitlab.ops.library import Library
-from jitlab.ops.sources import Constant, Length
-from jitlab.ops.views import Reshape, View
+from jitlab.ops.elementwise.casts import Cast
+from jitlab.ops.host_operations import HostCall, Item
+from jitlab.ops.layout.views import Reshape, View
+from jitlab.ops.leaf_operations import Constant, Length
+from jitlab.ops.library_operations import Library
 from jitlab.passes import gradients
 
 PAGE = Path(__file__).parent.parent / "docs" / "reference" / "operations.md"

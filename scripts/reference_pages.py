@@ -16,9 +16,9 @@ import numpy as np
 
 from jitlab import cli
 from jitlab.compat import mindspore, tensorflow
-from jitlab.compat.names import Name
-from jitlab.notebook.magics import JitMagics
-from jitlab.notebook.run_commands import BASELINE, COMPARE
+from jitlab.compat.aliases import Name
+from jitlab.notebook.magics.magics import JitMagics
+from jitlab.notebook.magics.run_commands import BASELINE, COMPARE
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 

@@ -1,5 +1,5 @@
-"""Makes jitlab/ops/signatures.py: how NumPy's functions and ndarray's methods take their arguments, as the NumPy that runs it
-says. Run it with the newest one: what NumPy before 2.4 implements in C cannot be asked there.
+"""Makes jitlab/ops/numpy_api/signatures.py: how NumPy's functions and ndarray's methods take their arguments, as the NumPy
+that runs it says. Run it with the newest one: what NumPy before 2.4 implements in C cannot be asked there.
 
     python scripts/signatures.py                writes the file; tests/ops/test_signatures.py compares the two
 """
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-FILE = Path(__file__).parent.parent / "jitlab" / "ops" / "signatures.py"
+FILE = Path(__file__).parent.parent / "jitlab" / "ops" / "numpy_api" / "signatures.py"
 MODULES = (np, np.linalg, np.fft, np.lib.stride_tricks)
 
 #: C takes more by position than `inspect` is told, or by other names: read off its argument parsers.

@@ -94,9 +94,9 @@ def interrupts_are_heard():
 @pytest.fixture(autouse=True, scope="session")
 def no_measured_peaks():
     """Reports say the same on every machine; tests of bounds name their own peaks."""
-    from jitlab.report import build
+    from jitlab.report.build import build_report
 
-    build.peak_sources.clear()
+    build_report.peak_sources.clear()
 
 
 @pytest.fixture(autouse=True, scope="module")

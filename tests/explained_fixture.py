@@ -17,9 +17,9 @@ from typing import Any
 
 from IPython.core.interactiveshell import InteractiveShell
 
+from jitlab.notebook.cell_session import Session
 from jitlab.notebook.extension import session_of
-from jitlab.notebook.requests import answer
-from jitlab.notebook.session import Session
+from jitlab.notebook.rpc.requests import answer
 
 FIXTURE = Path(__file__).parents[1] / "extension" / "test" / "fixtures" / "explained.json"
 STAGES = ("graph", "program", "asm")

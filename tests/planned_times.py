@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from jitlab.report import build
+from jitlab.report.build import build_report
 
 #: A hundredth of the whole, which tables show, and far below what counts as a change.
 SECONDS, STEP = 1e-3, 1e-5
@@ -12,9 +12,9 @@ SECONDS, STEP = 1e-3, 1e-5
 
 def plan_times(replace: Callable[[Any, str, Any], None] = setattr) -> None:
     """Reports say about 1 ms of good code, none quite the same as another, whatever the runs of this machine took."""
-    measured, number = build.verdict, count()
+    measured, number = build_report.verdict, count()
 
-    def verdict(*args: Any) -> build.Json:
+    def verdict(*args: Any) -> build_report.Json:
         result, seconds = measured(*args), SECONDS + STEP * (next(number) % 8)
         result.pop("statement_seconds", None)
         result |= {key: seconds for key in ("seconds", "numpy_seconds") if result[key] is not None}
@@ -22,4 +22,4 @@ def plan_times(replace: Callable[[Any, str, Any], None] = setattr) -> None:
             result["first_run"]["quick_share"] = 0.0
         return result
 
-    replace(build, "verdict", verdict)
+    replace(build_report, "verdict", verdict)

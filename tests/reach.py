@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jitlab.ir import Poly
-from jitlab.ir.program import Buffer, Define, For, Gemm, If, Index, Load, Repeat, Store, expressions, walk
+from jitlab.ir.programs.program import Buffer, Define, For, Gemm, If, Index, Load, Repeat, Store, expressions, walk
 from jitlab.lower import Lowered
 
 Loops = tuple[tuple[str, tuple[Index, ...]], ...]  # outermost first: variable, extents

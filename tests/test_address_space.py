@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from jitlab import address_space
-from jitlab.transactions import Whole
+from jitlab.support import address_space
+from jitlab.support.transactions import Whole
 
 
 def test_more_bytes_than_there_can_be_are_a_memory_error_that_names_them():

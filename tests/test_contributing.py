@@ -42,7 +42,7 @@ def house(tmp_path_factory):
     for file in ("pyproject.toml", "tests/conftest.py"):
         shutil.copy(ROOT / file, copy / file)
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    name = re.search(r"as `(jitlab/ops/\w+\.py)`", text)[1]
+    name = re.search(r"as `(jitlab/ops/\w+/\w+\.py)`", text)[1]
     assert not (ROOT / name).exists(), f"{name} is there: CONTRIBUTING needs another example"
     (copy / name).write_text(re.search(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1], encoding="utf-8")
     return copy

@@ -19,7 +19,7 @@ test('a report is read as it stands in docs/reference/report-format.md', () => {
   assert.equal(read.boundaries[0]?.wouldFuseIf, 'Would fuse with np.take_along_axis(p, y[:, None], 1)');
 });
 
-/** Of each kind that `clean` of jitlab/ir/dot.py escapes: tests/ir/test_clean.py holds it to the same. */
+/** Of each kind that `clean` of jitlab/ir/graphs/dot.py escapes: tests/ir/test_clean.py holds it to the same. */
 for (const [raw, shown] of acts as [string, string][]) {
   test(`what would act is a visible escape: ${shown}`, () => {
     assert.equal(clean(raw), shown);

@@ -1,16 +1,20 @@
-"""What people call: `function`, and the stages behind it."""
+"""What people call: `function`, and the stages behind it.
+
+Parts, in the order of the data: functions, control_functions, host_callbacks, printing, stage_list, retraces, explaining,
+check, whatif.
+"""
 
 from jitlab.ir import Options
 
-from .calling import numpy_function, py_func, py_function
-from .concrete import ConcreteFunction
-from .decorator import function
-from .eagerly import functions_run_eagerly, run_functions_eagerly
-from .flow import cond, while_loop
-from .jit import Jit, jit
+from .control_functions import cond, while_loop
+from .functions.concrete import ConcreteFunction
+from .functions.decorator import function
+from .functions.eagerly import functions_run_eagerly, run_functions_eagerly
+from .functions.jit import Jit, jit
+from .functions.tracing import Function
+from .host_callbacks import numpy_function, py_func, py_function
 from .printing import print_
-from .stages import compile_trace
-from .tracing import Function
+from .stage_list import compile_trace
 
 __all__ = [
     "ConcreteFunction",

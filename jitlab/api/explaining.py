@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import Change, Leaf, says_where
 from jitlab.costs import Costs, short_numbers
-from jitlab.legible import clean
+from jitlab.messages.escape import clean
 
-from .definitions import Site
-from .fixes import Fix
-from .ledger import Ledger
-from .misses import Failed, Miss, change_text, rule_text
-from .pickling import Picklable
+from .functions.pickling import Picklable
+from .retraces.definitions import Site
+from .retraces.fixes import Fix
+from .retraces.ledger import Ledger
+from .retraces.misses import Failed, Miss, change_text, rule_text
 
 if TYPE_CHECKING:
-    from .check import Check
+    from .check.check import Check
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Explained(Picklable):
             >>> jl.jit(lambda x: np.exp(x) * 2).check(np.ones(5)).ok
             True
         """
-        from .check import checked_function
+        from .check.check import checked_function
 
         return checked_function(self, args, kwargs)
 
@@ -184,7 +184,7 @@ class Explained(Picklable):
             >>> answer.before.kernels, answer.after.kernels
             (1, 2)
         """
-        from .whatif import asked_of_function
+        from .whatif.whatif import asked_of_function
 
         options = {"cut": cut, "fuse": fuse, "keep_out": keep_out, "target": target, "sweep": sweep, "seconds": seconds}
         return asked_of_function(self, args, kwargs, options)

@@ -9,7 +9,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from jitlab.capture import Capture, Tensor, current_capture
-from jitlab.capture.host import Template, add_host_call, must_compile, rehearsing
+from jitlab.capture.numpy_calls.host_fallback import Template, add_host_call, must_compile, rehearsing
 
 #: Of a longer axis so many elements are shown at each end.
 SUMMARIZE = 3

@@ -1,22 +1,26 @@
-"""From unmodified Python and NumPy to a Graph: converted source, Tensors, signatures, traces, cells."""
+"""From unmodified Python and NumPy to a Graph: converted source, Tensors, signatures, traces, cells.
 
-from .bodies import Body, Telling, body_of, run_body
-from .bytecode import read_bytecode
-from .calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
-from .changes import CAUSES, Change, Leaf, changes, distance, leaves_of, with_guard
-from .convert import find_definition
-from .draws import random_state, random_states, set_random_state, set_random_states
+Parts, in the order of the data: positions, hooks, rewrite, guards, tracers, numpy_calls, control, effect_log, state, refusals,
+drivers.
+"""
+
+from .drivers.calls import CallCapture, CallTrace, record_call, refuse_syntax, signature_key
+from .drivers.function_body import Body, Telling, body_of, run_body
+from .drivers.paths import PathCapture, record_path
+from .drivers.piece_traces import EndPiece, failed_of
+from .drivers.pieces import MOST_TRACES
+from .drivers.trace import Trace, finish
+from .guards.changes import CAUSES, Change, Leaf, changes, distance, leaves_of, with_guard
+from .guards.signature import Foreign, Signature, changed_container, key_of, substitute
 from .hooks import HOOKS, call_user
-from .host import NotReplayable
-from .paths import PathCapture, record_path
-from .piece_traces import EndPiece, failed_of
-from .pieces import MOST_TRACES
+from .numpy_calls.draws import random_state, random_states, set_random_state, set_random_states
+from .numpy_calls.host_fallback import NotReplayable
 from .positions import cell_names, describe, only_users, says_where, spans
 from .refusals import Refusal, reason_of, reason_of_run, refusal_error
-from .signature import Foreign, Signature, changed_container, key_of, substitute
+from .rewrite.bytecode import read_bytecode
+from .rewrite.convert import find_definition
 from .state import Capture, current_capture
-from .tensor import Tensor
-from .trace import Trace, finish
+from .tracers.tensor import Tensor
 
 __all__ = [
     "CAUSES",

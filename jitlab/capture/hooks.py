@@ -18,26 +18,26 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import TRACED_DTYPES, Extent, NotRolled, Symbolic
-from jitlab.lazy import Kept, OfEach
 from jitlab.ops.table import FUNCTIONS, VIEWS
+from jitlab.support.lazy import Kept, OfEach
 
-from . import conditions, iterables, rolling, staging
-from .conditions import Body, is_traced, left, run
-from .convert import converted
-from .draws import draw
-from .facts import CREATION, WORLD, lender, lends
-from .host import is_numpy
-from .kinds import as_one, check_known, check_position, is_mixed, of_each_kind
-from .leaves import UNDEFINED
-from .looping import Names as LoopNames
-from .outcomes import BREAK, CONTINUE, Mixed, Outcome, Returned
-from .piecewise import piecewise
+from .control import conditions, iterables, rolling, staging
+from .control.conditions import Body, is_traced, left, run
+from .control.jumps import BREAK, CONTINUE, Mixed, Outcome, Returned
+from .control.looping import Names as LoopNames
+from .control.number_kinds import as_one, check_known, check_position, is_mixed, of_each_kind
+from .control.purity import is_of_numbers
+from .guards.leaves import UNDEFINED
+from .numpy_calls.draws import draw
+from .numpy_calls.host_fallback import is_numpy
+from .numpy_calls.numpy_traits import CREATION, WORLD, lender, lends
+from .numpy_calls.piecewise import piecewise
 from .positions import is_converted, is_user_file
-from .purity import is_of_numbers
-from .staleness import may_have_changed
+from .rewrite.convert import converted
+from .rewrite.staleness import may_have_changed
 from .state import Capture, current_capture
-from .symbolic import SymbolicRange, call_builtin
-from .tensor import Tensor, no_value
+from .tracers.symbolic import SymbolicRange, call_builtin
+from .tracers.tensor import Tensor, no_value
 
 Names = tuple[str, ...]
 

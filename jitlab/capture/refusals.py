@@ -7,11 +7,11 @@ from typing import NamedTuple
 from jitlab import errors
 from jitlab.ir import Source
 
-from .explanations import clause
-from .host import NotReplayable
-from .piece_traces import EndPiece, StoresOutside
+from .drivers.piece_traces import EndPiece, StoresOutside
+from .numpy_calls.explanations import clause
+from .numpy_calls.host_fallback import NotReplayable
 from .positions import describe, is_added, is_converted
-from .tensor import Tensor
+from .tracers.tensor import Tensor
 
 
 class Refusal(NamedTuple):

@@ -17,16 +17,16 @@ from jitlab import events
 from jitlab.errors import CaptureError
 from jitlab.ir import Moving, Node, building_nothing, called_at, called_by_nobody, positions, proving
 from jitlab.ir.bounds import State
-from jitlab.ops.build import constant
-from jitlab.transactions import contextmanager
+from jitlab.ops.build_nodes import constant
+from jitlab.support.transactions import contextmanager
 
-from .arrays import Arrays, Binding, Input, current
-from .draws import begin
-from .leaving import Given, plain_value
-from .memory import Memory
+from .control.purity import is_pure
+from .drivers.leaving import Given, plain_value
+from .effect_log import Memory
+from .numpy_calls.draws import begin
 from .positions import call_site, describe, here, spans
-from .purity import is_pure
-from .tensor import Cell, Tensor, no_value
+from .tracers.arrays import Arrays, Binding, Input, current
+from .tracers.tensor import Cell, Tensor, no_value
 
 
 def current_capture() -> Capture | None:

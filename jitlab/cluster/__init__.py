@@ -1,9 +1,13 @@
-"""From a graph to the operations that the compiler owns: `jit_scope` marks, auto-clustering, and a reason for each decision."""
+"""From a graph to the operations that the compiler owns: `jit_scope` marks, auto-clustering, and a reason for each decision.
+
+Parts, in the order of the data: scope, cluster_options, candidates, contraction, partition, variables, cluster, decided,
+operation_groups, unmet, flip_search, flip_application.
+"""
 
 from .cluster import cluster, clustered_anew, reset_names
-from .flipping import flipped
-from .flips import Advisor
-from .options import for_functions, for_session
+from .cluster_options import for_functions, for_session
+from .flip_application import flipped
+from .flip_search import Advisor
 from .scope import jit_scope
 from .unmet import warn_of_unmet
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import NO_OVERRIDES, ClusteringOptions, Graph, Node, Overrides, Reason, Stays, told_kind
-from jitlab.lazy import lazy
-from jitlab.ops.host import HostCall, Item
-from jitlab.ops.library import Library
-from jitlab.ops.sources import Constant, Length
+from jitlab.ops.host_operations import HostCall, Item
+from jitlab.ops.leaf_operations import Constant, Length
+from jitlab.ops.library_operations import Library
+from jitlab.support.lazy import lazy
 
 FLOAT64 = np.dtype("f8")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from jitlab.ir import DECISIONS, Decision, Graph, Node, Overrides, inner_nodes, is_operation
-from jitlab.ops.elementwise import Cast
-from jitlab.ops.views import Reshape, View
+from jitlab.ops.elementwise.casts import Cast
+from jitlab.ops.layout.views import Reshape, View
 
 
 def decided(graph: Graph) -> Overrides:

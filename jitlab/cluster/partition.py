@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from jitlab.ir import LARGEST, Apart, Node, Reason
-from jitlab.lazy import lazy
-from jitlab.ops.host import Item
+from jitlab.ops.host_operations import Item
+from jitlab.support.lazy import lazy
 
 from .candidates import Study, is_constant, is_control, is_one_of_several, is_silent, unsupported
 from .contraction import Contraction

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from jitlab.api import jit as _jit
-from jitlab.api.jit import Jit
+from jitlab.api.functions.jit import Jit
 from jitlab.capture import Tensor as _Traced
 from jitlab.capture import current_capture
 
-from .names import Name
+from .aliases import Name
 
 bool_, int8, int16, int32, int64 = np.bool_, np.int8, np.int16, np.int32, np.int64
 uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64

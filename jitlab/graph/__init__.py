@@ -1,4 +1,8 @@
-"""The graph face: operations are put into a Graph, and a Session runs them (docs/internals/graph.md)."""
+"""The graph face: operations are put into a Graph, and a Session runs them (docs/internals/graph.md).
+
+Parts, in the order of the data: session_graph, graph_tensor, building, device_scopes, graph_operations, sample_sizes,
+graph_capture, replay, session_options, session.
+"""
 
 from .building import (
     constant,
@@ -15,7 +19,9 @@ from .building import (
     trainable_variables,
     variables_initializer,
 )
-from .graph import (
+from .graph_tensor import GraphTensor
+from .session import Session, default_session
+from .session_graph import (
     Graph,
     current_graph,
     default_graph,
@@ -24,9 +30,7 @@ from .graph import (
     executing_eagerly,
     reset_default_graph,
 )
-from .options import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions
-from .session import Session, default_session
-from .tensor import GraphTensor
+from .session_options import ConfigProto, GPUOptions, GraphOptions, OptimizerOptions, RunMetadata, RunOptions
 
 __all__ = [
     "ConfigProto", "GPUOptions", "Graph", "GraphOptions", "GraphTensor", "OptimizerOptions", "RunMetadata", "RunOptions",

@@ -10,13 +10,13 @@ import numpy as np
 
 from jitlab.capture import Tensor, current_capture
 from jitlab.ir import OperationView, outside
-from jitlab.ops.build import apply
-from jitlab.ops.state import Identity
+from jitlab.ops.build_nodes import apply
+from jitlab.ops.graph_state import Identity
 from jitlab.specs import as_shape
 
-from .graph import Graph, current_graph, default_graph, graph_for_operations
-from .places import NoOp
-from .recording import GraphCapture
+from .graph_capture import GraphCapture
+from .graph_operations import NoOp
+from .session_graph import Graph, current_graph, default_graph, graph_for_operations
 
 
 def placeholder(dtype: Any = np.float32, shape: Any = None, name: str | None = None) -> Any:
@@ -213,7 +213,7 @@ def device(name: Any) -> AbstractContextManager[Any]:
     """
     graph = _graph()
     if graph is None:
-        from .devices import merged
+        from .device_scopes import merged
 
         if not callable(name):
             merged("", name)

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitlab.capture import Trace, finish
-from jitlab.capture.memory import Frozen, Quiet
+from jitlab.capture.effect_log import Frozen, Quiet
 from jitlab.capture.positions import describe, here
 from jitlab.capture.state import Capture
-from jitlab.capture.tensor import Cell, Tensor
+from jitlab.capture.tracers.tensor import Cell, Tensor
 from jitlab.ir import Graph, Node, OperationView, positions
-from jitlab.ops.build import apply
-from jitlab.ops.state import Fed
+from jitlab.ops.build_nodes import apply
+from jitlab.ops.graph_state import Fed
 
-from .tensor import GraphTensor
+from .graph_tensor import GraphTensor
 
 if TYPE_CHECKING:
-    from .recording import GraphCapture, Step, Steps
+    from .graph_capture import GraphCapture, Step, Steps
 
 
 class RunGraph(Graph):

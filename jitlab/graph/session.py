@@ -13,22 +13,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab import events, locks
+from jitlab import events
 from jitlab.api import Options, compile_trace
 from jitlab.capture import NotReplayable, Trace, random_states, set_random_states
-from jitlab.capture.run_events import emit_call
-from jitlab.capture.signature import key_of
+from jitlab.capture.drivers.run_events import emit_call
+from jitlab.capture.guards.signature import key_of
 from jitlab.config import config
 from jitlab.errors import FailedPreconditionError, InvalidArgumentError
 from jitlab.ir import OperationView
 from jitlab.specs import TensorShape
+from jitlab.support import locks
 
-from .devices import check_devices, compiling_devices
-from .graph import Graph, current_graph, default_graph
-from .options import ConfigProto, clustering_options
-from .recording import Step
+from .device_scopes import check_devices, compiling_devices
+from .graph_capture import Step
+from .graph_tensor import GraphTensor
 from .replay import needed, record
-from .tensor import GraphTensor
+from .session_graph import Graph, current_graph, default_graph
+from .session_options import ConfigProto, clustering_options
 
 _numbers = itertools.count(1)
 
@@ -301,7 +302,7 @@ class Session:
 
     def list_devices(self) -> list[Any]:
         """The devices operations can be placed on."""
-        from .devices import device_attributes
+        from .device_scopes import device_attributes
 
         return device_attributes()
 

@@ -1,10 +1,28 @@
-"""Graph (operations on arrays), Program (scalars in loops) and what they are made of: plain data, printed and checked."""
+"""Graph (operations on arrays), Program (scalars in loops) and what they are made of: plain data, printed and checked.
 
-from . import program
-from .bodies import Nest, every_node, inner_nodes
+Parts, in the order of the data: types, extents, bounds, options, texts, graphs, programs, plans.
+"""
+
 from .bounds import Bounds, as_length, at_least, current_bounds, fixed, is_one, proving, same_extent, same_shape
-from .called import expression, name_values, of_one_expression, told, told_kind, told_node
-from .decisions import (
+from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
+from .graphs.bodies import Nest, every_node, inner_nodes
+from .graphs.called import expression, name_values, of_one_expression, told, told_kind, told_node
+from .graphs.graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
+from .graphs.operation import (
+    CONTROL,
+    DEVICE,
+    AttrValue,
+    NodeDef,
+    OperationView,
+    Output,
+    attributes,
+    node_def,
+    output_name,
+    producer,
+)
+from .graphs.verify import verify
+from .options import ENDLESS, LARGEST, ClusteringOptions, Options
+from .plans.decisions import (
     CALLED,
     CALLS,
     DECISIONS,
@@ -16,15 +34,12 @@ from .decisions import (
     made_now,
     pulling_back,
 )
-from .extents import Extent, Moving, NotRolled, Poly, Symbolic, bind_extents, evaluate_extent, plain, poly
-from .graph import Graph, Node, Op, Scope, building_nothing, current_graph, interpret, outside, positions
-from .operation import CONTROL, DEVICE, AttrValue, NodeDef, OperationView, Output, attributes, node_def, output_name, producer
-from .options import ENDLESS, LARGEST, ClusteringOptions, Options
-from .overrides import NO_OVERRIDES, Overrides, again_name, computed_again, reordered
-from .plan import Cluster, ClusterCode, Clustering, ClusteringInput, Copy, Edge, KernelInfo, Plan, Temporary
-from .plan_json import is_operation, line_numbers
-from .reasons import Apart, Change, Copied, Flip, Joined, NestChange, NotFused, Reason, Rejection, Stays, Stored
-from .shape import Shape
+from .plans.overrides import NO_OVERRIDES, Overrides, again_name, computed_again, reordered
+from .plans.plan import Cluster, ClusterCode, Clustering, ClusteringInput, Copy, Edge, KernelInfo, Plan, Temporary
+from .plans.plan_json import is_operation, line_numbers
+from .plans.reasons import Apart, Change, Copied, Flip, Joined, NestChange, NotFused, Reason, Rejection, Stays, Stored
+from .programs import program
+from .programs.machine_shape import Shape
 from .types import (
     NOWHERE,
     TRACED_DTYPES,
@@ -39,7 +54,6 @@ from .types import (
     short_dtype,
     sources_of,
 )  # fmt: skip
-from .verify import verify
 
 __all__ = [
     "CALLED",

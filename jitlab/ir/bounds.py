@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from jitlab.transactions import contextmanager, variable
+from jitlab.support.transactions import contextmanager, variable
 
 from .extents import Extent, Monomial, Moving, NotRolled, Poly, poly
 

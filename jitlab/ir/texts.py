@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitlab import locks
+from jitlab.support import locks
 
 from .types import Source, cell_names
 

@@ -1,7 +1,11 @@
-"""Clusters become Programs: fusion, schedule, memory."""
+"""Clusters become Programs: fusion, schedule, memory.
+
+Parts, in the order of the data: block, sizes, value_names, fusion, schedule, memory, traffic, temporaries, program_builder,
+lower.
+"""
 
 from .block import overwritten
 from .lower import Lowered, lower
-from .shared import Layout
+from .program_builder import Layout
 
 __all__ = ["Layout", "Lowered", "lower", "overwritten"]

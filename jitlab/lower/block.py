@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from jitlab.ir import Node, poly
-from jitlab.ops.control import Branch, Define, Loop
-from jitlab.ops.host import SEVERAL, Item
-from jitlab.ops.indexing import Scatter
-from jitlab.ops.library import Library
-from jitlab.ops.sources import Constant, Length
-from jitlab.ops.views import Update, View, identity_map
+from jitlab.ops.control_flow import Branch, Define, Loop
+from jitlab.ops.host_operations import SEVERAL, Item
+from jitlab.ops.layout.indexing import Scatter
+from jitlab.ops.layout.views import Update, View, identity_map
+from jitlab.ops.leaf_operations import Constant, Length
+from jitlab.ops.library_operations import Library
 
 
 @dataclass(eq=False)

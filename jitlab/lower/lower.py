@@ -8,22 +8,22 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from jitlab.ir import NO_OVERRIDES, Cluster, Copy, Edge, KernelInfo, Node, Overrides, Shape, Temporary, is_operation
-from jitlab.ir.program import Buffer, Kernel, Program
-from jitlab.ops.sources import Constant
-from jitlab.ops.views import Reshape, Update, View
+from jitlab.ir.programs.program import Buffer, Kernel, Program
+from jitlab.ops.layout.views import Reshape, Update, View
+from jitlab.ops.leaf_operations import Constant
 
 from .block import Block, with_items
-from .cuts import Cuts
-from .groups import Group, cut_between
-from .inside import inner_nests
-from .joining import without_unread
+from .fusion.cuts import Cuts
+from .fusion.groups import Group, cut_between
+from .fusion.inside import inner_nests
+from .fusion.rejections import boundaries, inner_edges, unread
 from .memory import arrange
-from .reading import Unreadable
-from .rejections import boundaries, inner_edges, unread
-from .rows import in_blocks
-from .shared import Layout, Shared
+from .program_builder import Layout, Shared
+from .schedule.inlining import Unreadable
+from .schedule.loop_fusion import without_unread
+from .schedule.row_blocking import in_blocks
+from .schedule.statements import BlockWriter
 from .sizes import Sizes
-from .statements import BlockWriter
 from .temporaries import moved_op_by_op, size_of, temporaries
 from .traffic import is_per_turn, traffic
 

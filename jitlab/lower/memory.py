@@ -11,21 +11,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from jitlab.ir import Copied, Copy, Node, Reason
-from jitlab.ir.dot import line_text
+from jitlab.ir.graphs.dot import line_text
 from jitlab.messages import units
-from jitlab.ops.host import Item
-from jitlab.ops.indexing import Scatter
-from jitlab.ops.sources import Constant
-from jitlab.ops.views import Update, View
+from jitlab.ops.host_operations import Item
+from jitlab.ops.layout.indexing import Scatter
+from jitlab.ops.layout.views import Update, View
+from jitlab.ops.leaf_operations import Constant
 
 from .block import Block, covers, is_control, overwritten
-from .cuts import NO_CUTS, Cuts
-from .fusion import groups_of
-from .groups import Group
-from .lengths import long_values
-from .names import called
+from .fusion.cuts import NO_CUTS, Cuts
+from .fusion.fusion import groups_of
+from .fusion.groups import Group
+from .fusion.nest_limits import long_values
+from .fusion.stages import Stage, is_lazy, must_be_stored, stages_of
 from .sizes import Sizes
-from .stages import Stage, is_lazy, must_be_stored, stages_of
+from .value_names import called
 
 
 @dataclass

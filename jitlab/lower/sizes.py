@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from jitlab.ir import Node, Poly, Shape, poly
 from jitlab.ops.base import Elementwise
-from jitlab.ops.linear import Product
-from jitlab.ops.views import Update
+from jitlab.ops.layout.views import Update
+from jitlab.ops.linear_algebra.matrix_products import Product
 
 #: Lengths and offsets below this are part of a Program's text; larger numbers are run-time symbols like any other.
 BAKED = 16

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from jitlab.ir import Cluster, Edge, Moving, Node, Poly, Reason, Stored, Temporary, inner_nodes, is_operation, of_one_expression
-from jitlab.ir.program import Buffer, Call, Finish, Gemm, Kernel, Partial, Store, walk
+from jitlab.ir.programs.program import Buffer, Call, Finish, Gemm, Kernel, Partial, Store, walk
 from jitlab.ops.base import Elementwise, Reduction
-from jitlab.ops.control import Branch, Loop
-from jitlab.ops.elementwise import Cast
-from jitlab.ops.views import Reshape, View
+from jitlab.ops.control_flow import Branch, Loop
+from jitlab.ops.elementwise.casts import Cast
+from jitlab.ops.layout.views import Reshape, View
 
-from .groups import Group
-from .names import called, called_all
-from .shared import Shared
+from .fusion.groups import Group
+from .fusion.stages import Stage
+from .program_builder import Shared
 from .sizes import Sizes
-from .stages import Stage
+from .value_names import called, called_all
 
 
 def temporaries(

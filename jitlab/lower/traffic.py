@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from jitlab.ir import Poly
-from jitlab.ir.program import (
+from jitlab.ir.programs.program import (
     Buffer,
     Call,
     Expr,

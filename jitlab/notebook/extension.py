@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .magics import JitMagics
-from .session import Session
+from .cell_session import Session
+from .magics.magics import JitMagics
 
 
 def load_ipython_extension(shell: Any) -> None:

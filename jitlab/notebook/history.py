@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.config import config
 from jitlab.errors import OptionError
-from jitlab.report.baselines import Baseline, machine, read_baseline, write_baseline
-from jitlab.report.comparing import RunComparison, compared, with_runs_needed
-from jitlab.report.runs import headline, pooled, source_digest
-from jitlab.statistics import FEWEST
+from jitlab.report.store.baselines import Baseline, machine, read_baseline, write_baseline
+from jitlab.report.store.comparing import RunComparison, compared, with_runs_needed
+from jitlab.report.store.runs import headline, pooled, source_digest
+from jitlab.support.statistics import FEWEST
 
 if TYPE_CHECKING:
     from jitlab.report import Report
 
-    from .session import CellRun
+    from .cell_session import CellRun
 
 Json = dict[str, Any]
 

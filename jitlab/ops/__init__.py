@@ -1,15 +1,19 @@
-"""Operations: one class holds all that jitlab knows of each, and the table from NumPy's functions to them."""
+"""Operations: one class holds all that jitlab knows of each, and the table from NumPy's functions to them.
+
+Parts, in the order of the data: base, emitter, registry, build_nodes, leaf_operations, layout, elementwise, reducing,
+linear_algebra, neural, control_flow, graph_state, library_operations, host_operations, runtime_checks, numpy_api, table.
+"""
 
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 
 from .base import Cost, Elementwise, Generated, Operation, Reduction, Unsupported
-from .build import apply, as_node, cast, constant
+from .build_nodes import apply, as_node, cast, constant
 
-for _module in pkgutil.iter_modules(__path__):
-    if _module.name != "table":  # it reads what all others have written down
-        import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    if _module.name != f"{__name__}.table":  # it reads what all others have written down
+        import_module(_module.name)
 
 
 def operations(kind: type[Operation] = Operation) -> Iterator[type[Operation]]:

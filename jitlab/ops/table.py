@@ -18,9 +18,10 @@ import numpy as np
 
 from jitlab.ir import current_graph
 
-from . import registry, rules_arrays, rules_elementwise, rules_views
+from . import registry
 from .base import Unsupported
-from .rules_views import ViewRule
+from .numpy_api import rules_arrays, rules_elementwise, rules_views
+from .numpy_api.rules_views import ViewRule
 
 Rule = Callable[..., Any]
 

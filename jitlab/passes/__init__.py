@@ -1,4 +1,8 @@
-"""Graph to graph: the passes that every captured graph goes through, in order, and the gradient."""
+"""Graph to graph: the passes that every captured graph goes through, in order, and the gradient.
+
+Parts, in the order of the data: pipeline, placement, order, simplify, hoisting, rewriting, each_body, replays, gradient,
+control_gradient, residuals.
+"""
 
 from .gradient import gradients, sum_to_shape
 from .order import order_operations

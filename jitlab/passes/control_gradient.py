@@ -19,15 +19,15 @@ import numpy as np
 from jitlab.errors import NoGradientError
 from jitlab.ir import ArrayType, Bounds, Extent, Graph, Moving, Node, Poly, current_bounds, poly
 from jitlab.ir.bounds import sample
-from jitlab.ir.graph import is_definition
-from jitlab.ops.arithmetic import FloorDiv, Maximum, Minimum, add
-from jitlab.ops.build import apply, constant, elementwise
-from jitlab.ops.comparison import Less
-from jitlab.ops.control import Branch, Define, Loop
-from jitlab.ops.creation import zeros
-from jitlab.ops.host import Item
-from jitlab.ops.sources import Length, Parameter
-from jitlab.ops.views import AxisMap, Update, View
+from jitlab.ir.graphs.graph import is_definition
+from jitlab.ops.build_nodes import apply, constant, elementwise
+from jitlab.ops.control_flow import Branch, Define, Loop
+from jitlab.ops.elementwise.arithmetic import FloorDiv, Maximum, Minimum, add
+from jitlab.ops.elementwise.comparison import Less
+from jitlab.ops.host_operations import Item
+from jitlab.ops.layout.creation import zeros
+from jitlab.ops.layout.views import AxisMap, Update, View
+from jitlab.ops.leaf_operations import Length, Parameter
 
 from .residuals import Joint, copy_into, joint, moved, nothing, renamed, slot, substituted
 

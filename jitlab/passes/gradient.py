@@ -15,19 +15,19 @@ import numpy as np
 
 from jitlab.errors import NoGradientError
 from jitlab.ir import Bounds, Graph, Node, Sources, current_bounds, plain, positions, proving, pulling_back
-from jitlab.ir.graph import is_definition, symbols_of
-from jitlab.ops.arithmetic import Clip, Extreme, FloorMod, Fmod, Pow, Real, RealDiv, add, at_risk
+from jitlab.ir.graphs.graph import is_definition, symbols_of
 from jitlab.ops.base import Operation
-from jitlab.ops.build import apply, cast, constant
-from jitlab.ops.control import Branch, Loop
-from jitlab.ops.creation import Fill, fill, zeros
-from jitlab.ops.elementwise import Select
-from jitlab.ops.host import SEVERAL, Item
-from jitlab.ops.indexing import Gather, Scatter, ScatterAdd, Take
-from jitlab.ops.reductions import ExtremeOf, Sum
-from jitlab.ops.sources import Constant
-from jitlab.ops.sums import AddN
-from jitlab.ops.views import Update, View, broadcast_to, reshape
+from jitlab.ops.build_nodes import apply, cast, constant
+from jitlab.ops.control_flow import Branch, Loop
+from jitlab.ops.elementwise.arithmetic import Clip, Extreme, FloorMod, Fmod, Pow, Real, RealDiv, add, at_risk
+from jitlab.ops.elementwise.casts import Select
+from jitlab.ops.elementwise.sum_of_many import AddN
+from jitlab.ops.host_operations import SEVERAL, Item
+from jitlab.ops.layout.creation import Fill, fill, zeros
+from jitlab.ops.layout.indexing import Gather, Scatter, ScatterAdd, Take
+from jitlab.ops.layout.views import Update, View, broadcast_to, reshape
+from jitlab.ops.leaf_operations import Constant
+from jitlab.ops.reducing.axis_reductions import ExtremeOf, Sum
 
 from .control_gradient import pull_back_control
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jitlab.ir import Extent, Graph, Moving, Node, Poly, poly
-from jitlab.ops.build import apply
-from jitlab.ops.control import Loop
-from jitlab.ops.linear import MatMul
-from jitlab.ops.sources import Parameter
-from jitlab.ops.views import AxisMap, View, identity_map
+from jitlab.ops.build_nodes import apply
+from jitlab.ops.control_flow import Loop
+from jitlab.ops.layout.views import AxisMap, View, identity_map
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.linear_algebra.matrix_products import MatMul
 
 from .rewriting import instead
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from jitlab.ir import Graph, Node
-from jitlab.ir.graph import is_definition
+from jitlab.ir.graphs.graph import is_definition
 
 
 def order_operations(graph: Graph, order: str) -> Graph:

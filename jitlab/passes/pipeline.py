@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from jitlab.ir import Graph
 
-from .bodies import drop_unused_inputs, with_bodies
+from .each_body import drop_unused_inputs, with_bodies
 from .hoisting import hoist_products
 from .replays import join_replays
 from .simplify import (

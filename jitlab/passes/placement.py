@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 
 from jitlab.ir import DEVICE, Graph, Node
-from jitlab.ops.sources import Constant, Length
-from jitlab.ops.state import CopyToDevice
+from jitlab.ops.graph_state import CopyToDevice
+from jitlab.ops.leaf_operations import Constant, Length
 
 HOST = "/job:localhost/replica:0/task:0"
 _PARTS = re.compile(r"/?(job:[A-Za-z]\w*|replica:\d+|task:\d+|(?:device:)?(?:XLA_)?(?:CPU|GPU|TPU):(?:\d+|\*))", re.IGNORECASE)

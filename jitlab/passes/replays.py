@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jitlab.ir import Graph, Node, current_graph
-from jitlab.ops.control import Branch, Loop
+from jitlab.ops.control_flow import Branch, Loop
 
 from .rewriting import absorb, instead
 

@@ -14,16 +14,16 @@ from typing import Any
 
 from jitlab.errors import NoGradientError
 from jitlab.ir import ArrayType, Extent, Graph, Moving, Node, Poly, current_bounds
-from jitlab.ir.graph import is_definition, symbols_of
+from jitlab.ir.graphs.graph import is_definition, symbols_of
 from jitlab.ops.base import Elementwise, Generated
-from jitlab.ops.build import apply, constant
-from jitlab.ops.creation import zeros
-from jitlab.ops.host import SEVERAL
-from jitlab.ops.indexing import Gather, Take
-from jitlab.ops.joining import Concatenate
-from jitlab.ops.moving import Position
-from jitlab.ops.sources import Constant, Length, Parameter
-from jitlab.ops.views import Reshape, Update, View
+from jitlab.ops.build_nodes import apply, constant
+from jitlab.ops.host_operations import SEVERAL
+from jitlab.ops.layout.concatenation import Concatenate
+from jitlab.ops.layout.creation import zeros
+from jitlab.ops.layout.indexing import Gather, Take
+from jitlab.ops.layout.moving_subscripts import Position
+from jitlab.ops.layout.views import Reshape, Update, View
+from jitlab.ops.leaf_operations import Constant, Length, Parameter
 
 #: What the backward half may compute again.
 CHEAP = (Elementwise, Generated, View, Reshape, Update, Take, Gather, Concatenate, Position, Length, Constant)

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import DEVICE, ArrayType, Graph, Node, plain
-from jitlab.ops.arithmetic import Add, Mul, Neg, RealDiv, Sub
 from jitlab.ops.base import Elementwise, Generated, Operation
-from jitlab.ops.creation import Fill
-from jitlab.ops.elementwise import Cast
-from jitlab.ops.host import Item
-from jitlab.ops.indexing import Scatter
-from jitlab.ops.joining import Concatenate
-from jitlab.ops.library import Library
-from jitlab.ops.sources import Constant
-from jitlab.ops.views import Reshape, Update, View, compose, identity_map
+from jitlab.ops.elementwise.arithmetic import Add, Mul, Neg, RealDiv, Sub
+from jitlab.ops.elementwise.casts import Cast
+from jitlab.ops.host_operations import Item
+from jitlab.ops.layout.concatenation import Concatenate
+from jitlab.ops.layout.creation import Fill
+from jitlab.ops.layout.indexing import Scatter
+from jitlab.ops.layout.views import Reshape, Update, View, compose, identity_map
+from jitlab.ops.leaf_operations import Constant
+from jitlab.ops.library_operations import Library
 
 from .rewriting import absorb, exactly, instead, leave_out, operation_key, rewrite, same
 

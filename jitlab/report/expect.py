@@ -11,11 +11,11 @@ from typing import Any, SupportsIndex
 
 from jitlab.capture import says_where
 from jitlab.errors import OptionError
-from jitlab.legible import clean
 from jitlab.messages import units
+from jitlab.messages.escape import clean
 
-from . import wording
 from .recording import record
+from .render import wording
 from .report import Report
 
 RELATIONS: dict[str, Callable[[Any, Any], bool]] = {

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jitlab.legible import clean
 from jitlab.messages import units
+from jitlab.messages.escape import clean
 from jitlab.targets.devices import default_target
 
 Json = dict[str, Any]

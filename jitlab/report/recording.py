@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from jitlab import events, locks
-from jitlab.api.flips import with_flips
+from jitlab import events
+from jitlab.api.whatif.flip_verification import with_flips
 from jitlab.capture import says_where
 from jitlab.ir import ClusterCode, Plan
-from jitlab.noting import Calls
+from jitlab.support import locks
+from jitlab.support.native_call_log import Calls
 
+from .build.spans import Lane, Span
+from .duration_samples import Samples
 from .load import Load
-from .samples import Samples
-from .spans import Lane, Span
 
 if TYPE_CHECKING:
     from .report import Report
@@ -215,7 +216,7 @@ class Recording:
 
     def report(self) -> Report:
         """The report of what was recorded so far."""
-        from .build import report_json
+        from .build.build_report import report_json
         from .report import Report
 
         events.collect()

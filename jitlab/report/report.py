@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 from jitlab.capture import says_where
 from jitlab.errors import OptionError
-from jitlab.lazy import lazy
-from jitlab.legible import clean, clean_lines
+from jitlab.messages.escape import clean, clean_lines
+from jitlab.support.lazy import lazy
 from jitlab.targets.devices import target_of
 
-from . import wording
-from .entries import Listing, entry_of
+from .build.entries import Listing, entry_of
 from .recording import known_code, known_text
+from .render import wording
+from .render.why import Answer, why, why_not
 from .schema import Boundary, Cluster, Fallback, Kernel, Loop, Op, Statement, Temporary, Trace, Variant
-from .why import Answer, why, why_not
 
 if TYPE_CHECKING:
     from graphviz import Digraph
 
     from jitlab.ir import ClusterCode
 
-    from .chrome import Timeline
-    from .code import Code
-    from .comparing import RunComparison
-    from .lines import Line
-    from .samples import Samples
+    from .build.code import Code
+    from .build.lines import Line
+    from .duration_samples import Samples
+    from .render.chrome import Timeline
+    from .store.comparing import RunComparison
 
 MIME = "application/vnd.jitlab.report+json"
 
@@ -151,7 +151,7 @@ class Report:
     @lazy
     def lines(self) -> list[Line]:
         """The program line by line with its costs. The time of a kernel over several lines stands once, for all of them."""
-        from .lines import line_costs
+        from .build.lines import line_costs
 
         return Listing(line_costs(self.data))
 
@@ -162,14 +162,14 @@ class Report:
 
     @lazy
     def timeline(self) -> Timeline:
-        from .chrome import Timeline
+        from .render.chrome import Timeline
 
         return Timeline(self.data)
 
     @lazy
     def facts(self) -> dict[str, Any]:
         """What a later run is compared with: counts, fingerprints, durations of single calls. Plain data, small."""
-        from .runs import run_facts
+        from .store.runs import run_facts
 
         if self._samples is None:
             return run_facts(self.data)
@@ -187,7 +187,7 @@ class Report:
             A RunComparison, which prints as a table: times in seconds with an interval and a word for the whole and for each
             cluster and host operation, aligned by what the compiler decided; what it decided otherwise; retraces.
         """
-        from .comparing import compared
+        from .store.comparing import compared
 
         return compared(self.facts, other.facts)
 
@@ -238,7 +238,7 @@ class Report:
         Raises:
             OptionError: there is no such cluster or stage, or its text is no longer kept.
         """
-        from .code import known_stages
+        from .build.code import known_stages
 
         if stage not in known_stages():
             raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(known_stages())}")
@@ -272,7 +272,7 @@ class Report:
         Raises:
             OptionError: there is no such cluster or stage, or its code is no longer kept.
         """
-        from .code import cluster_code, known_stages
+        from .build.code import cluster_code, known_stages
 
         if stage not in known_stages():
             raise OptionError(f"there is no stage {stage!r}", hint=f"one of {', '.join(known_stages())}")
@@ -307,13 +307,13 @@ class Report:
 
     def graph(self) -> Digraph:
         """A graphviz.Digraph of operations in their clusters; where the program `dot` is absent it displays as its text."""
-        from .dot import report_graph
+        from .render.graphviz_dot import report_graph
 
         return report_graph(self.data)
 
     def plot(self) -> Any:
         """A plotly Figure: time, bytes and roofline of each kernel."""
-        from .plot import report_figure
+        from .render.plot import report_figure
 
         return report_figure(self.data)
 
@@ -334,7 +334,7 @@ class Report:
         Raises:
             OptionError: the file cannot be written.
         """
-        from .html import report_html
+        from .render.html import report_html
 
         text = report_html(self.data, self._texts(), notebook)
         if path is not None:
@@ -346,12 +346,12 @@ class Report:
 
     def to_svg(self) -> str:
         """The saved picture."""
-        from .svg import report_svg
+        from .render.svg import report_svg
 
         return report_svg(self.data)
 
     def __str__(self) -> str:
-        from .text import report_text
+        from .render.text import report_text
 
         return report_text(self.data)
 
@@ -362,7 +362,7 @@ class Report:
         printer.text(str(self))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from .bundle import bundle
+        from .render.bundle import bundle
 
         return dict(self.saved) if self.saved is not None else bundle(self)
 
@@ -378,7 +378,7 @@ class Report:
         return found
 
     def _texts(self) -> dict[tuple[str, str], str]:
-        from .code import known_stages
+        from .build.code import known_stages
 
         texts = {}
         for plan in self.data["plans"]:

@@ -14,9 +14,9 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from jitlab.ir import told
-from jitlab.legible import clean
+from jitlab.messages.escape import clean
 
-from . import wording
+from .render import wording
 
 #: Of what is written now; `older.py` reads those before.
 VERSION = 2

@@ -1,4 +1,7 @@
-"""Running: code kept by Program text, clusters and host operations in order."""
+"""Running: code kept by Program text, clusters and host operations in order.
+
+Parts, in the order of the data: size_checks, donation, held, compiled, executable, clustering_dumps, dumps.
+"""
 
 from .compiled import compiled, forget_compiled
 from .executable import Executable, executable_of, plan_of, watching

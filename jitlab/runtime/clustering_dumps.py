@@ -10,7 +10,7 @@ from pathlib import Path
 from jitlab import events
 from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Node
-from jitlab.ir.dot import nodes_dot
+from jitlab.ir.graphs.dot import nodes_dot
 
 from .dumps import marked, write_dump
 

@@ -6,8 +6,8 @@ import time
 from collections import OrderedDict
 from weakref import WeakValueDictionary
 
-from jitlab import locks
-from jitlab.ir.program import Program
+from jitlab.ir.programs.program import Program
+from jitlab.support import locks
 from jitlab.targets.target import Compiled, Origin, Target, tell_compiled
 
 #: Programs kept without anybody who runs them.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import Cluster, Clustering, Graph, Node
-from jitlab.ir.graph import must_run
+from jitlab.ir.graphs.graph import must_run
 
 Ends = Mapping[Node, Node]  # a cluster's output -> the argument whose last version it is
 

@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from jitlab import events, locks
+from jitlab import events
 from jitlab.errors import ForeignFileError
 from jitlab.flags import VARIABLES, Flags, read_flags
 from jitlab.ir import Cluster, Node, is_operation
-from jitlab.ir.dot import nodes_dot, text_dot
-from jitlab.legible import clean
+from jitlab.ir.graphs.dot import nodes_dot, text_dot
+from jitlab.messages.escape import clean
+from jitlab.support import locks
 
 LONGEST_HEAD = 100  # of the first line of DOT text, before the marker
 MARKER = "// written by jitlab: it removes this file when it writes the next one of this name"

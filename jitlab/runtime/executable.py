@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
-from jitlab import costs, events, locks, noting
+from jitlab import costs, events
 from jitlab.cluster import clustered_anew
 from jitlab.errors import InternalError, Signal
 from jitlab.ir import (
@@ -34,16 +34,17 @@ from jitlab.ir import (
     is_operation,
 )  # fmt: skip
 from jitlab.ir.texts import texts_of
-from jitlab.lazy import lazy
 from jitlab.lower import Lowered, lower
+from jitlab.support import locks, native_call_log
+from jitlab.support.lazy import lazy
+from jitlab.support.transactions import Whole
 from jitlab.targets.devices import default_target
 from jitlab.targets.target import END_NS, LAYOUTS, START_NS, TICKS, Entry, Launcher, Origin, Target
-from jitlab.transactions import Whole
 
 from .compiled import compiled
 from .donation import endings, leave, wanted_later
 from .held import REFUSALS, Held, held_until, is_told
-from .sizes import Sizes
+from .size_checks import Sizes
 
 #: A cluster's name, its inputs' layouts, and the outputs that lie in arguments' places.
 Key = tuple[str, tuple[str, ...], frozenset[Node]]
@@ -56,12 +57,12 @@ class Variant:
     """A cluster for one combination of layouts."""
 
     launcher: Launcher
-    about: noting.About | None = None  # what notes of its launches are about
+    about: native_call_log.About | None = None  # what notes of its launches are about
 
     @lazy
     def kernels(self) -> tuple[int, ...]:
         """Of each phase that is timed the number of its kernel."""
-        return noting.kernels_of(self.launcher.phases)
+        return native_call_log.kernels_of(self.launcher.phases)
 
 
 class Executable:
@@ -99,7 +100,7 @@ class Executable:
         self._last_use = _last_uses(clustering)
         self._held_until = held_until(clustering.steps)
         self.costs = costs.Costs()
-        self._sites: tuple[noting.Site, ...] = ()  # of the C functions in front of it
+        self._sites: tuple[native_call_log.Site, ...] = ()  # of the C functions in front of it
         if not is_trial:
             _live[next(_numbers)] = self
 
@@ -292,7 +293,7 @@ class Executable:
         if events.in_bulk():
             events.note(variant.about or self._about(cluster, variant), started, ended, times)
             return None
-        kernels = noting.divided(ended - started, times[TICKS:].tolist(), variant.kernels)
+        kernels = native_call_log.divided(ended - started, times[TICKS:].tolist(), variant.kernels)
         events.send(
             events.ClusterRan(
                 cell=events.current_cell(), function=self.function, trace=self.trace, cluster=cluster.name,
@@ -301,8 +302,8 @@ class Executable:
         )  # fmt: skip
         return None
 
-    def _about(self, cluster: Cluster, variant: Variant) -> noting.About:
-        variant.about = noting.About(self.function, self.trace, (_launched(cluster, variant),), False, self.costs)
+    def _about(self, cluster: Cluster, variant: Variant) -> native_call_log.About:
+        variant.about = native_call_log.About(self.function, self.trace, (_launched(cluster, variant),), False, self.costs)
         return variant.about
 
     def _contiguous(self, cluster: Cluster, node: Node, array: Any) -> Any:
@@ -431,9 +432,9 @@ class Executable:
         if entry is None:
             return None
         launched = tuple(map(_launched, clusters, variants))
-        about = noting.About(self.function, self.trace, launched, tells_call, self.costs, ref(self))
-        if noting.clock() is not None and about.lines <= noting.MOST_LINES:
-            entry.site = noting.Site(about)
+        about = native_call_log.About(self.function, self.trace, launched, tells_call, self.costs, ref(self))
+        if native_call_log.clock() is not None and about.lines <= native_call_log.MOST_LINES:
+            entry.site = native_call_log.Site(about)
             self._sites += (entry.site,)
         return entry
 
@@ -520,8 +521,8 @@ def _code(
     )  # fmt: skip
 
 
-def _launched(cluster: Cluster, variant: Variant) -> noting.Launched:
-    return noting.Launched(cluster.name, variant.kernels, variant.launcher.scratch_bytes)
+def _launched(cluster: Cluster, variant: Variant) -> native_call_log.Launched:
+    return native_call_log.Launched(cluster.name, variant.kernels, variant.launcher.scratch_bytes)
 
 
 def _last_uses(clustering: Clustering) -> dict[int, list[Node]]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitlab import errors
 from jitlab.ir import Node
-from jitlab.ops.host import HostCall
+from jitlab.ops.host_operations import HostCall
 
 #: What says that the trace does not fit after all.
 REFUSALS = (errors.Signal, errors.InternalError)

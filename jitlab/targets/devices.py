@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .cpu_llvm.target import CPU
+from .cpu_llvm.cpu_target import CPU
 from .target import Target
 
 #: By kind of device, as `jl.device` and session configurations call it.

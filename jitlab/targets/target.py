@@ -16,11 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab import events, noting
+from jitlab import events
 from jitlab.ir import Graph, Origins, Shape
-from jitlab.ir.program import Program
-from jitlab.lazy import lazy
+from jitlab.ir.programs.program import Program
 from jitlab.lower import Lowered
+from jitlab.support import native_call_log
+from jitlab.support.lazy import lazy
 
 #: How an array may lie in memory, as lowering knows it, in words; "" is what has to be copied first.
 LAYOUTS = {"C": "row by row", "F": "column by column", "R": "rows apart", "S": "strided"}
@@ -118,7 +119,7 @@ class Device(ABC):
 class Entry(ABC):
     """One signature's way through a trace without Python."""
 
-    site: noting.Site | None = None  # where its calls are noted, None when they can't be
+    site: native_call_log.Site | None = None  # where its calls are noted, None when they can't be
 
     @abstractmethod
     def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from jitlab.api import traces
-from jitlab.capture.cells import interpreted
+from jitlab.api.functions import traces
+from jitlab.capture.drivers.cells import interpreted
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.targets.cpu_llvm.entry import layout_is_known
+from jitlab.targets.cpu_llvm.calls.entry import layout_is_known
 
 needs_entries = pytest.mark.skipif(not layout_is_known(), reason="every call takes the Python way on this interpreter")
 

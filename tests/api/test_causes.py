@@ -9,7 +9,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.capture.cells import run_cell
+from jitlab.capture.drivers.cells import run_cell
 from jitlab.events import Cause
 
 SIZE = 3

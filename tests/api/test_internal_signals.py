@@ -15,9 +15,9 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.capture.cells import run_cell
+from jitlab.capture.drivers.cells import run_cell
+from jitlab.capture.guards.leaves import LeafType, Mismatch
 from jitlab.capture.hooks import Hooks
-from jitlab.capture.leaves import LeafType, Mismatch
 from jitlab.capture.refusals import Refusal
 from jitlab.errors import JitlabError, Signal
 from jitlab.ir import ArrayType

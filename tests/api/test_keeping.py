@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.api.experiments import Experiment
-from jitlab.api.keeping import shape_of
+from jitlab.api.whatif.experiments import Experiment
+from jitlab.api.whatif.keeping import shape_of
 
 pytestmark = pytest.mark.usefixtures("compiled")
 X = np.random.default_rng(7).random((300, 40))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jitlab as jl
 from jitlab import events
-from jitlab.api.places import Summary, totals
+from jitlab.api.retraces.places import Summary, totals
 from jitlab.events import Cause, VariantCause
 
 f32, f64 = np.float32, np.float64
@@ -194,7 +194,7 @@ def test_a_trace_that_made_room(monkeypatch):
 
 def test_what_was_evicted_leaves_counts_and_no_graphs(monkeypatch):
     monkeypatch.setattr(jl.config, "max_traces", 3)
-    monkeypatch.setattr("jitlab.api.ledger.EVICTED", 0)
+    monkeypatch.setattr("jitlab.api.retraces.ledger.EVICTED", 0)
     f = jl.function(lambda x: x + 1)
     for n in range(1, 20):
         f(np.ones(n)), f(np.ones(n))

@@ -13,7 +13,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.api.concrete import ConcreteFunction, Recording
+from jitlab.api.functions.concrete import ConcreteFunction, Recording
 from jitlab.capture import Tensor, Trace
 from jitlab.ir import Graph
 from jitlab.runtime.executable import Executable
@@ -141,8 +141,9 @@ def test_a_trace_that_made_room_is_traced_again_for_that_cause(monkeypatch):
 
 
 def test_definitions_that_are_executed_again_leave_nothing(monkeypatch):
-    from jitlab.api import places
-    from jitlab.capture import convert, positions
+    from jitlab.api.retraces import places
+    from jitlab.capture import positions
+    from jitlab.capture.rewrite import convert
 
     monkeypatch.setattr(places, "MOST_PLACES", 1)  # it remembers so many definitions, to know the next edition of each
     def define_and_call(n):

@@ -7,7 +7,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.api import places
+from jitlab.api.retraces import places
 from jitlab.events import Cause
 
 
@@ -33,7 +33,7 @@ def total_here():
 def space(monkeypatch):
     for table in ("live", "_places", "_gone"):  # of this test alone
         monkeypatch.setattr(places, table, type(getattr(places, table))())
-    monkeypatch.setattr("jitlab.api.ledger.live", places.live)
+    monkeypatch.setattr("jitlab.api.retraces.ledger.live", places.live)
     return {"np": np, "jl": jl}
 
 

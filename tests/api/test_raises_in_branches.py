@@ -242,7 +242,7 @@ def _asserts(*args, **kwargs):
 @pytest.mark.parametrize("program", [taken_above_nothing, behind_a_check, in_a_loop_that_is_rolled])
 def test_a_mistake_of_jitlab_is_not_taken_for_what_the_program_raises(program, mistake, sign, monkeypatch):
     """What fails inside jitlab while a side is recorded is no exception of the program's: Python runs the call."""
-    import jitlab.ops.arithmetic as arithmetic
+    import jitlab.ops.elementwise.arithmetic as arithmetic
 
     mistake.__code__ = mistake.__code__.replace(co_filename=arithmetic.__file__)
     monkeypatch.setitem(FUNCTIONS, np.tanh, mistake)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.api.experiments import LEAST_ROUNDS, Experiment, Trial
-from jitlab.api.keeping import kernels_of
-from jitlab.api.questions import Place, Question
-from jitlab.api.whatif import ask
+from jitlab.api.whatif.experiments import LEAST_ROUNDS, Experiment, Trial
+from jitlab.api.whatif.keeping import kernels_of
+from jitlab.api.whatif.plan_questions import Place, Question
+from jitlab.api.whatif.whatif import ask
 from jitlab.ir import NO_OVERRIDES, Overrides
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -169,7 +169,7 @@ def test_planted_cuts_are_ranked_by_what_they_cost(planted):
 def test_a_sweep_stops_when_its_time_is_over_and_goes_on_from_there():
     f = jl.function(softmax)
     executable, memory = executable_of(f, X), {}
-    from jitlab.api.whatif import sweep
+    from jitlab.api.whatif.whatif import sweep
 
     class Enough(Exception):
         pass
@@ -444,7 +444,7 @@ def test_the_advice_is_one_thing_to_do(planted):
 
 
 def test_an_error_is_told_in_units_of_what_is_typical_of_the_array():
-    from jitlab.api.replaying import largest_error_ulp
+    from jitlab.api.check.replaying import largest_error_ulp
 
     values, off = np.array([1.0, 2.0, 1e-9]), np.array([0.0, 0.0, 2.2e-16])
     assert largest_error_ulp([values], [values + off]) < 2  # the last one all but cancelled

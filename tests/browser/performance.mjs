@@ -65,7 +65,7 @@ function each({ count, script, worst }, cpu) {
 /** What the kernel sends of a report that is too big for the wire; null where there is no Python with jitlab. */
 function summaryOf(json) {
   const code =
-    'import json, sys; from jitlab.report.summary import on_wire; print(json.dumps(on_wire(json.load(sys.stdin)), separators=(",", ":")))';
+    'import json, sys; from jitlab.report.store.summary import on_wire; print(json.dumps(on_wire(json.load(sys.stdin)), separators=(",", ":")))';
   const root = fileURLToPath(new URL('../..', import.meta.url));
   try {
     return execFileSync(process.env.JITLAB_PYTHON ?? 'python3', ['-c', code], {

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, Capture
-from jitlab.capture.symbolic import call_builtin, symbolic_range
+from jitlab.capture.tracers.symbolic import call_builtin, symbolic_range
 from jitlab.ir import Graph, Node, interpret, verify
-from jitlab.ops.build import apply
-from jitlab.ops.control import Loop
-from jitlab.ops.host import Item
-from jitlab.ops.sources import Parameter
+from jitlab.ops.build_nodes import apply
+from jitlab.ops.control_flow import Loop
+from jitlab.ops.host_operations import Item
+from jitlab.ops.leaf_operations import Parameter
 
 
 class Plain:

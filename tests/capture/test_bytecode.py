@@ -5,7 +5,7 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.capture.bytecode import read_definition
+from jitlab.capture.rewrite.bytecode import read_definition
 
 PROGRAMS = {
     "arithmetic": "def f(x, y):\n    return (x + y) * 2 - x / y ** 2 + -x",

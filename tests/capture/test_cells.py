@@ -16,8 +16,8 @@ from same import assert_same, assert_same_sharing
 
 import jitlab as jl
 from jitlab import events
-from jitlab.capture.cells import CellResult, run_cell, run_nodes
-from jitlab.capture.pieces import CellCapture, Names
+from jitlab.capture.drivers.cells import CellResult, run_cell, run_nodes
+from jitlab.capture.drivers.pieces import CellCapture, Names
 from jitlab.errors import CaptureError, InvalidArgumentError
 from tests.left import assert_plain
 

@@ -18,7 +18,7 @@ import pytest
 from same import assert_same
 
 import jitlab as jl
-from jitlab.capture.cells import run_cell
+from jitlab.capture.drivers.cells import run_cell
 from jitlab.errors import CaptureError
 from tests.left import assert_plain, ours_in
 

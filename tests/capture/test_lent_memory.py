@@ -163,7 +163,7 @@ class Counting:
 
 def test_a_class_is_asked_once_what_a_ufunc_does_with_it(monkeypatch):
     """Also where a library wrote it, whose functions else may be called while a program is recorded."""
-    monkeypatch.setattr("jitlab.capture.purity.is_user_file", lambda name: False)
+    monkeypatch.setattr("jitlab.capture.control.purity.is_user_file", lambda name: False)
     monkeypatch.setattr(Counting, "asked", 0)
     compiled, one = jl.jit(lambda x: np.multiply(2, x)), Counting()
     for times in (1, 2, 3):

@@ -255,8 +255,8 @@ def run_steps(x, steps):
 @example(steps=[("transpose", 0, None), ("copy", 0, None), ("ravel", 2, None)], fortran=True)
 @example(steps=[("transpose", 0, None), ("double", 1, None), ("transpose", 2, None), ("ravel", 3, None)], fortran=False)
 def test_random_programs_of_views(steps, fortran):
-    from jitlab.api import traces
-    from jitlab.capture.cells import interpreted
+    from jitlab.api.functions import traces
+    from jitlab.capture.drivers.cells import interpreted
 
     compiled, traces.compile_trace = traces.compile_trace, lambda trace, options: interpreted(trace)
     try:

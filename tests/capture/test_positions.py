@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.capture.cells import run_cell
+from jitlab.capture.drivers.cells import run_cell
 from jitlab.errors import BranchOnTracedArrayError
 from jitlab.ir import Source
 

@@ -308,7 +308,7 @@ CELLS = {
 
 @pytest.mark.parametrize("source", CELLS.values(), ids=CELLS)
 def test_a_loop_of_a_cell_is_rolled_whole(source):
-    from jitlab.capture.cells import run_cell
+    from jitlab.capture.drivers.cells import run_cell
 
     mine, theirs = {"np": np, "v": np.arange(30.0)}, {"np": np, "v": np.arange(30.0)}
     result = run_cell(source, mine, "<rolled>")
@@ -320,7 +320,7 @@ def test_a_loop_of_a_cell_is_rolled_whole(source):
 
 
 def test_a_loop_of_a_cell_with_effects_is_pythons(capsys):
-    from jitlab.capture.cells import run_cell
+    from jitlab.capture.drivers.cells import run_cell
 
     names = {"np": np, "v": np.arange(20.0)}
     run_cell("for i in range(20):\n    v[i] = v[i] + 1\n    print(i)", names, "<printed>")
@@ -364,7 +364,7 @@ def shorter(x):
 
 @pytest.mark.parametrize("program", [halves, shorter])
 def test_a_loop_that_would_be_a_program_of_very_many_operations_is_pythons(op_by_op, monkeypatch, program):
-    monkeypatch.setattr("jitlab.capture.rolling.MOST_RECORDED", 60)
+    monkeypatch.setattr("jitlab.capture.control.rolling.MOST_RECORDED", 60)
     compiled = jl.jit(program)
     for _ in range(2):
         mine, theirs = np.arange(90.0), np.arange(90.0)

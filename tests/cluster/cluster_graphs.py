@@ -12,15 +12,15 @@ import numpy as np
 from jitlab.cluster import cluster, for_session
 from jitlab.flags import read_flags
 from jitlab.ir import ArrayType, Clustering, ClusteringOptions, Graph, Node
-from jitlab.ops.arithmetic import Add, Mul
 from jitlab.ops.base import Operation
-from jitlab.ops.build import apply, constant, elementwise
-from jitlab.ops.control import Branch
-from jitlab.ops.functions import Cos, Exp, Sin
-from jitlab.ops.host import SEVERAL, HostCall, Input, Item
-from jitlab.ops.linear import MatMul
-from jitlab.ops.sources import Parameter
-from jitlab.ops.state import AssignVariable, Identity, ReadVariable
+from jitlab.ops.build_nodes import apply, constant, elementwise
+from jitlab.ops.control_flow import Branch
+from jitlab.ops.elementwise.arithmetic import Add, Mul
+from jitlab.ops.elementwise.math_functions import Cos, Exp, Sin
+from jitlab.ops.graph_state import AssignVariable, Identity, ReadVariable
+from jitlab.ops.host_operations import SEVERAL, HostCall, Input, Item
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.linear_algebra.matrix_products import MatMul
 
 VECTOR = ArrayType((3,), np.dtype("f8"))
 MATRIX = ArrayType((3, 3), np.dtype("f8"))

@@ -12,13 +12,13 @@ import pytest
 from jitlab.cluster import cluster, jit_scope, reset_names
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import Apart, ArrayType, Clustering, Extent, Graph, Joined, Node, Source, Stays, interpret, positions
-from jitlab.ops.arithmetic import Add, Mul
-from jitlab.ops.build import apply, cast, constant, elementwise
-from jitlab.ops.control import Branch, Loop
-from jitlab.ops.functions import Exp
-from jitlab.ops.host import HostCall, Input, Item
-from jitlab.ops.sources import Length, Parameter
-from jitlab.ops.state import Identity
+from jitlab.ops.build_nodes import apply, cast, constant, elementwise
+from jitlab.ops.control_flow import Branch, Loop
+from jitlab.ops.elementwise.arithmetic import Add, Mul
+from jitlab.ops.elementwise.math_functions import Exp
+from jitlab.ops.graph_state import Identity
+from jitlab.ops.host_operations import HostCall, Input, Item
+from jitlab.ops.leaf_operations import Length, Parameter
 from tests.cluster.cluster_graphs import FloatsOnly, NoLoop, Print
 
 VECTOR = ArrayType((3,), np.dtype("f8"))

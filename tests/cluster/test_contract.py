@@ -12,7 +12,7 @@ from jitlab.config import config
 from jitlab.errors import InvalidArgumentError
 from jitlab.flags import read_flags
 from jitlab.ir import Apart, Clustering, Joined, Stays
-from jitlab.ops.build import constant
+from jitlab.ops.build_nodes import constant
 from jitlab.runtime import Executable
 from tests.cluster.cluster_graphs import (
     MATRIX,

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitlab.cluster import cluster, flips, jit_scope
+from jitlab.cluster import cluster, flip_search, jit_scope
 from jitlab.ir import ArrayType, Change, Clustering, ClusteringOptions, Edge, Flip, Graph, Node
-from jitlab.ops.arithmetic import Add
-from jitlab.ops.build import apply, cast
-from jitlab.ops.functions import Exp
-from jitlab.ops.sources import Parameter
+from jitlab.ops.build_nodes import apply, cast
+from jitlab.ops.elementwise.arithmetic import Add
+from jitlab.ops.elementwise.math_functions import Exp
+from jitlab.ops.leaf_operations import Parameter
 from tests.cluster.cluster_graphs import OFF, OURS, SESSION, VECTOR, FloatsOnly, Making, NoLoop, Slow, making
 
 GPU, OTHER_GPU = "/device:GPU:0", "/device:GPU:1"
@@ -216,7 +216,7 @@ def test_the_change_that_is_told_flips_the_decision(build, options, change):
         before = cluster(g.graph, options)
         what = edge_between(before, *asked) if len(asked) == 2 else asked[0]
         assert not together(before, asked)
-        flip = flips.Advisor(before)(what)
+        flip = flip_search.Advisor(before)(what)
         assert flip is not None and flip.change is change and flip.text
         graph, settings, asked = changed(g.graph, options, flip, asked, before)
         assert together(cluster(graph, **settings), asked)
@@ -331,7 +331,7 @@ def test_what_is_told_is_true_in_random_graphs():
             graph = random_graph(seed, count)
             before = cluster(graph, options)
             what = questions(before)[number]
-            flip = flips.Advisor(before)(what)
+            flip = flip_search.Advisor(before)(what)
             asked = (what.producer, what.consumer) if isinstance(what, Edge) else (what,)
             if flip is None or flip.change in (Change.CAST, Change.COMPUTE_TWICE):
                 continue
@@ -360,12 +360,12 @@ def random_graph(seed: float, count: int) -> Graph:
 
 
 def test_in_a_large_graph_only_what_is_certain_is_told(monkeypatch):
-    monkeypatch.setattr(flips, "MOST_WORK", 2)
+    monkeypatch.setattr(flip_search, "MOST_WORK", 2)
     with making() as g:
         y, z = sin_cos(g)
         w = g.host(z)
         for options, expected in ((OFF, Change.MARK), (dataclasses.replace(SESSION, min_size=5), Change.MIN_SIZE)):
             clustering = cluster(g.graph, options)
-            advisor = flips.Advisor(clustering)
+            advisor = flip_search.Advisor(clustering)
             assert advisor(y).change is expected
             assert advisor(edge_between(clustering, y, z)) is None and advisor(w) is None

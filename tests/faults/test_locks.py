@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from jitlab import locks
+from jitlab.support import locks
 from jitlab.targets.cpu_llvm import machine
 
 EACH_LOCK = """
 import gc, os, sys, threading, warnings
-from jitlab import locks
+from jitlab.support import locks
 from jitlab.targets.cpu_llvm import machine
 from jitlab.targets.cpu_llvm.compiling import background
 from tests.faults.programs import BY_NAME, Case

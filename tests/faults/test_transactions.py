@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab import events, locks
-from jitlab.capture import CallCapture, cellcode, current_capture
-from jitlab.capture.cells import run_cell
+from jitlab import events
+from jitlab.capture import CallCapture, current_capture
+from jitlab.capture.drivers.cells import run_cell
+from jitlab.capture.rewrite import cell_code
 from jitlab.runtime import executable
-from jitlab.targets.cpu_llvm.buffers import POOLED_BYTES, _Lease, pool
-from jitlab.transactions import Whole
+from jitlab.support import locks
+from jitlab.support.transactions import Whole
+from jitlab.targets.cpu_llvm.calls.buffers import POOLED_BYTES, _Lease, pool
 
 BOTH = pytest.mark.parametrize("how", [jl.function, jl.jit, jl.jit(capture_mode="trace")], ids=["function", "jit", "path"])
 
@@ -30,9 +32,10 @@ def ended(*_, **__):
 
 
 STAGES = [
-    "jitlab.api.stages.run_passes", "jitlab.api.stages.cluster", "jitlab.api.stages.Executable",
+    "jitlab.api.stage_list.run_passes", "jitlab.api.stage_list.cluster", "jitlab.api.stage_list.Executable",
     "jitlab.runtime.executable.lower", "jitlab.runtime.executable.texts_of", "jitlab.runtime.executable.compiled",
-    "jitlab.targets.cpu_llvm.target.ContextLauncher", "jitlab.api.ledger.patterns", "jitlab.api.ledger.Ledger._tell",
+    "jitlab.targets.cpu_llvm.cpu_target.ContextLauncher", "jitlab.api.retraces.ledger.patterns",
+    "jitlab.api.retraces.ledger.Ledger._tell",
 ]  # fmt: skip
 
 
@@ -58,7 +61,7 @@ def test_an_interrupt_in_a_stage_leaves_a_function_that_was_never_traced(how, st
 def test_an_interrupt_while_a_known_function_is_traced_again_keeps_what_it_knew(how, monkeypatch):
     f = how(lambda x: np.sin(x) * 2)
     f(np.ones(3))
-    monkeypatch.setattr("jitlab.api.stages.cluster", ended)
+    monkeypatch.setattr("jitlab.api.stage_list.cluster", ended)
     with pytest.raises(KeyboardInterrupt):
         f(np.ones(5))
     monkeypatch.undo()
@@ -214,7 +217,7 @@ class TestForks:
                 reached.set()
                 leave.wait(60)
 
-        monkeypatch.setattr("jitlab.api.ledger.Ledger._tell", stop)  # the last step of all
+        monkeypatch.setattr("jitlab.api.retraces.ledger.Ledger._tell", stop)  # the last step of all
         with events.listen(lambda event: None):
             thread = threading.Thread(target=f, args=(np.ones(3),))
             thread.start()
@@ -229,7 +232,7 @@ class TestForks:
     def test_a_cell_that_another_thread_was_in_the_midst_of_runs_whole(self, where, number, monkeypatch):
         reached, leave = threading.Event(), threading.Event()
         kind, name = where.split(".")
-        real, calls = getattr(getattr(cellcode, kind), name), []
+        real, calls = getattr(getattr(cell_code, kind), name), []
 
         def stop(*args, **kwargs):
             found = real(*args, **kwargs)
@@ -243,7 +246,7 @@ class TestForks:
         x = np.arange(1.0, 4.0)
         namespace, plain = {"np": np, "x": x}, {"np": np, "x": x}
         exec(source, plain)
-        monkeypatch.setattr(getattr(cellcode, kind), name, stop)
+        monkeypatch.setattr(getattr(cell_code, kind), name, stop)
         thread = threading.Thread(target=run_cell, args=(source, namespace, "<a cell of a thread>"))
         thread.start()
         thread.join(0.01)
@@ -295,7 +298,7 @@ def test_a_fork_takes_our_locks_before_those_of_the_standard_library():
         "print(order[-1])\n"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "jitlab.locks"
+    assert found.stdout.strip() == "jitlab.support.locks"
 
 
 @pytest.mark.parametrize("what", ["muted", "recording"])
@@ -319,7 +322,7 @@ def test_what_an_interrupt_left_open_is_not_ended_once_more_by_the_collector(wha
 def test_a_cell_that_was_interrupted_while_it_is_taken_apart_runs_whole_again(where, error, monkeypatch):
     source = "y = np.sin(x) * 2\nseen = [float(y[0])]\nr = [float(np.exp(y)[0]), len(seen)]\nz = y + r[0]"
     kind, name = where.split(".")
-    real, calls = getattr(getattr(cellcode, kind), name), []
+    real, calls = getattr(getattr(cell_code, kind), name), []
 
     def once(*args):
         calls.append(args)
@@ -330,7 +333,7 @@ def test_a_cell_that_was_interrupted_while_it_is_taken_apart_runs_whole_again(wh
 
     x = np.arange(1.0, 4.0)
     namespace = {"np": np, "x": x}
-    monkeypatch.setattr(getattr(cellcode, kind), name, once)
+    monkeypatch.setattr(getattr(cell_code, kind), name, once)
     with contextlib.suppress(error):
         run_cell(source, namespace, "<a cell that is interrupted>")
     monkeypatch.undo()

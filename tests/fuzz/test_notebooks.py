@@ -2,7 +2,7 @@
 
 import pytest
 
-from jitlab.capture import trace
+from jitlab.capture.drivers import trace
 from tests.fuzz import notebooks
 
 

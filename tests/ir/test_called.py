@@ -6,8 +6,8 @@ import numpy as np
 
 import jitlab as jl
 from jitlab.ir import ArrayType, Graph, Source, name_values
-from jitlab.ops.functions import Exp
-from jitlab.ops.sources import Parameter
+from jitlab.ops.elementwise.math_functions import Exp
+from jitlab.ops.leaf_operations import Parameter
 
 CELL = "<ipython-input-called-1>"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jitlab.legible import clean
+from jitlab.messages.escape import clean
 
 ACTS = json.loads((Path(__file__).parents[2] / "extension/test/fixtures/acts.json").read_text())
 

@@ -3,15 +3,15 @@
 import numpy as np
 
 from jitlab.ir import ArrayType, Extent, Graph, Moving, verify
-from jitlab.ops.arithmetic import Add, Maximum, Mul, Sub
-from jitlab.ops.build import apply, elementwise
-from jitlab.ops.comparison import Less
-from jitlab.ops.control import Branch, Loop
-from jitlab.ops.host import Item
-from jitlab.ops.linear import MatMul
-from jitlab.ops.reductions import Max, Sum
-from jitlab.ops.sources import Parameter
-from jitlab.ops.views import Update, View, transpose
+from jitlab.ops.build_nodes import apply, elementwise
+from jitlab.ops.control_flow import Branch, Loop
+from jitlab.ops.elementwise.arithmetic import Add, Maximum, Mul, Sub
+from jitlab.ops.elementwise.comparison import Less
+from jitlab.ops.host_operations import Item
+from jitlab.ops.layout.views import Update, View, transpose
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.linear_algebra.matrix_products import MatMul
+from jitlab.ops.reducing.axis_reductions import Max, Sum
 
 f8 = np.dtype("f8")
 SIZES = (4, 5, 7, 10)

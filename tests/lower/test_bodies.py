@@ -6,8 +6,8 @@ import pytest
 from jitlab.cluster import cluster
 from jitlab.ir import interpret
 from jitlab.lower import lower, memory
-from jitlab.lower.dependence import Relation
-from jitlab.lower.shared import Shared
+from jitlab.lower.program_builder import Shared
+from jitlab.lower.schedule.dependence import Relation
 from jitlab.targets.devices import default_target
 from tests.lower.bodies import RandomProgram
 from tests.numpy_target.interpreter import run_lowered

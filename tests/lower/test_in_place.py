@@ -5,10 +5,10 @@ import numpy as np
 from jitlab.cluster import cluster
 from jitlab.ir import ArrayType, Copied, Extent, Graph, interpret, verify
 from jitlab.lower import lower
-from jitlab.ops.arithmetic import Add, Mul
-from jitlab.ops.build import apply, elementwise
-from jitlab.ops.sources import Parameter
-from jitlab.ops.views import Update, View
+from jitlab.ops.build_nodes import apply, elementwise
+from jitlab.ops.elementwise.arithmetic import Add, Mul
+from jitlab.ops.layout.views import Update, View
+from jitlab.ops.leaf_operations import Parameter
 from jitlab.targets.devices import default_target
 from tests.numpy_target.interpreter import run_lowered
 

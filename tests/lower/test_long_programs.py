@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.lower import memory, stages
-from jitlab.lower.lengths import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
+from jitlab.lower import memory
+from jitlab.lower.fusion import stages
+from jitlab.lower.fusion.nest_limits import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
 
 X = np.linspace(0, 1, 5)
 

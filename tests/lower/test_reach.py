@@ -8,7 +8,7 @@ import pytest
 
 import jitlab as jl
 from jitlab.ir import Poly
-from jitlab.ir.program import Index, Store, walk
+from jitlab.ir.programs.program import Index, Store, walk
 from jitlab.runtime.executable import Executable
 from tests.fuzz import fuzzing, notebooks
 from tests.reach import beyond

@@ -17,20 +17,21 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import jitlab as jl
 from jitlab.ir import ArrayType, Cluster, Graph, Joined, Node, NotFused, Overrides, Reason
-from jitlab.lower import fusion, lower, recomputing
-from jitlab.lower.cuts import NO_CUTS
-from jitlab.lower.lengths import Limits
-from jitlab.lower.obstacles import FINAL, Case, undone, without
-from jitlab.ops.arithmetic import Add, Mul
-from jitlab.ops.build import apply
-from jitlab.ops.functions import Exp, Sqrt
-from jitlab.ops.indexing import Take
-from jitlab.ops.joining import Concatenate
-from jitlab.ops.linear import MatMul
-from jitlab.ops.reductions import Max, Sum
-from jitlab.ops.scans import CumSum
-from jitlab.ops.sources import Parameter
-from jitlab.ops.views import Reshape, View, expand_dims, identity_map, transpose
+from jitlab.lower import lower
+from jitlab.lower.fusion import fusion, recomputing
+from jitlab.lower.fusion.cuts import NO_CUTS
+from jitlab.lower.fusion.nest_limits import Limits
+from jitlab.lower.fusion.obstacles import FINAL, Case, undone, without
+from jitlab.ops.build_nodes import apply
+from jitlab.ops.elementwise.arithmetic import Add, Mul
+from jitlab.ops.elementwise.math_functions import Exp, Sqrt
+from jitlab.ops.layout.concatenation import Concatenate
+from jitlab.ops.layout.indexing import Take
+from jitlab.ops.layout.views import Reshape, View, expand_dims, identity_map, transpose
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.linear_algebra.matrix_products import MatMul
+from jitlab.ops.reducing.axis_reductions import Max, Sum
+from jitlab.ops.reducing.scans import CumSum
 from jitlab.targets.devices import default_target
 from tests.lower import test_programs
 

@@ -18,7 +18,7 @@ def own_outputs(tmp_path_factory):
     """No report of an earlier run of the tests is kept for one of this run that says the same."""
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("jitlab.notebook.saved.cache_folder", lambda: folder)
+        patch.setattr("jitlab.notebook.saved_outputs.cache_folder", lambda: folder)
         yield
 
 

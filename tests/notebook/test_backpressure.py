@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 
 from jitlab import events
-from jitlab.notebook.link import Link
+from jitlab.notebook.rpc.link import Link
 from jitlab.report import Recording
-from jitlab.report.summary import on_wire, part
+from jitlab.report.store.summary import on_wire, part
 
 
 class Wire:

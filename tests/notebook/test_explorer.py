@@ -122,9 +122,9 @@ def test_user_text_is_text_in_the_controls():
 
 def test_without_anywidget_the_still_picture_is_shown(monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    from jitlab.notebook import widgets
+    from jitlab.notebook.widgets import report_widget
 
-    monkeypatch.setattr(widgets, "has_views", lambda: False)
+    monkeypatch.setattr(report_widget, "has_views", lambda: False)
     explored = jl.explorer(jl.jit(lambda x: x + 1), np.ones(5))
     explored.run()
     assert explored.views.view.value.startswith("<svg") and "<script" not in explored.views.view.value
@@ -132,9 +132,9 @@ def test_without_anywidget_the_still_picture_is_shown(monkeypatch):
 
 def test_widgets_share_one_script():
     pytest.importorskip("anywidget")
-    from jitlab.notebook import widgets
+    from jitlab.notebook.widgets import report_widget
 
-    if not widgets.has_views():
+    if not report_widget.has_views():
         pytest.skip("the script is not built")
     first, second = (jl.explorer(jl.jit(lambda x: x + 1), np.ones(5)) for _ in range(2))
     assert first.views.view.renderer is second.views.view.renderer

@@ -7,7 +7,7 @@ import pytest
 import jitlab as jl
 from jitlab.errors import OptionError
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
-from jitlab.notebook.requests import answer
+from jitlab.notebook.rpc.requests import answer
 
 CELL = "for _ in range(4):\n    result = f(x)"
 

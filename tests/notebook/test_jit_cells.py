@@ -8,11 +8,11 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from jitlab import errors
-from jitlab.api.replaying import largest_error, op_by_op
+from jitlab.api.check.replaying import largest_error, op_by_op
 from jitlab.capture import NotReplayable
 from jitlab.config import config
-from jitlab.notebook.compare import Comparison
 from jitlab.notebook.extension import session_of, unload_ipython_extension
+from jitlab.notebook.magics.compare import Comparison
 from jitlab.report import MIME
 from tests.notebook.shells import new_shell
 
@@ -109,7 +109,7 @@ def test_short_work_is_compared_several_times_and_the_fastest_round_is_shown(she
     for lane, seconds in (("op by op", "numpy_seconds"), ("compiled", "seconds")):
         (spans,) = [entry["spans"] for entry in report["timeline"]["lanes"] if entry["name"] == lane]
         assert sum(span["duration"] for span in spans) / 1e6 == pytest.approx(report["verdict"][seconds], abs=1e-8)
-    monkeypatch.setattr("jitlab.notebook.compare.LONG_NS", 1)
+    monkeypatch.setattr("jitlab.notebook.magics.compare.LONG_NS", 1)
     rounds.clear()
     run(shell, "%%jit --compare\nt = np.tanh(-x)")
     assert len(rounds) == 1 and report_of(shell)["verdict"]["compared_once"] is True
@@ -157,7 +157,7 @@ def test_a_cell_that_cannot_be_run_again_is_told_in_a_line_and_its_report_stands
     def refuse(call):
         raise NotReplayable("data_dependent_shape", "`rows[mask]` in line 7 has another length each time\nand more")
 
-    monkeypatch.setattr("jitlab.notebook.compare.warm_up", refuse)
+    monkeypatch.setattr("jitlab.notebook.magics.compare.warm_up", refuse)
     run(shell, "%%jit --compare\nt = np.tanh(x)")
     printed = capsys.readouterr().err
     said = "run again, the cell does something else: `rows[mask]` in line 7 has another length each time."

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from jitlab.errors import OptionError
-from jitlab.notebook.jobs import Jobs, Refused
+from jitlab.notebook.rpc.jobs import Jobs, Refused
 
 
 class Heard:

@@ -6,7 +6,7 @@ import time
 import pytest
 from jupyter_client.manager import start_new_kernel
 
-from jitlab.notebook.link import Link
+from jitlab.notebook.rpc.link import Link
 
 ENDED = {"version": 1, "cell": {"id": "a", "running": False}}
 
@@ -152,7 +152,7 @@ def test_a_message_that_cannot_be_sent_does_not_silence_the_rest():
 
 
 ATTACH = """
-from jitlab.notebook.link import Link, running_cell
+from jitlab.notebook.rpc.link import Link, running_cell
 kernel = get_ipython().kernel
 link = Link.attach(kernel)
 assert Link.attach(kernel) is link

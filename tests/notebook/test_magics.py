@@ -11,10 +11,11 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from jitlab import events
-from jitlab.capture import cells as capture_cells
+from jitlab.capture.drivers import cells as capture_cells
 from jitlab.errors import OptionError
-from jitlab.notebook import extension, running
+from jitlab.notebook import extension
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
+from jitlab.notebook.magics import running
 from jitlab.report import MIME, Report
 from tests.notebook.shells import new_shell
 
@@ -59,7 +60,7 @@ def happen(file="f", lines=()):
 
 @pytest.fixture
 def cells(monkeypatch):
-    """Stands for jitlab.capture.cells: runs the cell as Python and tells of one cluster."""
+    """Stands for jitlab.capture.drivers.cells: runs the cell as Python and tells of one cluster."""
     seen = []
 
     async def run_nodes(nodes, namespace, filename, *, shown, compiler, display, strict, executor, title):

@@ -12,7 +12,7 @@ import pytest
 
 from jitlab import events
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
-from jitlab.notebook.link import Link
+from jitlab.notebook.rpc.link import Link
 from jitlab.report import MIME
 
 

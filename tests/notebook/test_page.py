@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from jitlab.notebook import page_answer
 from jitlab.notebook.extension import session_of
-from jitlab.notebook.requests import answer
+from jitlab.notebook.rpc import page_answer
+from jitlab.notebook.rpc.requests import answer
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from jitlab.config import config
-from jitlab.notebook import inputs, questions
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
-from jitlab.notebook.requests import answer
+from jitlab.notebook.rpc import inputs, measuring_requests
+from jitlab.notebook.rpc.requests import answer
 
 CELL = """\
 %%jit
@@ -69,7 +69,7 @@ def asked(monkeypatch):
     shell.display_pub = CapturingDisplayPublisher()
     shell.user_ns.update(np=np, x=np.random.default_rng(0).random((60, 40)))
     load_ipython_extension(shell)
-    monkeypatch.setattr(questions, "ROUNDS_SECONDS", 0.02)
+    monkeypatch.setattr(measuring_requests, "ROUNDS_SECONDS", 0.02)
     yield Asked(shell, monkeypatch)
     unload_ipython_extension(shell)
     InteractiveShell.clear_instance()
@@ -133,10 +133,10 @@ def test_a_sweep_ranks_the_cuts(asked):
 
 def test_a_sweep_that_ran_out_of_time_goes_on_where_it_stopped(asked, monkeypatch):
     asked.run(CELL)
-    monkeypatch.setattr("jitlab.notebook.questions.SWEEP_SECONDS", 1e-4)
+    monkeypatch.setattr("jitlab.notebook.rpc.measuring_requests.SWEEP_SECONDS", 1e-4)
     result = asked.result(want="sweep", plan=asked.plan)
     assert 0 < result["tried"] < result["total"] == 7 and "cuts were not tried" in result["stopped"]
-    monkeypatch.setattr("jitlab.notebook.questions.SWEEP_SECONDS", 10)
+    monkeypatch.setattr("jitlab.notebook.rpc.measuring_requests.SWEEP_SECONDS", 10)
     ticket = asked.states[-1]["id"]
     assert asked.states[-1]["can_continue"]
     assert asked.states[-1]["title"] == f"Try every cut of {asked.session.cells['cell-a'].title}"

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitlab.errors import OptionError
-from jitlab.notebook import requests
-from jitlab.notebook.requests import Many, Maybe, Only, Pair, Text, Whole, answer, request
-from jitlab.notebook.session import Session
+from jitlab.notebook.cell_session import Session
+from jitlab.notebook.rpc import requests
+from jitlab.notebook.rpc.requests import Many, Maybe, Only, Pair, Text, Whole, answer, request
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

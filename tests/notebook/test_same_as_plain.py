@@ -8,8 +8,8 @@ import pytest
 from notebook_programs import NOTEBOOKS, namespace
 from shells import run_cells
 
-from jitlab.capture.cells import interpreted
-from jitlab.notebook import running
+from jitlab.capture.drivers.cells import interpreted
+from jitlab.notebook.magics import running
 from tests import left
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from jitlab.config import config
 from jitlab.notebook.extension import session_of
-from jitlab.notebook.link import Link
-from jitlab.notebook.saved import SavedOutputs
+from jitlab.notebook.rpc.link import Link
+from jitlab.notebook.saved_outputs import SavedOutputs
 from jitlab.report import MIME
 
 pytestmark = pytest.mark.usefixtures("planned_times")
@@ -138,7 +138,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_memory(shell, tmp
 
 
 def test_the_folder_keeps_the_newest(shell, tmp_path, monkeypatch):
-    monkeypatch.setattr("jitlab.notebook.saved.MOST_FILES", 3)
+    monkeypatch.setattr("jitlab.notebook.saved_outputs.MOST_FILES", 3)
     for n in range(5):
         output(shell, f"%%jit\nq = x + {n}")
     assert len(list(tmp_path.iterdir())) == 3

@@ -62,7 +62,7 @@ def test_what_python_ran_is_left_out_and_named(run):
 
 
 def test_without_n_there_are_as_many_loops_as_take_a_fifth_of_a_second(run, monkeypatch):
-    monkeypatch.setattr("jitlab.notebook.timing.LEAST_NS", 300_000)
+    monkeypatch.setattr("jitlab.notebook.magics.timing.LEAST_NS", 300_000)
     told = run("%%jit -r 2\nz = np.exp(x)")[MIME]["verdict"]["repeated"]
     digits = str(told["loops"])
     assert digits[0] in "125" and set(digits[1:]) <= {"0"} and told["runs"] == 2

@@ -147,8 +147,8 @@ def test_a_scope_marks_nothing_for_python_and_is_no_obstacle():
 
 
 def test_a_mistake_of_a_pass_is_not_laid_on_capture(monkeypatch):
-    from jitlab.ops.arithmetic import Sub
-    from jitlab.ops.build import apply
+    from jitlab.ops.build_nodes import apply
+    from jitlab.ops.elementwise.arithmetic import Sub
     from jitlab.passes import pipeline
     from jitlab.passes.rewriting import rewrite
 

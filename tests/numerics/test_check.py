@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.api.check_text import verdict
+from jitlab.api.check.check_text import verdict
 from jitlab.config import config
-from jitlab.ir.program import Apply
-from jitlab.lower.reading import Reader
-from jitlab.ops.arithmetic import Square
-from jitlab.ops.functions import Tanh
-from jitlab.ops.reductions import Sum
+from jitlab.ir.programs.program import Apply
+from jitlab.lower.schedule.inlining import Reader
+from jitlab.ops.elementwise.arithmetic import Square
+from jitlab.ops.elementwise.math_functions import Tanh
+from jitlab.ops.reducing.axis_reductions import Sum
 from jitlab.passes import pipeline
 from jitlab.runtime.compiled import forget_compiled
 
@@ -187,7 +187,7 @@ def test_a_wrong_sum_is_found_though_everything_after_it_is_wrong_too(own_code):
 def test_a_wrong_pass_is_found_with_the_operation_it_changed(own_code):
     def reassociate(graph):
         """(a + b) + c -> a + (b + c)"""
-        from jitlab.ops.arithmetic import Add
+        from jitlab.ops.elementwise.arithmetic import Add
 
         for node in graph.nodes:
             if isinstance(node.op, Add) and isinstance(node.inputs[0].op, Add) and node.name == "add_1":

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitlab.ir.parallel import parallel_loops
-from jitlab.ir.program import CheckedIndex, Index, IndexValue, Load, Local, Read, Scalar
+from jitlab.ir.programs.parallel import parallel_loops
+from jitlab.ir.programs.program import CheckedIndex, Index, IndexValue, Load, Local, Read, Scalar
 from jitlab.ops.base import Generated
 
 from .emitter import NumpyEmitter

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from jitlab.ir import Shape
-from jitlab.ir.program_lines import located_lines
+from jitlab.ir.programs.program_lines import located_lines
 from jitlab.targets import devices
 from jitlab.targets.target import (
     END_NS,

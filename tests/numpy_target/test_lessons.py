@@ -30,7 +30,7 @@ def shorter(data):
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("jitlab.notebook.saved.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("jitlab.notebook.saved_outputs.cache_folder", lambda: tmp_path)
     made = new_shell()
     yield made
     unload_ipython_extension(made)

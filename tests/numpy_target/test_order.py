@@ -6,9 +6,9 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import jitlab as jl
 from jitlab.cluster import cluster
-from jitlab.ir import parallel
-from jitlab.ir.parallel import parallel_loops
-from jitlab.ir.program import For, walk
+from jitlab.ir.programs import parallel
+from jitlab.ir.programs.parallel import parallel_loops
+from jitlab.ir.programs.program import For, walk
 from jitlab.notebook.extension import unload_ipython_extension
 from jitlab.runtime import Executable
 from tests.lower.bodies import RandomProgram
@@ -47,7 +47,7 @@ def test_sample_calls_give_the_same_bits_in_any_order(any_order, family, first):
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
 def test_a_lessons_programs_give_the_same_bits_in_any_order(any_order, lesson, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("jitlab.notebook.saved.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("jitlab.notebook.saved_outputs.cache_folder", lambda: tmp_path)
     shell = new_shell()
     try:
         left(shell, lesson)

@@ -8,10 +8,10 @@ import numpy as np
 
 from jitlab.ir import Graph, Node, interpret, plain
 from jitlab.ops import apply, cast, constant
-from jitlab.ops.arithmetic import Add, Mul
-from jitlab.ops.build import elementwise
-from jitlab.ops.reductions import Sum
-from jitlab.ops.views import expand_dims
+from jitlab.ops.build_nodes import elementwise
+from jitlab.ops.elementwise.arithmetic import Add, Mul
+from jitlab.ops.layout.views import expand_dims
+from jitlab.ops.reducing.axis_reductions import Sum
 
 
 def gradients(graph: Graph, weights: Any) -> Graph:

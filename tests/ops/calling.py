@@ -8,9 +8,9 @@ import numpy as np
 
 from jitlab.ir import ArrayType, Graph, interpret, verify
 from jitlab.ops import apply, cast, constant, table
-from jitlab.ops.arithmetic import Real, add, conj, multiply
-from jitlab.ops.reductions import Sum
-from jitlab.ops.sources import Parameter
+from jitlab.ops.elementwise.arithmetic import Real, add, conj, multiply
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.reducing.axis_reductions import Sum
 from jitlab.passes.gradient import gradients
 from tests.ops.backprop import finite_differences
 from tests.ops.programs import Program, same

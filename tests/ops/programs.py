@@ -17,8 +17,8 @@ from hypothesis.extra import numpy as hnp
 
 from jitlab.ir import ArrayType, Extent, Graph, Node
 from jitlab.ops import apply, table
-from jitlab.ops.indexing import basic_index, is_basic
-from jitlab.ops.sources import Parameter
+from jitlab.ops.layout.indexing import basic_index, is_basic
+from jitlab.ops.leaf_operations import Parameter
 
 DTYPES = ("bool", "i1", "i4", "i8", "u1", "u8", "f2", "f4", "f8", "c8", "c16")
 FLOATS, REALS = ("f4", "f8"), ("bool", "i4", "u1", "i8", "f4", "f8")

@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent / "targets"))
 from one_kernel import run  # noqa: E402
 
-from jitlab.ops import complex_bodies  # noqa: E402
+from jitlab.ops.elementwise import complex_bodies  # noqa: E402
 
 TRUE = {
     "log2": lambda z: mp.log(z) / mp.log(2),

@@ -5,13 +5,13 @@ import pytest
 
 from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
 from jitlab.ops import as_node
-from jitlab.ops.arithmetic import Add
-from jitlab.ops.build import apply, elementwise
-from jitlab.ops.comparison import Less
-from jitlab.ops.control import Branch, Define, Loop
-from jitlab.ops.host import Item
-from jitlab.ops.sources import Parameter
-from jitlab.ops.views import Update, View
+from jitlab.ops.build_nodes import apply, elementwise
+from jitlab.ops.control_flow import Branch, Define, Loop
+from jitlab.ops.elementwise.arithmetic import Add
+from jitlab.ops.elementwise.comparison import Less
+from jitlab.ops.host_operations import Item
+from jitlab.ops.layout.views import Update, View
+from jitlab.ops.leaf_operations import Parameter
 
 f64 = np.dtype("f8")
 

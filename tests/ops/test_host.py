@@ -4,8 +4,8 @@ import numpy as np
 
 import jitlab as jl
 from jitlab.ir import ArrayType, Graph, interpret, verify
-from jitlab.ops.host import HostCall, Input, Item
-from jitlab.ops.sources import Parameter
+from jitlab.ops.host_operations import HostCall, Input, Item
+from jitlab.ops.leaf_operations import Parameter
 
 F8, I8 = np.dtype("f8"), np.dtype("i8")
 

@@ -5,11 +5,11 @@ import pytest
 
 import jitlab as jl
 from jitlab.errors import NoGradientError
-from jitlab.ops.arithmetic import Abs, Real, Square, multiply
-from jitlab.ops.build import apply, elementwise
-from jitlab.ops.indexing import read_index
-from jitlab.ops.linalg import hermitian_part
-from jitlab.ops.views import expand_dims
+from jitlab.ops.build_nodes import apply, elementwise
+from jitlab.ops.elementwise.arithmetic import Abs, Real, Square, multiply
+from jitlab.ops.layout.indexing import read_index
+from jitlab.ops.layout.views import expand_dims
+from jitlab.ops.linear_algebra.linear_systems import hermitian_part
 from tests.ops.calling import F, right_slope
 
 L = np.linalg

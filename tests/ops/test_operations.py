@@ -9,12 +9,12 @@ import pytest
 
 from jitlab.ir import ArrayType, Graph, interpret, plain, verify
 from jitlab.ops import Cost, Elementwise, Generated, Operation, Reduction, table
-from jitlab.ops.arithmetic import Abs, FloorDiv, Sign, Sqrt
-from jitlab.ops.checks import Check
-from jitlab.ops.control import Branch, Loop
-from jitlab.ops.functions import Ceil, Floor, Rint, Trunc
-from jitlab.ops.host import HostCall, Item
-from jitlab.ops.sources import Parameter
+from jitlab.ops.control_flow import Branch, Loop
+from jitlab.ops.elementwise.arithmetic import Abs, FloorDiv, Sign, Sqrt
+from jitlab.ops.elementwise.math_functions import Ceil, Floor, Rint, Trunc
+from jitlab.ops.host_operations import HostCall, Item
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.runtime_checks import Check
 from tests.numpy_target import emitter
 from tests.ops.backprop import finite_differences, gradients
 from tests.ops.programs import same

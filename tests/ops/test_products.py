@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitlab.ir import ArrayType, Graph
-from jitlab.ops.library import Library
-from jitlab.ops.linear import BatchMatMul, MatMul
-from jitlab.ops.reductions import Sum
-from jitlab.ops.sources import Parameter
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.library_operations import Library
+from jitlab.ops.linear_algebra.matrix_products import BatchMatMul, MatMul
+from jitlab.ops.reducing.axis_reductions import Sum
 from tests.ops.calling import F, agrees
 
 random = np.random.default_rng(8)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.ops import binding, table
-from jitlab.ops.signatures import SIGNATURES, VERSION
+from jitlab.ops import table
+from jitlab.ops.numpy_api import call_binding
+from jitlab.ops.numpy_api.signatures import SIGNATURES, VERSION
 
 ROOT = Path(__file__).parents[2]
 X = np.array([[3.0, 1.0, 2.0], [0.5, 2.0, 1.0]])
@@ -45,7 +46,7 @@ def with_out():
     """(name, function, all arguments that stand before `out`) of what takes it by position."""
     for name in SIGNATURES:
         function = function_of(name)
-        parameters = None if function is None or name in DATES else binding.parameters_of(function)
+        parameters = None if function is None or name in DATES else call_binding.parameters_of(function)
         if parameters is None or "out" not in parameters.places:
             continue
         operands = OPERANDS.get(name, (X,))
@@ -74,7 +75,7 @@ def test_the_table_is_what_the_script_makes_of_this_numpy():
     if np.__version__.split(".")[:2] != VERSION.split(".")[:2]:
         pytest.skip(f"the table was made with NumPy {VERSION}")
     made = script().content()
-    kept = (ROOT / "jitlab" / "ops" / "signatures.py").read_text(encoding="utf-8")
+    kept = (ROOT / "jitlab" / "ops" / "numpy_api" / "signatures.py").read_text(encoding="utf-8")
     assert made.split("SIGNATURES")[1] == kept.split("SIGNATURES")[1], "python scripts/signatures.py writes it anew"
 
 
@@ -102,7 +103,7 @@ def test_every_rule_knows_its_parameters_by_the_names_of_the_table():
     rules = [(function, rule) for part in tables[0] for function, rule in part.items()]
     rules += [(getattr(np.ndarray, name, None), rule) for part in tables[1] for name, rule in part.items()]
     for function, rule in rules:
-        parameters = binding.parameters_of(function)
+        parameters = call_binding.parameters_of(function)
         if parameters is None:
             continue
         takes = inspect.signature(rule).parameters.values()

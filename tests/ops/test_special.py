@@ -6,10 +6,15 @@ import pytest
 scipy = pytest.importorskip("scipy", reason="SciPy is optional")
 import scipy.special as sp  # noqa: E402
 
-from jitlab.ir import ArrayType, Graph, interpret, verify  # noqa: E402
+from jitlab.ir import (  # noqa: E402
+    ArrayType,
+    Graph,
+    interpret,
+    verify,  # noqa: E402
+)
 from jitlab.ops import table  # noqa: E402
-from jitlab.ops.sources import Parameter  # noqa: E402
-from jitlab.ops.special import DERIVATIVES, UFUNCS  # noqa: E402
+from jitlab.ops.elementwise.special import DERIVATIVES, UFUNCS  # noqa: E402
+from jitlab.ops.leaf_operations import Parameter  # noqa: E402
 from tests.ops.backprop import finite_differences, gradients  # noqa: E402
 from tests.runtime.compiling import parameter, run_compiled  # noqa: E402
 

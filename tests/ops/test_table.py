@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from jitlab.ir import ArrayType, Extent, Graph, interpret, poly, verify
 from jitlab.ops import Elementwise, Generated, Reduction, Unsupported, table
-from jitlab.ops.indexing import basic_index
-from jitlab.ops.sources import Parameter
+from jitlab.ops.layout.indexing import basic_index
+from jitlab.ops.leaf_operations import Parameter
 from tests.numpy_target import emitter
 from tests.ops import programs
 from tests.ops.programs import Program, same

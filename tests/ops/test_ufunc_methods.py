@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.ops.ufunc_methods import BINARY
+from jitlab.ops.numpy_api.ufunc_methods import BINARY
 from tests.ops.calling import F, right_slope
 from tests.ops.strict_calls import compiles, refuses, sample
 

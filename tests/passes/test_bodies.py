@@ -5,17 +5,17 @@ import pytest
 
 from jitlab.ir import ArrayType, Graph, Moving, interpret, verify
 from jitlab.ops import as_node
-from jitlab.ops.arithmetic import Add, Mul
-from jitlab.ops.build import apply, elementwise
-from jitlab.ops.comparison import Less
-from jitlab.ops.control import Loop
-from jitlab.ops.creation import zeros
-from jitlab.ops.host import Item
-from jitlab.ops.linear import MatMul
-from jitlab.ops.sources import Parameter
-from jitlab.ops.views import Update, View
+from jitlab.ops.build_nodes import apply, elementwise
+from jitlab.ops.control_flow import Loop
+from jitlab.ops.elementwise.arithmetic import Add, Mul
+from jitlab.ops.elementwise.comparison import Less
+from jitlab.ops.host_operations import Item
+from jitlab.ops.layout.creation import zeros
+from jitlab.ops.layout.views import Update, View
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.linear_algebra.matrix_products import MatMul
 from jitlab.passes import PASSES, hoisting
-from jitlab.passes.bodies import drop_unused_inputs, with_bodies
+from jitlab.passes.each_body import drop_unused_inputs, with_bodies
 from jitlab.passes.hoisting import hoist_products
 from tests.lower.bodies import RandomProgram
 

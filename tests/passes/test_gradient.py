@@ -12,18 +12,18 @@ import pytest
 from jitlab.cluster import cluster, jit_scope
 from jitlab.errors import NoGradientError
 from jitlab.ir import ArrayType, Graph, Node, Source, Stays, interpret, positions, verify
-from jitlab.ir.decisions import OWN
-from jitlab.ops.arithmetic import Maximum, Sqrt, Square, add, divide, greater, multiply, negative, select, subtract
+from jitlab.ir.plans.decisions import OWN
 from jitlab.ops.base import Operation
-from jitlab.ops.build import apply, cast, constant, elementwise
-from jitlab.ops.functions import Exp, Log, Sin, Tanh
-from jitlab.ops.indexing import read_index, write_index
-from jitlab.ops.joining import concatenate
-from jitlab.ops.library import Library, call, results_of
-from jitlab.ops.linear import MatMul, matmul
-from jitlab.ops.reductions import Max, Mean, Sum, reduce
-from jitlab.ops.sources import Parameter
-from jitlab.ops.views import broadcast_to, expand_dims, reshape, transpose
+from jitlab.ops.build_nodes import apply, cast, constant, elementwise
+from jitlab.ops.elementwise.arithmetic import Maximum, Sqrt, Square, add, divide, greater, multiply, negative, select, subtract
+from jitlab.ops.elementwise.math_functions import Exp, Log, Sin, Tanh
+from jitlab.ops.layout.concatenation import concatenate
+from jitlab.ops.layout.indexing import read_index, write_index
+from jitlab.ops.layout.views import broadcast_to, expand_dims, reshape, transpose
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.library_operations import Library, call, results_of
+from jitlab.ops.linear_algebra.matrix_products import MatMul, matmul
+from jitlab.ops.reducing.axis_reductions import Max, Mean, Sum, reduce
 from jitlab.passes import gradients, run_passes, sum_to_shape
 
 R = np.random.default_rng(3)

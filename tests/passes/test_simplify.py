@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 
 from jitlab.cluster import jit_scope
 from jitlab.ir import ArrayType, Extent, Graph, Node, Source, interpret, positions, verify
-from jitlab.ops.arithmetic import add, divide, multiply, negative, subtract
 from jitlab.ops.base import Operation
-from jitlab.ops.build import apply, cast, constant, elementwise
-from jitlab.ops.creation import fill, zeros
-from jitlab.ops.elementwise import Cast
-from jitlab.ops.functions import Exp
-from jitlab.ops.host import SEVERAL
-from jitlab.ops.indexing import read_index, write_index
-from jitlab.ops.joining import Concatenate
-from jitlab.ops.library import results_of
-from jitlab.ops.reductions import Sum
-from jitlab.ops.sources import Parameter
-from jitlab.ops.views import Reshape, Update, View, broadcast_to, expand_dims, identity_map, squeeze, transpose
+from jitlab.ops.build_nodes import apply, cast, constant, elementwise
+from jitlab.ops.elementwise.arithmetic import add, divide, multiply, negative, subtract
+from jitlab.ops.elementwise.casts import Cast
+from jitlab.ops.elementwise.math_functions import Exp
+from jitlab.ops.host_operations import SEVERAL
+from jitlab.ops.layout.concatenation import Concatenate
+from jitlab.ops.layout.creation import fill, zeros
+from jitlab.ops.layout.indexing import read_index, write_index
+from jitlab.ops.layout.views import Reshape, Update, View, broadcast_to, expand_dims, identity_map, squeeze, transpose
+from jitlab.ops.leaf_operations import Parameter
+from jitlab.ops.library_operations import results_of
+from jitlab.ops.reducing.axis_reductions import Sum
 from jitlab.passes import PASSES, run_passes
 from jitlab.passes.simplify import (
     compose_views,
@@ -220,7 +220,7 @@ def operations(base: type[Operation] = Operation) -> list[type[Operation]]:
 def test_every_operation_on_its_samples_keeps_every_bit_and_line():
     seen = 0
     for kind in operations():
-        if "__dataclass_params__" in vars(kind) and not kind.is_parameter and kind.__module__ != "jitlab.ops.host":
+        if "__dataclass_params__" in vars(kind) and not kind.is_parameter and kind.__module__ != "jitlab.ops.host_operations":
             seen += sum(check_sample(op, arrays) for op, *arrays in kind.samples())
     assert seen > 100
 
@@ -246,7 +246,7 @@ def test_numbers_that_numpy_refuses_to_compute_are_left_for_the_run():
 
 
 def elementwise_power(x: Node) -> Node:
-    from jitlab.ops.arithmetic import Pow
+    from jitlab.ops.elementwise.arithmetic import Pow
 
     return apply(Pow(), constant(2), constant(-1))
 

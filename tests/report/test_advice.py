@@ -7,7 +7,7 @@ import pytest
 import report_samples as samples
 
 import jitlab as jl
-from jitlab.report.advice import spent, things_to_do
+from jitlab.report.build.advice import spent, things_to_do
 
 
 def test_then_is_what_cost_the_most_after_the_next():

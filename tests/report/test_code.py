@@ -11,9 +11,10 @@ from code_functions import FUNCTIONS
 
 import jitlab as jl
 from jitlab.errors import OptionError
-from jitlab.report.code import code_of, known_stages
+from jitlab.report.build.code import code_of, known_stages
 from jitlab.report.report import Report
-from jitlab.targets.cpu_llvm import codegen, machine
+from jitlab.targets.cpu_llvm import machine
+from jitlab.targets.cpu_llvm.emit import codegen
 from jitlab.targets.cpu_llvm.listing import listing
 
 HERE = __file__.replace("test_code", "code_functions")

@@ -10,12 +10,12 @@ from report_samples import softmax_events, softmax_plan
 import jitlab as jl
 from jitlab.errors import OptionError
 from jitlab.report import Recording, Report
-from jitlab.report.baselines import MOST_BYTES, Baseline, read_baseline, write_baseline
-from jitlab.report.checks import checked
-from jitlab.report.comparing import aligned, compared
-from jitlab.report.fingerprints import cluster_fingerprint, plan_fingerprint
-from jitlab.report.runs import pooled, run_facts
-from jitlab.report.samples import MOST, Samples, quantiles
+from jitlab.report.duration_samples import MOST, Samples, quantiles
+from jitlab.report.store.baselines import MOST_BYTES, Baseline, read_baseline, write_baseline
+from jitlab.report.store.comparing import aligned, compared
+from jitlab.report.store.fingerprints import cluster_fingerprint, plan_fingerprint
+from jitlab.report.store.regressions import checked
+from jitlab.report.store.runs import pooled, run_facts
 
 X = np.linspace(0, 1, 4000).reshape(40, 100)
 

@@ -12,11 +12,12 @@ import report_samples as samples
 
 import jitlab as jl
 from jitlab import events
-from jitlab.api import places
+from jitlab.api.retraces import places
 from jitlab.errors import ImpossiblePlanError, OptionError
-from jitlab.ir.dot import text_dot
-from jitlab.report import dot, html, settled, summary
-from jitlab.report.fitting import fitted
+from jitlab.ir.graphs.dot import text_dot
+from jitlab.report.render import graphviz_dot, html
+from jitlab.report.store import settled, summary
+from jitlab.report.store.fitting import fitted
 
 NASTY = [
     "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"'--><b>", "\x1b]0;title\x07\x1b[2J",
@@ -161,7 +162,7 @@ def test_bundle_can_be_sent(report):
 
 
 def test_dot_holds_it_in_strings(report, nasty):
-    for text in (report.graph().source, dot.report_dot(report.to_json()), text_dot(nasty, nasty)):
+    for text in (report.graph().source, graphviz_dot.report_dot(report.to_json()), text_dot(nasty, nasty)):
         without = re.sub(r'"(?:[^"\\\n]|\\.)*"', "S", text)
         assert '"' not in without and "<" not in without.replace("->", "") and "evil" not in without
         assert not re.search("[\x00-\x08\x0b-\x1f]", text)
@@ -176,7 +177,7 @@ def test_plot_holds_it_as_text(report):
 def test_ledgers_and_keys_have_no_terminal_codes(monkeypatch):
     for table in ("live", "_places", "_gone"):  # a list of those that cost most, of this process
         monkeypatch.setattr(places, table, type(getattr(places, table))())
-    monkeypatch.setattr("jitlab.api.ledger.live", places.live)
+    monkeypatch.setattr("jitlab.api.retraces.ledger.live", places.live)
     name = "</script>\x1b]0;title\x07\u202egnp.exe\n"
 
     def body(d, k):

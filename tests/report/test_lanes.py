@@ -3,7 +3,7 @@ import numpy as np
 import jitlab as jl
 from jitlab import events
 from jitlab.report import Recording
-from jitlab.report.lanes import busy
+from jitlab.report.build.lanes import busy
 
 
 def lanes_of(recording):

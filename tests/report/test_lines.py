@@ -5,7 +5,7 @@ import pytest
 
 import jitlab as jl
 from jitlab.report import Report
-from jitlab.report.lines import home_file, in_words, line_costs, slowest, where_text
+from jitlab.report.build.lines import home_file, in_words, line_costs, slowest, where_text
 
 
 def helper(a):

@@ -8,7 +8,7 @@ import report_samples as samples
 
 import jitlab as jl
 from jitlab.report import MIME, Report, origin
-from jitlab.report.settled import essence
+from jitlab.report.store.settled import essence
 
 BEGAN = datetime(2031, 3, 5, 16, 7, 9, tzinfo=timezone(timedelta(hours=2))).timestamp()
 

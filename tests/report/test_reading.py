@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from jitlab.errors import OptionError
 from jitlab.report import MIME, read_report
-from jitlab.report.baselines import read_baseline
 from jitlab.report.schema import VERSION, Report, bare, keys_of
+from jitlab.report.store.baselines import read_baseline
 
 DATA = samples.softmax_report().to_json()
 JSON = st.recursive(
@@ -77,7 +77,7 @@ def test_a_file_that_is_not_there_or_too_large_is_refused(tmp_path, monkeypatch)
     with pytest.raises(OptionError, match="No such file"):
         read_report(tmp_path / "none.json")
     (tmp_path / "large.json").write_text(json.dumps(DATA))
-    monkeypatch.setattr("jitlab.report.reading.MOST_BYTES", 1000)
+    monkeypatch.setattr("jitlab.report.store.report_files.MOST_BYTES", 1000)
     with pytest.raises(OptionError, match="larger than"):
         read_report(tmp_path / "large.json")
 
@@ -138,8 +138,8 @@ def test_no_part_was_called_less_than_never():
 
 
 def test_of_a_device_no_more_is_read_than_a_report_or_baseline_may_have(monkeypatch):
-    monkeypatch.setattr("jitlab.report.reading.MOST_BYTES", 1000)
-    monkeypatch.setattr("jitlab.report.baselines.MOST_BYTES", 1000)
+    monkeypatch.setattr("jitlab.report.store.report_files.MOST_BYTES", 1000)
+    monkeypatch.setattr("jitlab.report.store.baselines.MOST_BYTES", 1000)
     for read in (read_report, read_baseline):
         with pytest.raises(OptionError, match="larger than|more than"):
             read(Path("/dev/zero"))

@@ -6,7 +6,8 @@ import report_samples as samples
 
 import jitlab as jl
 from jitlab import events, runtime
-from jitlab.report import Peaks, Recording, build, explain, record, recording
+from jitlab.report import Peaks, Recording, explain, record, recording
+from jitlab.report.build import build_report
 
 
 def ran(cluster="cluster_0", ms=1.0, function="f", start=0):
@@ -77,7 +78,7 @@ def test_explain_calls_once_and_reports():
 
 def test_kernels_know_what_bounds_them_once_peaks_were_measured(monkeypatch):
     assert {kernel.bound for kernel in samples.softmax_report().kernels} == {None}
-    monkeypatch.setattr(build, "peak_sources", [lambda: None, lambda: Peaks(40e9, 400e9)])
+    monkeypatch.setattr(build_report, "peak_sources", [lambda: None, lambda: Peaks(40e9, 400e9)])
     k0 = samples.softmax_report(retraces=0).kernels[0]
     assert k0.bound == "memory"
     assert abs(k0.of_peak - (190.4e6 / 40e9) / 5.28e-3) < 1e-9

@@ -9,7 +9,7 @@ from jitlab import events
 from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.report import MIME, Peaks, Report, read_report
-from jitlab.report.build import bound, without_items
+from jitlab.report.build.build_report import bound, without_items
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import json
 import pytest
 import report_samples as samples
 
-from jitlab.report.settled import Entry, essence, has_changed, neutral
+from jitlab.report.store.settled import Entry, essence, has_changed, neutral
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 import report_samples as samples
 
 from jitlab import events
-from jitlab.report.svg import cut, merged, width, wrapped
+from jitlab.report.render.svg import cut, merged, width, wrapped
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import jitlab
 import jitlab as jl
 from jitlab import events, messages
 from jitlab.ir import Copied, Copy
-from jitlab.report import wording
+from jitlab.report.render import wording
 from jitlab.runtime.compiled import forget_compiled
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab.targets.cpu_llvm import buffers
-from jitlab.targets.cpu_llvm.device import Memory
+from jitlab.targets.cpu_llvm.calls import buffers
+from jitlab.targets.cpu_llvm.calls.device import Memory
 
 M, N = 1024, 256
 X = np.random.default_rng(3).random((M, N))

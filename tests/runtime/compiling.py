@@ -4,8 +4,8 @@ import numpy as np
 
 from jitlab.cluster import cluster
 from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
-from jitlab.ops.library import Library, call
-from jitlab.ops.sources import Length, Parameter
+from jitlab.ops.leaf_operations import Length, Parameter
+from jitlab.ops.library_operations import Library, call
 from jitlab.runtime import Executable
 
 

@@ -3,21 +3,14 @@
 import numpy as np
 
 from jitlab.ir import Graph, plain, verify
-from jitlab.ops.arithmetic import Abs, Add, Maximum, Mul, Neg, Sub
-from jitlab.ops.build import apply, elementwise
-from jitlab.ops.functions import Exp, Tanh
-from jitlab.ops.indexing import Take
-from jitlab.ops.joining import Concatenate
-from jitlab.ops.linear import MatMul
-from jitlab.ops.reductions import ArgMax, Max, Mean, Sum
-from jitlab.ops.views import (
-    Update,
-    View,
-    broadcast_to,
-    expand_dims,
-    reshape,
-    transpose,
-)
+from jitlab.ops.build_nodes import apply, elementwise
+from jitlab.ops.elementwise.arithmetic import Abs, Add, Maximum, Mul, Neg, Sub
+from jitlab.ops.elementwise.math_functions import Exp, Tanh
+from jitlab.ops.layout.concatenation import Concatenate
+from jitlab.ops.layout.indexing import Take
+from jitlab.ops.layout.views import Update, View, broadcast_to, expand_dims, reshape, transpose
+from jitlab.ops.linear_algebra.matrix_products import MatMul
+from jitlab.ops.reducing.axis_reductions import ArgMax, Max, Mean, Sum
 
 from .compiling import parameter
 
@@ -64,11 +57,11 @@ def _random_node(rng, nodes, index):
         if kind == "softmax" and x.ndim:
             axis = x.ndim - 1
             e = elementwise(Exp(), elementwise(Sub(), x, expand_dims(apply(Max((axis,)), x), (axis,))))
-            from jitlab.ops.arithmetic import RealDiv
+            from jitlab.ops.elementwise.arithmetic import RealDiv
 
             return elementwise(RealDiv(), e, expand_dims(apply(Sum((axis,)), e), (axis,)))
         if kind == "argmax" and x.ndim:
-            from jitlab.ops.build import cast
+            from jitlab.ops.build_nodes import cast
 
             return elementwise(Mul(), cast(apply(ArgMax((x.ndim - 1,)), x), np.float64), 0.01)
         if kind == "view" and x.ndim:

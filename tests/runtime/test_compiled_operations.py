@@ -6,7 +6,7 @@ import pytest
 import jitlab.ops
 from jitlab.ir import ArrayType
 from jitlab.ops import Operation, Reduction
-from jitlab.ops.linear import Product
+from jitlab.ops.linear_algebra.matrix_products import Product
 
 from .compiling import assert_equal, graph_of, reference, run_compiled
 
@@ -59,4 +59,4 @@ def is_function(op, arrays):
 
 def test_there_are_operations():
     assert len(list(samples())) > 60
-    assert jitlab.ops.arithmetic.Add in set(classes())
+    assert jitlab.ops.elementwise.arithmetic.Add in set(classes())

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 import jitlab as jl
 from jitlab import events
 from jitlab.runtime import forget_compiled
-from jitlab.targets.cpu_llvm.buffers import ALIGNMENT, Pool, pool, size_class
+from jitlab.targets.cpu_llvm.calls.buffers import ALIGNMENT, Pool, pool, size_class
+from jitlab.targets.cpu_llvm.calls.device import layout_of
 from jitlab.targets.cpu_llvm.compiling import background
-from jitlab.targets.cpu_llvm.device import layout_of
 
 
 def softmax(x):
@@ -138,8 +138,8 @@ columns = jl.function(lambda x: x.sum(axis=0))
 
 
 def test_an_interrupt_ends_a_long_run_before_it_is_done(monkeypatch):
-    from jitlab.targets.cpu_llvm import codegen
     from jitlab.targets.cpu_llvm.compiling import MachineCode
+    from jitlab.targets.cpu_llvm.emit import codegen
 
     statuses = []
     real = MachineCode.install
@@ -172,7 +172,7 @@ def test_an_interrupt_ends_a_long_run_before_it_is_done(monkeypatch):
 
 
 def test_an_interrupt_during_compilation_leaves_a_usable_function(monkeypatch):
-    from jitlab.targets.cpu_llvm import codegen
+    from jitlab.targets.cpu_llvm.emit import codegen
 
     forget_compiled()
     real = codegen.module_for
@@ -247,7 +247,7 @@ def test_layouts():
 
 
 def test_products_of_matrices_need_no_blas(monkeypatch):
-    monkeypatch.setattr("jitlab.targets.cpu_llvm.target.gemm_address", lambda name: 0)
+    monkeypatch.setattr("jitlab.targets.cpu_llvm.cpu_target.gemm_address", lambda name: 0)
     rng = np.random.default_rng(0)
     a, b, v = rng.normal(size=(7, 13)), rng.normal(size=(13, 5)), rng.normal(size=13)
     f = jl.function(lambda a, b, v: (a @ b, a @ v, v @ b, v @ v, np.stack([a, a]) @ b))

@@ -79,7 +79,7 @@ def test_the_caller_sees_the_change(function, layout):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_no_memory_is_taken_for_the_new_version(function, monkeypatch):
-    from jitlab.targets.cpu_llvm.device import Memory
+    from jitlab.targets.cpu_llvm.calls.device import Memory
 
     taken = []
     real = Memory.empty

@@ -12,11 +12,11 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.ir.program import Program
-from jitlab.ops.arithmetic import Unary
+from jitlab.ir.programs.program import Program
 from jitlab.ops.base import Operation
-from jitlab.targets.cpu_llvm import codegen
+from jitlab.ops.elementwise.arithmetic import Unary
 from jitlab.targets.cpu_llvm.compiling import background
+from jitlab.targets.cpu_llvm.emit import codegen
 
 PACKAGE = Path(jl.__file__).parent
 
@@ -25,7 +25,7 @@ import sys
 import numpy as np
 import jitlab as jl
 from jitlab import events
-from jitlab.targets.cpu_llvm import codegen
+from jitlab.targets.cpu_llvm.emit import codegen
 
 written, heard = [], []
 write = codegen.module_for
@@ -63,9 +63,9 @@ def test_a_process_finds_what_another_compiled_without_writing_it_again(house, t
 
 
 @pytest.mark.parametrize(("file", "before", "after"), [
-    ("ops/arithmetic.py", "return e.mul(*xs)", "return e.add(*xs)"),
-    ("targets/cpu_llvm/arithmetic.py", "return self.mul(x, x) if power == 2", "return x if power"),
-    ("ir/program.py", '"""All kernels', '"""Each kernel'),
+    ("ops/elementwise/arithmetic.py", "return e.mul(*xs)", "return e.add(*xs)"),
+    ("targets/cpu_llvm/emit/llvm_arithmetic.py", "return self.mul(x, x) if power == 2", "return x if power"),
+    ("ir/programs/program.py", '"""All kernels', '"""Each kernel'),
 ])  # fmt: skip
 def test_an_edit_of_what_writes_code_finds_none_of_the_old(house, tmp_path, file, before, after):
     values, _ = run(house, tmp_path)

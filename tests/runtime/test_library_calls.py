@@ -10,8 +10,8 @@ import pytest
 import jitlab as jl
 from jitlab.capture import current_capture
 from jitlab.ir import ArrayType
-from jitlab.ops.library import Library, call
-from jitlab.targets.cpu_llvm import host_calls
+from jitlab.ops.library_operations import Library, call
+from jitlab.targets.cpu_llvm.calls import host_calls
 
 
 @dataclass(frozen=True)

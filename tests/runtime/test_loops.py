@@ -5,13 +5,13 @@ import pytest
 
 from jitlab.cluster import cluster
 from jitlab.ir import ArrayType, Extent, Graph, Moving, interpret, verify
-from jitlab.ops.arithmetic import Add
-from jitlab.ops.build import apply, elementwise
-from jitlab.ops.control import Loop
-from jitlab.ops.host import Item
-from jitlab.ops.indexing import Take
-from jitlab.ops.sources import Parameter
-from jitlab.ops.views import Update, View
+from jitlab.ops.build_nodes import apply, elementwise
+from jitlab.ops.control_flow import Loop
+from jitlab.ops.elementwise.arithmetic import Add
+from jitlab.ops.host_operations import Item
+from jitlab.ops.layout.indexing import Take
+from jitlab.ops.layout.views import Update, View
+from jitlab.ops.leaf_operations import Parameter
 from jitlab.runtime import Executable
 from tests.lower.bodies import RandomProgram
 

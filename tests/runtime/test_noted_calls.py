@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import jitlab as jl
-from jitlab import events, noting
+from jitlab import events
 from jitlab.report import Recording
-from jitlab.report.samples import Samples
-from jitlab.targets.cpu_llvm.entry import layout_is_known
+from jitlab.report.duration_samples import Samples
+from jitlab.support import native_call_log
+from jitlab.targets.cpu_llvm.calls.entry import layout_is_known
 
 pytestmark = pytest.mark.skipif(
-    not layout_is_known() or noting.clock() is None, reason="every recorded call takes the Python way on this interpreter"
+    not layout_is_known() or native_call_log.clock() is None,
+    reason="every recorded call takes the Python way on this interpreter",
 )
 
 
@@ -57,13 +59,13 @@ def test_more_calls_than_a_block_holds_are_all_counted():
     x = np.ones(5)
     f, g, h = warmed(hot, x), warmed(double, x), warmed(two_results, x)
     with jl.record() as recording:
-        for n in range(3 * noting.LINES):
+        for n in range(3 * native_call_log.LINES):
             f(x)
             if n % 3 == 0:
                 g(x)
             if n % 100 == 0:
                 h(x)
-    n = 3 * noting.LINES
+    n = 3 * native_call_log.LINES
     assert calls_of(recording) == {"hot": n, "double": n // 3, "two_results": -(-n // 100)}
     for tally in (*recording.functions.values(), *recording.clusters.values()):
         assert 0 < tally.ns and tally.samples.seconds

@@ -10,12 +10,12 @@ import pytest
 import jitlab as jl
 from jitlab import events
 from jitlab.api import Options, compile_trace
-from jitlab.capture.cells import CellResult, run_cell
-from jitlab.capture.host import _Exact
+from jitlab.capture.drivers.cells import CellResult, run_cell
+from jitlab.capture.numpy_calls.host_fallback import _Exact
 from jitlab.errors import InternalError
 from jitlab.ir import Extent, Graph
-from jitlab.ops.views import Update, View
-from jitlab.runtime.sizes import Sizes
+from jitlab.ops.layout.views import Update, View
+from jitlab.runtime.size_checks import Sizes
 
 from .compiling import parameter
 

@@ -9,8 +9,8 @@ import pytest
 
 import jitlab as jl
 from jitlab.targets.cpu_llvm import machine
-from jitlab.targets.cpu_llvm.emitter import VectorEmitter
-from jitlab.targets.cpu_llvm.function import FunctionText, module_text
+from jitlab.targets.cpu_llvm.emit.function_text import FunctionText, module_text
+from jitlab.targets.cpu_llvm.emit.vector_emitter import VectorEmitter
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "targets"))
 from one_kernel import call  # noqa: E402

@@ -13,8 +13,8 @@ import pytest
 
 import jitlab as jl
 from jitlab import events
-from jitlab.api.variants import compiled_as
-from jitlab.targets.cpu_llvm.entry import FASTCALL_KEYWORDS, layout_is_known
+from jitlab.api.whatif.variants import compiled_as
+from jitlab.targets.cpu_llvm.calls.entry import FASTCALL_KEYWORDS, layout_is_known
 
 pytestmark = pytest.mark.skipif(not layout_is_known(), reason="every call takes the Python way on this interpreter")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitlab import statistics
-from jitlab.statistics import NO_CHANGE, difference, interval, spread
+from jitlab.support import statistics
+from jitlab.support.statistics import NO_CHANGE, difference, interval, spread
 
 sys.path.insert(0, str(Path(__file__).parent))
 from noise_models import MODELS, jitter, pairs, two_runs, wide  # noqa: E402

@@ -6,8 +6,8 @@ from functools import cache
 import numpy as np
 
 from jitlab.targets.cpu_llvm import machine
-from jitlab.targets.cpu_llvm.emitter import VectorEmitter
-from jitlab.targets.cpu_llvm.function import FunctionText, module_text
+from jitlab.targets.cpu_llvm.emit.function_text import FunctionText, module_text
+from jitlab.targets.cpu_llvm.emit.vector_emitter import VectorEmitter
 
 
 def text_of(body, dtypes, result, width):

@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 
 from jitlab.ir import Poly
-from jitlab.ir.program import (
+from jitlab.ir.programs.program import (
     Apply,
     Assign,
     Buffer,
@@ -27,8 +27,9 @@ from jitlab.ir.program import (
     Store,
     contiguous_strides,
 )
-from jitlab.targets.cpu_llvm import codegen, machine
-from jitlab.targets.cpu_llvm.signals import prepare
+from jitlab.targets.cpu_llvm import machine
+from jitlab.targets.cpu_llvm.calls.signals import prepare
+from jitlab.targets.cpu_llvm.emit import codegen
 
 N = Poly.symbol
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from jitlab.targets.cpu_llvm.emitter import VectorEmitter
-from jitlab.targets.cpu_llvm.function import FunctionText, module_text
-from jitlab.targets.cpu_llvm.values import BOOL, C64, F32, F64, I64, Val
+from jitlab.targets.cpu_llvm.emit.function_text import FunctionText, module_text
+from jitlab.targets.cpu_llvm.emit.values import BOOL, C64, F32, F64, I64, Val
+from jitlab.targets.cpu_llvm.emit.vector_emitter import VectorEmitter
 
 sys.path.insert(0, str(Path(__file__).parent))
 from edges import UFUNCS, cases, compare  # noqa: E402

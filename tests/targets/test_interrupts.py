@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitlab.ir.program import (
+from jitlab.ir.programs.program import (
     Accumulator,
     Assign,
     For,
@@ -23,12 +23,12 @@ from jitlab.ir.program import (
     Store,
     Variable,
 )
-from jitlab.ops.arithmetic import Add, Mul
-from jitlab.ops.comparison import Less
-from jitlab.ops.functions import Sin
-from jitlab.ops.reductions import Sum
-from jitlab.targets.cpu_llvm import codegen
-from jitlab.targets.cpu_llvm.signals import raise_stopped
+from jitlab.ops.elementwise.arithmetic import Add, Mul
+from jitlab.ops.elementwise.comparison import Less
+from jitlab.ops.elementwise.math_functions import Sin
+from jitlab.ops.reducing.axis_reductions import Sum
+from jitlab.targets.cpu_llvm.calls.signals import raise_stopped
+from jitlab.targets.cpu_llvm.emit import codegen
 
 sys.path.insert(0, str(Path(__file__).parent))
 from statement_programs import N, Running, apply, at, buffer, number, program  # noqa: E402

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitlab.ir.program import (
+from jitlab.ir.programs.program import (
     Accumulator,
     Assign,
     CheckedIndex,
@@ -25,9 +25,9 @@ from jitlab.ir.program import (
     Store,
     Variable,
 )
-from jitlab.ops.arithmetic import Abs, Add, Mul, RealDiv, Sub
-from jitlab.ops.comparison import Greater, Less
-from jitlab.ops.reductions import Sum
+from jitlab.ops.elementwise.arithmetic import Abs, Add, Mul, RealDiv, Sub
+from jitlab.ops.elementwise.comparison import Greater, Less
+from jitlab.ops.reducing.axis_reductions import Sum
 
 sys.path.insert(0, str(Path(__file__).parent))
 from statement_programs import N, apply, assert_same, at, buffer, number, program  # noqa: E402

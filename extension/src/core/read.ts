@@ -41,7 +41,7 @@ export function text(value: unknown): string {
 /** Not those that lay out code, nor what joins emoji. */
 const ACTS = /(?![\n\t\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{NChar}]/gu;
 
-/** Text that can't act, as `clean` of jitlab/ir/dot.py has it: what turns, hides or parts other text is a visible escape. */
+/** Text that can't act, as `clean` of jitlab/ir/graphs/dot.py has it: what turns, hides or parts other text is a visible escape. */
 export function clean(value: string): string {
   return /[^\n -~]/.test(value)
     ? value.replace(ACTS, letter => {

@@ -2,6 +2,8 @@
 
 Values are NumPy's: `constant` gives an ndarray (a NumPy scalar for one value), and results print as NumPy prints them. Python
 integers become int32 and floats float32, as they do there. In a graph `constant` gives the graph's tensor.
+
+Parts, in the order of the data: tensors, operations, conditionals, random, network, train, tf_session.
 """
 
 # ruff: noqa: F401  (every import is a name that this module hands out)
@@ -49,24 +51,15 @@ from jitlab.graph import default_session as get_default_session
 from jitlab.ir import OperationView as Operation
 from jitlab.specs import TensorShape, TensorSpec
 
-from . import control as _control
-from . import nn as _nn
+from . import conditionals as _control
+from . import network as _nn
 from . import random as _random
-from .control import Assert, case, cond, switch_case, while_loop
+from .conditionals import Assert, case, cond, switch_case, while_loop
 from .operations import NAMES as _OPERATIONS
 from .operations import elementwise as _elementwise
-from .session import InteractiveSession, Session, Timeline, placeholder
+from .tensors import DTYPES, GenericFunction, Module, Tensor, Variable, constant, convert_to_tensor, function
+from .tf_session import InteractiveSession, Session, Timeline, placeholder
 from .train import GradientDescentOptimizer, GradientTape, gradients
-from .values import (
-    DTYPES,
-    GenericFunction,
-    Module,
-    Tensor,
-    Variable,
-    constant,
-    convert_to_tensor,
-    function,
-)
 
 newaxis = np.newaxis
 py_function = numpy_function
@@ -89,7 +82,7 @@ def _some(*names: str) -> dict[str, Any]:
 
 def _list_logical_devices(device_type: str | None = None) -> list[Any]:
     """The devices that operations can be placed on."""
-    return _graph.devices.device_attributes()
+    return _graph.device_scopes.device_attributes()
 
 
 math = _module(
@@ -172,7 +165,8 @@ def assign_sub(ref: Any, value: Any) -> Any:
     return ref.assign_sub(value)
 
 
-_OTHERS = {"annotations", "builtins", "np", "sys", "ModuleType", "Any", "operations", "values", "session", "control"}
+_FILES = {"operations", "tensors", "tf_session", "conditionals", "network"}
+_OTHERS = {"annotations", "builtins", "np", "sys", "ModuleType", "Any"} | _FILES
 __all__ = sorted(name for name in globals() if not name.startswith(("_", "@")) and name not in _OTHERS)  # "@": pytest's
 
 v1 = _module("compat.v1", **{name: globals()[name] for name in __all__})

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from jitlab.capture import HOOKS, current_capture
+from jitlab.compat.aliases import Name
 from jitlab.differentiation import stop_gradient
 from jitlab.ir import Symbolic
-from jitlab.ops.build import as_node
-from jitlab.ops.build import cast as cast_node
+from jitlab.ops.build_nodes import as_node
+from jitlab.ops.build_nodes import cast as cast_node
 from jitlab.specs import TensorShape
 
-from ..names import Name
-from .values import Traced, array, operands, same_dtype
+from .tensors import Traced, array, operands, same_dtype
 
 
 class Made(Name):
@@ -387,7 +387,7 @@ def _cumulative(name: str, target: Callable[..., Any]) -> Name:
 
 def _check_numerics(tensor: Any, message: str) -> Any:
     """The tensor; InvalidArgumentError at the run where an element is infinite or no number."""
-    from .control import checked
+    from .conditionals import checked
 
     return checked(array(tensor), message)
 

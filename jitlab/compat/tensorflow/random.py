@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .operations import call, dims, made_names
-from .values import array
+from .tensors import array
 
 _generator = np.random.default_rng()
 

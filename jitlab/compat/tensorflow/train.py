@@ -11,7 +11,7 @@ from jitlab.differentiation import gradients as _gradients
 from jitlab.differentiation import tape_gradients
 from jitlab.errors import CaptureError
 
-from .values import array
+from .tensors import array
 
 
 def gradients(

@@ -17,11 +17,12 @@ from weakref import WeakSet
 
 from jitlab import events
 from jitlab.config import config
-from jitlab.ir.program import Program
-from jitlab.lazy import lazy
+from jitlab.ir.programs.program import Program
+from jitlab.support.lazy import lazy
 from jitlab.targets.target import Compiled, Origin, tell_compiled
 
-from . import codegen, machine
+from . import machine
+from .emit import codegen
 
 #: Kernels of a Program (a long loop that was unrolled) from which on the good tier would take minutes of a processor.
 MOST_IMPROVED = 300

@@ -12,15 +12,16 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from jitlab import locks
 from jitlab.ir import UNKNOWN
-from jitlab.ir.program import Program
-from jitlab.lazy import lazy
+from jitlab.ir.programs.program import Program
 from jitlab.messages import units
+from jitlab.support import locks
+from jitlab.support.lazy import lazy
 from jitlab.targets.target import Listed, Listing, Place
 
-from . import codegen, machine
-from .gaps import UNPLACED, Step, filled, filled_names
+from . import machine
+from .emit import codegen
+from .emit.register_gaps import UNPLACED, Step, filled, filled_names
 from .located import ENTRY, LocatedModule, located_module
 from .machine import Tier
 

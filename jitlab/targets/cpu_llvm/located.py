@@ -15,28 +15,17 @@ from typing import Any
 import numpy as np
 
 from jitlab.ir import UNKNOWN, Origins
-from jitlab.ir.program import (
-    Accumulator,
-    Expr,
-    For,
-    Load,
-    Program,
-    Scalar,
-    Statement,
-    Step,
-    expressions,
-    walk,
-)
-from jitlab.ir.program_lines import origins_in, steps_of
+from jitlab.ir.programs.program import Accumulator, Expr, For, Load, Program, Scalar, Statement, Step, expressions, walk
+from jitlab.ir.programs.program_lines import origins_in, steps_of
 from jitlab.targets.target import Place
 
-from .codegen import functions_of
-from .context import ContextLayout, Phase
-from .emitter import VectorEmitter
-from .function import FunctionText, Phi, module_text
-from .phase import PhaseWriter
-from .reductions import Running
-from .values import Val
+from .calls.context import ContextLayout, Phase
+from .emit.codegen import functions_of
+from .emit.function_text import FunctionText, Phi, module_text
+from .emit.phase import PhaseWriter
+from .emit.reductions import Running
+from .emit.values import Val
+from .emit.vector_emitter import VectorEmitter
 
 #: Numbers of metadata of ours; those of branch weights and non-temporal stores are below.
 FIRST = 1000

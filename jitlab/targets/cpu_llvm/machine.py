@@ -21,9 +21,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from jitlab import locks
-from jitlab.address_space import ask_for
 from jitlab.config import cache_folder
+from jitlab.support import locks
+from jitlab.support.address_space import ask_for
 
 Tier = Literal["quick", "good"]
 

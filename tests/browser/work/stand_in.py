@@ -7,7 +7,7 @@ from pathlib import Path
 from IPython import get_ipython
 from IPython.display import display
 
-from jitlab.notebook.link import Link, running_cell
+from jitlab.notebook.rpc.link import Link, running_cell
 
 FIXTURES = Path(__file__).parent / "fixtures"
 LET_GO = Path(__file__).parent / "let-go.txt"  # the test writes it

@@ -3,7 +3,7 @@ import { checkedHead, checkedTexts, worstRows } from '../numerics';
 import type { Report } from '../report';
 
 const MOST_ROWS = 30;
-/** As in jitlab/report/accounting.py. */
+/** As in jitlab/report/build/accounting.py. */
 const NOT_PYTHON =
   'A cell runs once, so its own Python was not run beside it; f.check(*args) does that for a function.';
 

@@ -1,0 +1,596 @@
+"""`jit`: NumPy programs with Python's own meaning, captured whole where that can be, else in pieces."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+import time
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from jitlab import errors, events
+from jitlab.api.explaining import Explained, Found, Ways
+from jitlab.api.retraces.definitions import calling_line
+from jitlab.api.retraces.frequency import frequency_of
+from jitlab.api.retraces.in_pieces import PiecesTold
+from jitlab.api.retraces.ledger import NEAREST, Ledger, misfits
+from jitlab.api.retraces.misses import BESIDE, Failed
+from jitlab.api.stage_list import compile_trace
+from jitlab.capture import (
+    CAUSES,
+    MOST_TRACES,
+    Body,
+    CallCapture,
+    CallTrace,
+    Capture,
+    Change,
+    EndPiece,
+    Foreign,
+    Leaf,
+    NotReplayable,
+    PathCapture,
+    Refusal,
+    Signature,
+    Trace,
+    body_of,
+    call_user,
+    current_capture,
+    failed_of,
+    key_of,
+    leaves_of,
+    only_users,
+    random_states,
+    read_bytecode,
+    reason_of,
+    reason_of_run,
+    record_call,
+    record_path,
+    refusal_error,
+    refuse_syntax,
+    run_body,
+    set_random_states,
+    signature_key,
+    spans,
+)
+from jitlab.capture.drivers.run_events import emit_call, emit_statement, emit_timed_call
+from jitlab.config import config
+from jitlab.costs import Costs
+from jitlab.ir import Options, Source, outside
+from jitlab.support import locks
+from jitlab.support.transactions import Whole
+
+from .jit_options import JitOptions, check_backend, checked
+from .native_entry import WARM_CALLS, warm_up
+from .weak_methods import look_like
+
+
+class Jit(Explained):
+    """A Python function whose calls are recorded once for each kind of arguments and run compiled, as Python would run them.
+
+    `print(f.ledger)`: why it was recorded, and what that cost. `f.check(*args)`: how far it is from NumPy. `f.whatif(*args,
+    cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
+    """
+
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
+    _lock: Any
+    TABLES = ("_paths", "_traces", "_refused", "_failed", "_history", "_count", "_clock", "_last")
+
+    joins_types = False  # a name has one dtype on all ways, or that is a TypeError; else Python takes the way
+
+    def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
+        self.python_function = python_function
+        self.options = options
+        self.name = getattr(python_function, "__name__", type(python_function).__name__)
+        self._signature = Signature(python_function)
+        is_function = isinstance(python_function, types.FunctionType)
+        # a call's values are bound to the parameters of the code that runs, not of what it wraps
+        self._binds_own = is_function and not {"__wrapped__", "__signature__"} & vars(python_function).keys()
+        self._stages = Options(True if options.fullgraph else None, options.jit_level, options.exec_order, replays=True)
+        self._last: CallTrace | None = None
+        self._paths: dict[Any, list[Trace]] = {}  # of capture mode "trace"
+        self._traces: dict[Any, list[CallTrace]] = {}
+        self._refused: dict[Any, Refusal] = {}  # signatures that cannot be recorded whole, and why
+        self._failed: set[Any] = set()  # signatures whose recording ended with an error of the program's
+        self._history: list[CallTrace] = []
+        self._count = self._clock = 0
+        locks.own(self)
+        self._is_checked = False
+        self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
+        self.ledger = Ledger(self._code_function(), self.name, str(options), kind="jit")
+        self.name = self.ledger.name
+        self._telling = PiecesTold(self.ledger, frequency_of(python_function))
+        look_like(self, python_function)
+        if options.capture_mode == "bytecode":
+            read_bytecode(self._code_function())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        capture = current_capture()
+        if capture is not None:
+            return capture.perform(_inlined, self, args, kwargs)
+        if outside.is_python:
+            return self.python_function(*args, **kwargs)
+        try:
+            trace = self._last
+            if trace is not None and not kwargs and len(args) == self._signature.count and self._signature.is_simple:
+                gathered = trace.gather(args)
+                if gathered is not None:
+                    return self._perform(trace, args, *gathered)
+            return self._run(self._bind(args, kwargs))
+        except Exception as error:
+            only_users(error)
+            raise
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __jitlab_inline__(self, capture: Capture, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Called while another function is recorded: its body is recorded there, its own options count for nothing."""
+        capture.before_inline(self)
+        if isinstance(capture, PathCapture):
+            return self.python_function(*args, **kwargs)
+        inline = getattr(type(self.python_function), "__jitlab_inline__", None)
+        if inline is not None:
+            return inline(self.python_function, capture, args, kwargs)
+        return call_user(capture, self.python_function, args, kwargs)
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often it was traced."""
+        return self._count
+
+    def _made_with(self) -> dict[str, Any]:
+        return {"options": self.options}
+
+    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
+        values = self._bind(args, kwargs)
+        key = signature_key(values)
+        for trace in self._traces.get(key, ()):
+            if trace.gather(values) is not None:
+                return Found(_with_origins(trace), trace.costs)
+        if key in self._refused:
+            return Found(refusal=self._refused[key][1])
+        if not why:
+            return Found()
+        failed = self._failed_guards(key, values)
+        capture = CallCapture(self.name, strict=False)  # what a call depends on is seen when it is recorded
+        try:
+            refuse_syntax(self._code_function())
+            trace = record_call(capture, self.python_function, self._signature.names, values, self._signature.call_form, 0)
+        except Exception as error:
+            return Found(refusal=reason_of(error)[1])
+        return Found(_with_origins(trace), failed=failed)
+
+    def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
+        values = self._bind(args, kwargs)
+        key = signature_key(values)
+        found = self._find(key, values) or self._refused.get(key) or self._found_or_recorded(key, values)
+        if isinstance(found, Refusal):
+            return f"This call runs in pieces, with Python between: {found.text}."
+        return found[:2]
+
+    def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any) -> Ways:
+        values = self._bind(args, kwargs)
+        plain_args, plain_kwargs = self._signature.call_form(values)
+        roots = {self.name: self.python_function, **dict(zip(self._signature.names, values, strict=True))}
+        formed = trace.formed
+        if isinstance(trace, CallTrace):
+            gathered = trace.gather(values)
+            numbers = gathered[1] if gathered is not None else ()
+            formed = lambda outputs, inputs: trace.answered(outputs, values, inputs, numbers)  # noqa: E731
+        return Ways(lambda: self.python_function(*plain_args, **plain_kwargs), formed, roots)
+
+    # ---- running
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        if not kwargs and self._signature.is_simple and len(args) == self._signature.count:
+            return args
+        try:
+            bound = self._signature.signature.bind(*args, **kwargs)
+        except TypeError:
+            self._refuse_count(len(args), bool(kwargs))
+            raise
+        bound.apply_defaults()
+        return tuple(bound.arguments.values())
+
+    def _refuse_count(self, given: int, has_keywords: bool) -> None:
+        """The contract's words for too few and too many arguments."""
+        parameters = self._signature.signature.parameters.values()
+        if has_keywords or not self._signature.is_simple:
+            return
+        needed = sum(p.default is p.empty for p in parameters)
+        total = len(parameters)
+        if given < needed:
+            raise TypeError(f"Function {self.name} needs {needed} positional argument, but got {given}.") from None
+        if given > total:
+            raise TypeError(
+                f"Function {self.name} needs {needed} positional argument and {total - needed} default argument,"
+                f" total {total}, but got {given}."
+            ) from None
+
+    def _run(self, values: tuple[Any, ...]) -> Any:
+        if not self._is_checked:
+            check_backend(self.options.backend)
+            self._is_checked = True
+        key = signature_key(values)
+        found = self._find(key, values) or self._refused.get(key) or self._found_or_recorded(key, values)
+        if isinstance(found, Refusal):
+            return self._run_in_pieces(values, found)
+        trace, inputs, numbers = found
+        self._last = trace
+        trace.last_call = self._clock = self._clock + 1
+        return self._perform(trace, values, inputs, numbers)
+
+    def _failed_guards(self, key: Any, values: tuple[Any, ...]) -> Failed:
+        """Of each trace of such calls, else of the newest, the guard that keeps this one from it."""
+        found = failed_of(self._traces.get(key) or self._history[-NEAREST:], values)
+        return {trace.number: _with_origin(trace, change) for trace, change in found}
+
+    def _find(self, key: Any, values: tuple[Any, ...]) -> _Gathered | None:
+        """The trace of such a call, and what it reads."""
+        for trace in self._traces.get(key, ()):
+            gathered = trace.gather(values)
+            if gathered is not None:
+                return trace, *gathered
+        return None
+
+    def _found_or_recorded(self, key: Any, values: tuple[Any, ...]) -> _Gathered | Refusal:
+        """The same, recorded where it was not, or why that cannot be."""
+        with locks.Released(self._lock), self._lock:
+            found = self._find(key, values) or self._refused.get(key)  # another thread may have been quicker
+            if found is not None:
+                return found
+            try:
+                trace = self._record(key, values)
+            except _Refused as refused:
+                return refused.refusal
+        gathered = trace.gather(values)
+        return Refusal("value", "what it reads changes while it is read") if gathered is None else (trace, *gathered)
+
+    def _perform(self, trace: CallTrace, values: tuple[Any, ...], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
+        states = random_states(trace.generators) if trace.generators else ()
+        started = time.perf_counter_ns() if events.active() else 0
+        trace.costs.called()
+        if trace.costs.calls == WARM_CALLS:
+            warm_up(trace)
+        refusal: Exception | None = None
+        try:
+            result = trace.answer(values, inputs, numbers)
+        except Exception as error:
+            if self.options.fullgraph and isinstance(error, errors.InternalError):
+                raise
+            refusal = error
+        if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
+            set_random_states(states)
+            return self._run_as_python(values, reason_of_run(refusal))
+        if started:
+            emit_timed_call(self.name, trace, started)
+        return result
+
+    def _run_in_pieces(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
+        """What cannot be recorded whole is recorded statement by statement, with Python between."""
+        function = self.python_function
+        args, kwargs = ((), {}) if self._binds_own else self._signature.call_form(values)
+        while not isinstance(function, types.FunctionType):
+            if isinstance(function, functools.partial):
+                args, kwargs, function = (*function.args, *args), {**function.keywords, **kwargs}, function.func
+            elif isinstance(function, types.MethodType):
+                args, function = (function.__self__, *args), function.__func__
+            elif isinstance(vars(type(function)).get("__call__"), types.FunctionType):
+                args, function = (function, *args), type(function).__call__
+            else:
+                return self._run_as_python(values, refusal)
+        if self._body is None:
+            self._body = body_of(function) or False
+        if not self._body:
+            return self._run_as_python(values, refusal)
+        if self._binds_own:
+            arguments = dict(zip(self._signature.names, values, strict=True))
+        else:
+            bound = inspect.signature(function, follow_wrapped=False).bind(*args, **kwargs)
+            bound.apply_defaults()
+            arguments = bound.arguments
+        before, outside.unmarked = outside.unmarked, True
+        try:
+            return run_body(self._body, arguments, self._compiled, self._telling)
+        finally:
+            outside.unmarked = before
+
+    def _compiled(self, trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
+        return compile_trace(trace, self._stages)
+
+    def _run_as_python(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
+        args, kwargs = self._signature.call_form(values)
+        started = time.perf_counter_ns()
+        before, outside.unmarked = outside.unmarked, True
+        try:
+            return self.python_function(*args, **kwargs)
+        finally:
+            outside.unmarked = before
+            emit_statement(
+                refusal.code, f"{self.name}, because {refusal.text}",
+                spans((refusal.source if not refusal.met else None) or calling_line() or self._definition()), started,
+                met=refusal.met,
+            )  # fmt: skip
+
+    # ---- recording
+    def _record(self, key: Any, values: tuple[Any, ...]) -> CallTrace:
+        started = time.perf_counter_ns()
+        failed = self._failed_guards(key, values)
+        capture = CallCapture(self.name, strict=self.options.fullgraph)
+        costs = Costs()
+        try:
+            refuse_syntax(self._code_function())
+            with Whole(), costs.spending():
+                trace = record_call(
+                    capture, self.python_function, self._signature.names, values, self._signature.call_form, self._count + 1
+                )
+        except errors.InvalidArgumentError:
+            raise
+        except Exception as error:
+            if self.joins_types and isinstance(error, errors.ControlFlowTypeError):
+                raise TypeError(f"Type Join Failed: {error}") from None
+            if self.options.fullgraph:
+                raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
+            raise self._refuse(key, reason_of(error)) from None
+        with Whole(self, self.ledger):
+            with costs.spending():
+                trace.run = self._compiled(trace)
+            return self._kept(key, trace, costs, failed, started)
+
+    def _kept(self, key: Any, trace: CallTrace, costs: Costs, failed: Failed, started: int) -> CallTrace:
+        self._count += 1
+        trace.last_call = self._clock = self._clock + 1
+        known = self._traces.setdefault(key, [])
+        self.ledger.traced(trace, _with_origins(trace), costs, failed, started)
+        known.insert(0, trace)
+        self._history.append(trace)
+        while len(self._history) > config.max_traces:
+            self._forget_oldest()
+        if len(known) > MOST_TRACES:
+            self._refuse(key, Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again"))
+            known.clear()
+        return trace
+
+    def _refuse(self, key: Any, refusal: Refusal) -> _Refused:
+        if refusal.code != "error" or key in self._failed:
+            self._refused[key] = refusal
+            while len(self._refused) > config.max_traces:
+                del self._refused[next(iter(self._refused))]
+        self._failed.add(key)  # an error may be of these values alone; the second one is believed
+        if len(self._failed) > config.max_traces:
+            self._failed.clear()
+        return _Refused(refusal)
+
+    def _forget_oldest(self) -> None:
+        """The trace that was called longest ago makes room."""
+        oldest = min(self._history, key=lambda trace: trace.last_call)
+        self._history.remove(oldest)
+        for key, traces in list(self._traces.items()):
+            if oldest in traces:
+                traces.remove(oldest)
+                if not traces:
+                    del self._traces[key]
+        self.ledger.evicted(oldest)
+        if self._last is oldest:
+            self._last = None
+
+    def _code_function(self) -> Any:
+        function = self.python_function
+        while isinstance(function, functools.partial):
+            function = function.func
+        if not hasattr(function, "__code__") and not hasattr(function, "__func__"):
+            function = type(function).__call__
+        return getattr(function, "__func__", function)
+
+    def _definition(self) -> Source | None:
+        return self.ledger.definition.source
+
+
+class PathJit(Jit):
+    """Capture mode "trace": the path that the first call takes is what every call with such arguments takes."""
+
+    def _run(self, values: tuple[Any, ...]) -> Any:
+        if not self._is_checked:
+            check_backend(self.options.backend)
+            self._is_checked = True
+        leaves: list[Any] = []
+        trace = self._path_of(values, leaves)
+        if isinstance(trace, Refusal):  # below `except`: the program finds no error of ours behind what it does
+            return self._run_as_python(values, trace)
+        trace.last_call = self._clock = self._clock + 1
+        trace.costs.called()
+        states = random_states(trace.generators) if trace.generators else ()
+        started, reason = time.perf_counter_ns(), None
+        try:
+            result = trace(trace.collect(leaves))
+        except (NotReplayable, errors.InternalError) as refusal:
+            if self.options.fullgraph and isinstance(refusal, errors.InternalError):
+                raise
+            reason = self._foreign(reason_of_run(refusal))
+        if reason is not None:
+            set_random_states(states)
+            return self._run_as_python(values, reason)
+        emit_call(self.name, trace.number, started)
+        return result
+
+    def _path_of(self, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
+        """The trace of a call, whose arrays are appended to `leaves`; or why Python has to run it."""
+        try:
+            key = key_of(values, leaves)
+        except Foreign as foreign:
+            return self._foreign(Refusal("foreign_type", foreign.what))
+        return self._find_path(key, leaves) or self._refused.get(key) or self._path_found_or_recorded(key, values, leaves)
+
+    def _find_path(self, key: Any, leaves: list[Any]) -> Trace | None:
+        return next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
+
+    def _path_found_or_recorded(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
+        with locks.Released(self._lock), self._lock:
+            try:
+                return self._find_path(key, leaves) or self._refused.get(key) or self._record_path(key, values, leaves)
+            except _Refused as refused:
+                return refused.refusal
+
+    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
+        values = self._bind(args, kwargs)
+        leaves: list[Any] = []
+        try:
+            key = key_of(values, leaves)
+        except Foreign as foreign:
+            return Found(refusal=foreign.what)
+        described = leaves_of(self._signature.names, values)
+        if key in self._refused:
+            return Found(described, refusal=self._refused[key][1])
+        known = self._paths.get(key, [])
+        fitting = next((trace for trace in known if trace.fits(leaves)), None)
+        return Found(described, fitting.costs) if fitting else Found(described, failed=misfits(known, leaves))
+
+    def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
+        values = self._bind(args, kwargs)
+        leaves: list[Any] = []
+        try:
+            key = key_of(values, leaves)
+        except Foreign as foreign:
+            return f"This call runs as Python: {foreign.what}."
+        found = self._path_found_or_recorded(key, values, leaves)
+        return f"This call runs as Python: {found.text}." if isinstance(found, Refusal) else (found, found.collect(leaves))
+
+    def _foreign(self, refusal: Refusal) -> Refusal:
+        """Python runs the call, unless it was to be captured whole."""
+        if self.options.fullgraph:
+            error = EndPiece(refusal.code, refusal.text)
+            raise refusal_error(self.name, self.options.capture_mode, error, self._definition())
+        return refusal
+
+    def _record_path(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace:
+        started = time.perf_counter_ns()
+        capture = PathCapture(self.name, strict=self.options.fullgraph)
+        costs = Costs()
+        try:
+            with Whole(), costs.spending():
+                trace = record_path(
+                    capture, self.python_function, self._signature.names, values, leaves, self._signature.call_form,
+                    self._count + 1,
+                )  # fmt: skip
+        except errors.InvalidArgumentError:
+            raise
+        except (errors.Signal, errors.JitlabError) as error:
+            if self.options.fullgraph:
+                raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
+            raise self._refuse(key, reason_of(error)) from None
+        with Whole(self, self.ledger):
+            with costs.spending():
+                trace.run = self._compiled(trace)
+            return self._kept_path(key, values, leaves, trace, costs, started)
+
+    def _kept_path(
+        self, key: Any, values: tuple[Any, ...], leaves: list[Any], trace: Trace, costs: Costs, started: int
+    ) -> Trace:
+        self._count += 1
+        failed = misfits(self._paths.get(key, ()), leaves)
+        self.ledger.traced(trace, leaves_of(self._signature.names, values), costs, failed, started)
+        self._paths.setdefault(key, []).append(trace)
+        kept = [(known, where) for where, traces in self._paths.items() for known in traces]
+        if len(kept) > config.max_traces:
+            oldest, where = min(kept, key=lambda pair: pair[0].last_call)
+            self._paths[where].remove(oldest)
+            self.ledger.evicted(oldest)
+        return trace
+
+
+#: A trace, the arrays that a call of it reads, and the numbers.
+_Gathered = tuple[CallTrace, list[Any], tuple[Any, ...]]
+
+
+def _inlined(capture: Capture, function: Jit, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function.__jitlab_inline__(capture, args, kwargs)
+
+
+class _Refused(errors.Signal):
+    """A call that cannot be recorded whole."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.text)
+        self.refusal = refusal
+
+
+def _with_origins(trace: CallTrace) -> tuple[Leaf, ...]:
+    """What the trace depends on; of what a name outside the arguments gave, the kind of that name."""
+    return tuple(replace(leaf, origin=_origin(trace, leaf.path)) for leaf in trace.read_leaves)
+
+
+def _with_origin(trace: CallTrace, change: Change) -> Change:
+    origin = _origin(trace, change.path)
+    return replace(change, cause=origin) if origin in CAUSES and change.cause not in BESIDE else change
+
+
+def _origin(trace: CallTrace, path: str) -> str:
+    return trace.origins.get(path.split("[")[0].split(".")[0], "")
+
+
+def jit(
+    function: Callable[..., Any] | None = None, *, capture_mode: str = "ast", jit_level: str = "O1", dynamic: bool = False,
+    fullgraph: bool = False, backend: str = "", _kind: type[Jit] = Jit, **options: Any,
+) -> Any:  # fmt: skip
+    """A function that runs compiled with exactly Python's meaning. A decorator, with or without arguments.
+
+    Args:
+        function: the Python function; without it the result is a decorator that has the options.
+        capture_mode: "ast": the source is captured, and what cannot be runs as Python between captured pieces. "bytecode": so
+            too, and functions without source are read from their bytecode. "trace": the path that the first call takes is
+            recorded.
+        jit_level: "O1": operations are fused into kernels. "O0": each operation is a kernel of its own.
+        dynamic: accepted, and of no effect: sizes are parameters of the machine code anyway.
+        fullgraph: True: everything is captured, or the call raises and says what is not.
+        backend: "" or "ms_backend"; both are this compiler.
+        **options: `exec_order` "bfs" or "dfs": the order of operations. `infer_boost`, `disable_format_transform` and
+            `ge_options` are checked and have no effect; an unknown option is warned of.
+
+    Returns:
+        A Jit, called like the function; a decorator where `function` is left away; what is no Python function, unchanged, with
+        a warning.
+
+    Raises:
+        ValueError: an option has a value that it does not take.
+        TypeError: an option has a value of another type, or a call's arguments do not fit the parameters.
+        UnsupportedError: a call under `fullgraph=True` meets what only Python can do.
+
+    Example:
+        >>> @jl.jit
+        ... def step(x, losses):
+        ...     y = np.tanh(x)
+        ...     losses.append(float(y.sum()))
+        ...     return y * 2
+        >>> losses = []
+        >>> step(np.zeros(3), losses), losses
+        (array([0., 0., 0.]), [0.0])
+    """
+    checks = checked(capture_mode, jit_level, dynamic, fullgraph, backend, options)
+    if function is None:
+        return lambda decorated: _jitted(decorated, checks, _kind)
+    return _jitted(function, checks, _kind)
+
+
+def _jitted(function: Any, options: JitOptions, kind: type[Jit]) -> Any:
+    if isinstance(function, Jit):
+        warnings.warn(f"For 'jit', the function {function.name!r} is jitted already: the outer options hold.", stacklevel=3)
+        function = function.python_function
+    if not _is_python(function):
+        warnings.warn(f"For 'jit', {function!r} is not a Python function: it is returned unchanged.", stacklevel=3)
+        return function
+    return (PathJit if options.capture_mode == "trace" else kind)(function, options)
+
+
+def _is_python(function: Any) -> bool:
+    """Code that Python runs: a function, a method, a partial of one, an object with a `__call__`."""
+    if isinstance(function, functools.partial):
+        return _is_python(function.func)
+    if isinstance(function, types.MethodType):
+        return _is_python(function.__func__)
+    if isinstance(function, types.FunctionType):
+        return True
+    return not isinstance(function, (type, np.ufunc)) and isinstance(vars(type(function)).get("__call__"), types.FunctionType)

@@ -1,0 +1,432 @@
+"""`function`: calls of what is traced once for each type of arguments and runs compiled; the contract's small print."""
+
+from __future__ import annotations
+
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jitlab import errors, events
+from jitlab.api.explaining import Found, Ways
+from jitlab.api.retraces.definitions import calling_line
+from jitlab.api.retraces.frequency import frequency_of, told
+from jitlab.api.retraces.ledger import Ledger
+from jitlab.capture import (
+    Capture,
+    Foreign,
+    NotReplayable,
+    Refusal,
+    Trace,
+    current_capture,
+    describe,
+    key_of,
+    leaves_of,
+    only_users,
+    random_states,
+    reason_of_run,
+    set_random_states,
+    spans,
+)
+from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
+from jitlab.capture.effect_log import Frozen
+from jitlab.capture.guards.tracetypes import function_type
+from jitlab.config import config
+from jitlab.ir import Options, Source, outside
+from jitlab.support import locks
+
+from .binding import Binder
+from .compiler_ir import CompilerIR
+from .concrete import ConcreteFunction
+from .eagerly import functions_run_eagerly
+from .native_entry import WARM_CALLS, add_entry
+from .traces import Traces
+from .weak_methods import BoundFunction, WeakMethod, look_like
+
+
+class Function(Traces):
+    """A Python function with the traces that its calls have made: what `jl.function` gives. It is called like the function.
+
+    `f.ledger` lists why it was traced, what that cost and what would avoid it.
+
+    Args:
+        python_function: the function as it was written.
+        jit_compile: as in `jl.function`.
+        autograph: as in `jl.function`.
+        name: what reports call it; "" is the function's own name.
+        input_signature: as in `jl.function`.
+        reduce_retracing: as in `jl.function`.
+        follow_type_hints: `experimental_follow_type_hints` of `jl.function`.
+        pure: True where `experimental_implements` named what it is.
+        attributes: `experimental_attributes` of `jl.function`.
+        autograph_options: `experimental_autograph_options` of `jl.function`.
+
+    Raises:
+        TypeError: `python_function` cannot be called, or `input_signature` does not fit its parameters.
+
+    Example:
+        >>> doubled = jl.function(lambda x: x * 2)
+        >>> isinstance(doubled, jl.Function), doubled(np.ones(2))
+        (True, array([2., 2.]))
+        >>> doubled.would_hit(np.ones(2)), doubled.would_hit(np.ones(3))
+        (True, False)
+    """
+
+    #: How the warning of repeated retraces begins.
+    retrace_words = "{tracings} out of the last {calls} calls to {name} triggered retracing."
+
+    def __init__(
+        self, python_function: Callable[..., Any], *, jit_compile: bool | None = None, autograph: bool = True, name: str = "",
+        input_signature: Any = None, reduce_retracing: bool = False, follow_type_hints: bool = False, pure: bool = False,
+        attributes: dict[str, Any] | None = None, autograph_options: Any = None,
+    ) -> None:  # fmt: skip
+        if not callable(python_function):
+            raise TypeError(f"{python_function!r} is not a callable object")
+        self._settings = {
+            "jit_compile": jit_compile, "autograph": autograph, "input_signature": input_signature,
+            "reduce_retracing": reduce_retracing, "follow_type_hints": follow_type_hints, "pure": pure,
+            "attributes": attributes, "autograph_options": autograph_options,
+        }  # fmt: skip
+        self.python_function = python_function
+        self.autograph = autograph
+        self.autograph_options = autograph_options
+        self.options = Options(jit_compile)
+        self.reduce_retracing = reduce_retracing
+        self.attributes = dict(attributes or {})
+        if jit_compile is not None:
+            self.attributes.setdefault("_XlaMustCompile", bool(jit_compile))
+        if jit_compile:
+            self.attributes.setdefault("_noinline", True)
+        self.name = name or getattr(python_function, "__name__", type(python_function).__name__)
+        self._signature = Binder(
+            python_function, input_signature, hinted=follow_type_hints, pure=pure, to_array=type(self).to_array
+        )
+        Traces.__init__(self)
+        self._bound: dict[int, tuple[weakref.ref[Any], Function, weakref.ref[BoundFunction]]] = {}  # by the id of an instance
+        self._warned: set[str] = set()
+        self._foreign: dict[Any, str] = {}  # signatures whose calls run as Python, and why
+        self._warm: list[Any] = []  # what the C functions in front of this one need to live
+        self._native_calls = 0  # of those, how many the retrace warning knows of
+        is_method = isinstance(python_function, WeakMethod)
+        plain = python_function.function if isinstance(python_function, WeakMethod) else python_function
+        self._frequency = frequency_of(plain)
+        self.ledger = Ledger(plain, self.name, str(self.options), is_method=is_method)
+        self.name = self.ledger.name
+        look_like(self, python_function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        capture = current_capture()
+        if capture is not None:
+            return capture.perform(_inlined, self, args, kwargs)
+        if functions_run_eagerly() or outside.is_python:
+            return self._function()(*args, **kwargs)
+        started = time.perf_counter_ns() if events.active() else 0
+        try:
+            result, trace = self._run(args, kwargs)
+        except Exception as error:
+            only_users(error)
+            raise
+        if not started:
+            return result
+        if trace is not None:
+            emit_timed_call(self.name, trace, started)
+        return result
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A method: each instance has its own Function, which holds the instance weakly; what is handed out holds it."""
+        if instance is None:
+            return self
+        known = self._bound.get(id(instance))
+        if known is not None and known[0]() is instance and (handed := known[2]()) is not None:
+            return handed
+        hash(instance)  # the contract: instances are hashable and can be referred to weakly
+        key = id(instance)
+        with locks.Released(self._table), self._table:
+            known = self._bound.get(key)
+            if known is None or known[0]() is not instance:
+                reference = weakref.ref(instance, lambda _: self._bound.pop(key, None))
+                bound = Function(WeakMethod(self.python_function, reference), name=self.name, **self._settings)
+                bound.ledger.made = self.ledger.made
+            else:
+                reference, bound, handed_out = known
+                if (handed := handed_out()) is not None:
+                    return handed
+            handed = BoundFunction(bound, instance)
+            self._bound[key] = (reference, bound, weakref.ref(handed))
+        return handed
+
+    def _made_with(self) -> dict[str, Any]:
+        return self._settings
+
+    # ---- the contract's small print
+    @property
+    def input_signature(self) -> tuple[Any, ...] | None:
+        """The specs it was made with, or None."""
+        return self._signature.input_signature
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often it was traced; traces that made room for others count, too."""
+        return self._count
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for these arguments, traced now where there is none.
+
+        Args:
+            *args: arrays, TensorSpecs and Python values; none of them: the trace of the `input_signature`.
+            **kwargs: keyword arguments alike.
+
+        Returns:
+            A ConcreteFunction.
+
+        Raises:
+            BindingError: the arguments do not fit the parameters.
+
+        Example:
+            >>> doubled = jl.function(lambda x: x * 2).get_concrete_function(jl.TensorSpec([None], np.float64))
+            >>> doubled(np.ones(2)), doubled.structured_outputs
+            (array([2., 2.]), TensorSpec(shape=(None,), dtype=tf.float64, name=None))
+        """
+        try:
+            return self._concrete_for(args, kwargs).handed_out()
+        except Exception as error:
+            only_users(error)
+            raise
+
+    def _concrete_for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ConcreteFunction:
+        if self.input_signature is not None and not args and not kwargs:
+            values = self._signature.bind_spec()
+        else:
+            values = self._signature.bind(args, kwargs)
+        try:
+            with locks.Released(self._lock), self._lock:
+                return self._dispatch(function_type(values)) or self._trace_for(values)
+        except (NotReplayable, Foreign) as refusal:
+            raise self._untraceable(refusal) from None
+
+    def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
+        """The types of all traces as text, in the order they were traced.
+
+        Args:
+            verbose: True: several lines for each trace. False: one.
+
+        Returns:
+            A str.
+        """
+        found = [concrete.pretty_printed_signature(verbose) for concrete in list(self._concretes.values())]
+        return ("\n\n" if verbose else "\n").join(found)
+
+    def experimental_get_compiler_ir(self, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """What the compiler made for these arguments, as text of any stage.
+
+        Args:
+            *args: a call's arguments.
+            **kwargs: a call's keyword arguments.
+
+        Returns:
+            A function of `stage` ("hlo", "optimized_hlo", ...) that gives the text.
+
+        Raises:
+            ValueError: the function is not under `jit_compile=True`.
+        """
+        if not self.options.jit_compile:
+            raise ValueError("Compiler IR can only be returned for functions marked with 'jit_compile=True'")
+        return CompilerIR(self.get_concrete_function(*args, **kwargs), (*args, *kwargs.values()))
+
+    # ---- running
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Trace | None]:
+        leaves: list[Any] = []
+        found = self._found_or_traced(self._signature.bind(args, kwargs), leaves)
+        if isinstance(found, Refusal):  # below `except`: the program finds no error of ours behind what it does
+            return self._run_as_python(args, kwargs, found), None
+        if found.costs.calls + 1 == WARM_CALLS:
+            add_entry(self, Function.__call__, found, kwargs)
+        try:
+            return self._perform(found, leaves), found
+        except (NotReplayable, errors.InternalError) as refusal:
+            reason = self._reason_of_run(refusal)
+        return self._run_as_python(args, kwargs, reason), None
+
+    def _found_or_traced(self, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
+        """The trace of a call, whose arrays are appended to `leaves`; or why Python has to run it."""
+        try:
+            key = key_of(values, leaves)
+        except Foreign as foreign:
+            return Refusal("foreign_type", foreign.what)
+        trace = self._find(key, leaves)
+        if trace is not None:
+            self._note_frequency(False)
+            return trace
+        if (known := self._foreign.get(key)) is not None:
+            return Refusal("foreign_type", known)
+        try:
+            with locks.Released(self._lock), self._lock:
+                before = self._count
+                trace = self._find(key, leaves) or self._trace(key, values, leaves)
+                is_traced = self._count > before
+        except errors.InternalError as mistake:
+            return self._reason_of_run(mistake)
+        except NotReplayable as refusal:  # a foreign array met the arguments: there is nothing to record
+            with locks.Released(self._table), self._table:
+                self._foreign[key] = str(refusal)
+                while len(self._foreign) > config.max_traces:
+                    del self._foreign[next(iter(self._foreign))]
+            return reason_of_run(refusal)
+        self._note_frequency(is_traced)
+        return trace
+
+    def _reason_of_run(self, refusal: NotReplayable | errors.InternalError) -> Refusal:
+        """Why Python has to run a call that was not traced to the end, or whose trace cannot run."""
+        if self.options.jit_compile and isinstance(refusal, errors.InternalError):
+            raise refusal
+        return reason_of_run(refusal)
+
+    def _perform(self, trace: Trace, leaves: Sequence[Any]) -> Any:
+        self._check_bindings(trace)
+        trace.costs.called()
+        states = random_states(trace.generators) if trace.generators else ()
+        try:
+            return trace(trace.collect(leaves))
+        except (NotReplayable, errors.InternalError):
+            set_random_states(states)
+            raise
+
+    def _call_concrete(self, concrete: ConcreteFunction, values: tuple[Any, ...]) -> Any:
+        leaves: list[Any] = []
+        try:
+            key = key_of(values, leaves)
+        except Foreign as foreign:
+            raise errors.BindingError(f"Binding inputs to tf.function failed due to `{foreign.what}, not an array`") from None
+        started = time.perf_counter_ns() if events.active() else 0
+        try:
+            with locks.Released(self._lock), self._lock:
+                known = [r.trace for r in concrete._recordings.get(key, ()) if r.trace.fits(leaves)]
+                trace = known[0] if known else self._recorded(concrete, key, values, leaves).trace
+            result = self._perform(trace, leaves)
+        except (NotReplayable, errors.InternalError) as refusal:
+            reason = self._reason_of_run(refusal)
+        else:
+            if started:
+                emit_timed_call(self.name, trace, started)
+            return result
+        return self._run_as_python(*self._signature.call_form(values), reason)
+
+    def _note_frequency(self, is_traced: bool) -> None:
+        if self._counters:
+            native = sum(counter.value for counter in self._counters)
+            if native > self._native_calls:
+                self._frequency.called(native - self._native_calls)
+                self._native_calls = native
+        if is_traced:
+            self._frequency.traced(self._retrace_warning)
+        else:
+            self._frequency.called()
+
+    def _retrace_warning(self, tracings: int, calls: int) -> str:
+        function = told(self.python_function)
+        head = self.retrace_words.format(tracings=tracings, calls=calls, name=self.name, function=function)
+        return f"{head} {self.ledger.warning(tracings)}".rstrip()
+
+    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
+        values = self._signature.bind(args, kwargs)
+        leaves: list[Any] = []
+        try:
+            key = key_of(values, leaves)
+        except Foreign as foreign:
+            return Found(refusal=foreign.what)
+        described = leaves_of(self._signature.names, values)
+        if key in self._foreign:
+            return Found(described, refusal=self._foreign[key])
+        with locks.Released(self._lock), self._lock:
+            concrete = self._dispatch(function_type(values))
+            known = [recording.trace for recording in concrete._recordings.get(key, ())] if concrete is not None else []
+            known += [trace for trace in self._traces.get(key, ()) if all(trace is not other for other in known)]
+            fitting = next((trace for trace in known if trace.fits(leaves)), None)
+            if fitting is not None:
+                return Found(described, fitting.costs)
+            if concrete is not None and not known and not concrete.function_type.is_exact:
+                assert concrete._first is not None
+                return Found(described, concrete._first.trace.costs)  # one more size of a trace that stands for many
+        return Found(described, failed=self._misfits(concrete, known, leaves))
+
+    def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
+        values = self._signature.bind(args, kwargs)
+        leaves: list[Any] = []
+        try:
+            key = key_of(values, leaves)
+            with locks.Released(self._lock), self._lock:
+                trace = self._find(key, leaves) or self._trace(key, values, leaves)
+        except (Foreign, NotReplayable) as refusal:
+            what = refusal.what if isinstance(refusal, Foreign) else str(refusal)
+            return f"This call runs as Python: {what}."
+        return trace, trace.collect(leaves)
+
+    def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Trace) -> Ways:
+        values = self._signature.bind(args, kwargs)
+        plain_args, plain_kwargs = self._signature.call_form(values)
+        recording = self._recent.get(id(trace))
+        frozen = recording.concrete._frozen if recording is not None else Frozen()
+        roots = {self.name: self._function(), **dict(zip(self._signature.names, values, strict=True))}
+        return Ways(lambda: self._function()(*plain_args, **plain_kwargs), trace.formed, roots, frozen.as_traced)
+
+    def _run_as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], reason: Refusal) -> Any:
+        if self.options.jit_compile:
+            foreign = reason.code in ("foreign_type", "dtype")
+            rule = ", and only plain arrays of numbers are compiled" if foreign else ""
+            raise errors.InvalidArgumentError(
+                f"{self.name} cannot be compiled for these arguments: {reason.text}.",
+                where=describe(reason.source) if reason.source is not None else "",
+                why=f"jit_compile=True leaves nothing to NumPy{rule}",
+                hint="np.asarray(x), or jit_compile=None" if foreign else "jit_compile=None runs this call as Python",
+            )
+        started = time.perf_counter_ns()
+        before, outside.unmarked = outside.unmarked, True
+        try:
+            result = self._function()(*args, **kwargs)
+        finally:
+            outside.unmarked = before
+        emit_statement(
+            reason.code, f"{self.name}, because {reason.text}", spans(calling_line() or self._definition()), started,
+            met=reason.met,
+        )  # fmt: skip
+        return result
+
+    def _check_bindings(self, trace: Trace) -> None:
+        """What is reached through a name is fixed at trace: say so, once, when the name means another object by now."""
+        recording = self._recent.get(id(trace))
+        for callee in recording.concrete._frozen.callees if recording is not None else ():
+            name = callee.name
+            if name in self._warned or not callee.is_another():
+                continue
+            self._warned.add(name)
+            line = f" (line {callee.source.line})" if callee.source else ""
+            warnings.warn(
+                f"{self.name} still calls the function that {name}{line} was when it was traced; {name} has been defined again"
+                f" since. Define {self.name} again, too (in a notebook: run its cell)",
+                stacklevel=5,
+            )
+            self._tell_frozen(f"function {name}", callee.source)
+        for input in trace.inputs[len(trace.leaves) :]:
+            binding = input.binding
+            if binding is None or binding.read() is input.value or binding.text in self._warned:
+                continue
+            self._warned.add(binding.text)
+            line = f" (line {input.source.line})" if input.source else ""
+            warnings.warn(
+                f"{self.name} still uses the array that {binding.text}{line} was when it was traced; {binding.text} has been"
+                f" bound to another object since. Pass {binding.text} as an argument, or write into it:"
+                f" {binding.text}[...] = new",
+                stacklevel=5,
+            )
+            self._tell_frozen(f"{binding.kind} {binding.text}", input.source)
+
+    def _tell_frozen(self, what: str, source: Source | None) -> None:
+        if events.active():
+            events.send(events.ValueFrozen(cell=events.current_cell(), function=self.name, what=what, lines=spans(source)))
+
+    def _definition(self) -> Source | None:
+        return self.ledger.definition.source
+
+
+def _inlined(capture: Capture, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return function.__jitlab_inline__(capture, args, kwargs)

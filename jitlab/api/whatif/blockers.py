@@ -1,0 +1,269 @@
+"""Why a plan cannot be as it was asked for: the one blocker, in the program's own names, with the operations that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jitlab.ir import Apart, Node, NotFused, Reason, Stays
+from jitlab.ops.base import Elementwise, Generated
+from jitlab.ops.layout.indexing import Gather, Take
+from jitlab.ops.layout.views import Reshape, View
+
+from .plan_questions import Pair, Place, Question, call_of, is_move
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """`path`: the operations that show it, as `Place.step` tells them."""
+
+    code: str
+    text: str
+    path: tuple[dict[str, Any], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"code": self.code, "text": self.text, "path": [dict(step) for step in self.path]}
+
+
+#: Kinds of reasons for the two catalogues: why an operation is not compiled, and why two are not fused.
+CODES = {
+    NotFused.LIBRARY_CALL: "library", NotFused.WHOLE_REDUCTION: "space", NotFused.REDUCED_OUTER_AXIS: "space",
+    NotFused.DIFFERENT_SPACE: "space", NotFused.RESHAPED: "space", NotFused.READ_AGAIN: "memory", NotFused.GATHERED: "memory",
+    NotFused.OVERLAP: "memory", NotFused.UPDATED: "memory", NotFused.RECOMPUTE_IS_DEAR: "memory", NotFused.LEVEL: "level",
+    NotFused.TOO_LONG: "size", NotFused.TOO_MANY_VALUES: "size", NotFused.LOOP: "loop", NotFused.NUMBER: "register",
+    NotFused.WAITS: "memory", NotFused.AFTER_LOOPS: "memory", NotFused.OTHER_AXES: "space", NotFused.SCAN: "space",
+    NotFused.CLOSED: "memory", NotFused.ORDER: "order", NotFused.LATER_NEST: "order",
+    Apart.CYCLE: "cycle", Apart.DEVICES: "device", Apart.CROSS_DEVICE: "device", Apart.RESOURCES: "variable",
+    Apart.SCOPES: "scope", Apart.SIZE: "size", Stays.DTYPE: "type", Stays.FOREIGN_TYPE: "type",
+    Stays.STATEFUL_RANDOM: "random", Stays.EFFECT: "effect", Stays.DATA_DEPENDENT_SHAPE: "shape", Stays.CHECK: "effect",
+}  # fmt: skip
+
+
+def refused_at_once(place: Place, question: Question) -> Refusal | None:
+    """What the plan as it is rules out."""
+    if question.target is not None:
+        if question.target in ("cpu", "CPU"):
+            return Refusal("target", "The plan runs on the CPU as it is.")
+        return Refusal("target", f"There is no target {question.target!r}. jitlab compiles for the CPU.")
+    for pair in (*question.cut, *question.fuse):
+        refusal = _in_different_bodies(place, pair) or _not_adjacent(place, pair)
+        if refusal is not None:
+            return refusal
+    for pair in question.cut:
+        if pair[0] not in place.loop and not place.together(*pair):
+            text = f"{place.text(pair[0])} and {place.text(pair[1])} are in different kernels as it is."
+            return Refusal("apart", text, _steps(place, pair))
+    for pair in question.fuse:
+        if pair[0] in place.loop:
+            return _inside(place, pair)
+        if place.together(*pair):
+            name = place.kernel[pair[1]].name
+            text = f"{place.text(pair[0])} and {place.text(pair[1])} share {name} as it is."
+            return Refusal("fused", text, _steps(place, pair))
+    for name in question.keep_out:
+        if name in place.loop:
+            loop = place.loop[name]
+            text = f"{place.text(name)} is inside {place.text(loop)}, which is compiled, or kept out, as a whole."
+            return Refusal("loop", text, _steps(place, (name, loop)))
+        if place.home(name) is None:
+            return Refusal("host", f"NumPy runs {place.text(name)} as it is.", (place.step(name),))
+    return None
+
+
+def _steps(place: Place, names: Iterable[str]) -> tuple[dict[str, Any], ...]:
+    return tuple(place.step(name) for name in names)
+
+
+def _in_different_bodies(place: Place, pair: Pair) -> Refusal | None:
+    """One is inside a loop or branch that the other is outside of: the one runs each turn, or not at all."""
+    a, b = pair
+    if place.parent(a) == place.parent(b):
+        return None
+    inner, other = (b, a) if len(place.parent(b)) >= len(place.parent(a)) else (a, b)
+    loop = place.loop[inner]
+    if place.loop.get(other) == loop:
+        text = f"{place.text(a)} and {place.text(b)} are in different bodies inside {place.text(loop)}: no nest holds both."
+    else:
+        how = "where its condition says so" if hasattr(place.named[loop].op, "orelse") else "in each turn"
+        where = f"{place.text(inner)} runs inside {place.text(loop)}, {how}"
+        text = f"{where}, and {place.text(other)} outside: no nest holds both."
+    return Refusal("loop", text, _steps(place, dict.fromkeys((a, loop, b))))
+
+
+def _not_adjacent(place: Place, pair: Pair) -> Refusal | None:
+    a, b = (place.named[name] for name in pair)
+    if place._way(a, b) is not None:
+        return None
+    text = f"{place.text(pair[1])} does not read what {place.text(pair[0])} makes"
+    if place._way(b, a) is not None:
+        return Refusal("not_adjacent", f"{text}. It is the other way round.", _steps(place, pair))
+    between = _between(place, a, b)
+    if between:
+        shown = [name for name in between if not is_move(place.named[name])] or between
+        more = f" and {len(shown) - 1} more" if len(shown) > 1 else ""
+        path = _steps(place, (pair[0], *between, pair[1]))
+        are = f"{place.text(shown[0])}{more} {'are' if more else 'is'} between them. Ask for one step of the way."
+        return Refusal("not_adjacent", f"{text}: {are}", path)
+    if _between(place, b, a):
+        return Refusal("not_adjacent", f"{text}. It comes before.", _steps(place, pair))
+    return Refusal("not_adjacent", f"{text}: nothing leads from one to the other.", _steps(place, pair))
+
+
+def _between(place: Place, start: Node, end: Node) -> list[str]:
+    """The operations on a shortest way between two; [] where there is none, or nothing is on it."""
+    return [place.name[node] for node in next(_ways(place, start, end), [])]
+
+
+def _ways(place: Place, start: Node, end: Node) -> Iterator[list[Node]]:
+    """What stands between two operations, way by way, the shortest first; each operation is on one way at most."""
+    ways: list[list[Node]] = [[end]]
+    seen = {end}
+    while ways:
+        way = ways.pop(0)
+        for source in map(call_of, way[0].inputs):
+            if source is start:
+                yield way[:-1]
+            elif source not in seen and source in place.name:
+                seen.add(source)
+                ways.append([source, *way])
+
+
+def _inside(place: Place, pair: Pair) -> Refusal:
+    """Two operations in one body of a loop or branch, which nothing but the compiler's own rules fuses."""
+    names = f"{place.text(pair[0])} and {place.text(pair[1])}"
+    if place.share_nest(*pair):
+        return Refusal("fused", f"{names} share a nest inside {place.text(place.loop[pair[0]])} as it is.", _steps(place, pair))
+    found, _ = _edge_reason(place, pair)
+    if found is None:
+        text = f"{names} share no nest to begin with: what goes between them is a number that stays in a register."
+        return Refusal("register", text, _steps(place, pair))
+    text = found.text
+    return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a nest: {text}.", _steps(place, pair))
+
+
+def missed(before: Place, after: Place, question: Question) -> Refusal | None:
+    """Why the changed plan is not what was asked for: the one blocker, with the operations that show it."""
+    for pair in question.cut:
+        if after.together(*pair) or (pair[0] in before.loop and programs(before) == programs(after)):
+            text = f"{before.text(pair[0])} is a number that stays in a register; there is nothing to store."
+            if before.named[pair[0]].ndim:
+                text = f"{before.text(pair[0])} and {before.text(pair[1])} are in different nests as it is."
+            code = "apart" if before.named[pair[0]].ndim else "register"
+            return Refusal(code, text, _steps(before, pair))
+    for pair in question.fuse:
+        again = (f"{pair[0]}_again", pair[1])
+        joint = next((p for p in (pair, again) if after.together(*p)), None)
+        if joint is None or after.kernel[joint[1]].kind == "library":
+            return _blocker(before, after, pair)
+    for name in question.keep_out:
+        if after.home(name) is not None:
+            text = "Everything has to compile here: the function was made with jit_compile=True."
+            return Refusal("must_compile", text, (before.step(name),))
+    return None
+
+
+def _blocker(before: Place, after: Place, pair: Pair) -> Refusal:
+    """What keeps two operations apart although they were to be fused."""
+    ends = _steps(before, pair)
+    names = f"{before.text(pair[0])} and {before.text(pair[1])}"
+    for name in pair:
+        if after.home(name) is None:
+            reason = after.clustering.stays[after.named[name]]
+            code = CODES.get(reason.code, "library" if reason.code is Stays.NO_LOOP_BODY else "kind")
+            return Refusal(code, f"{names} can't share a nest: {before.text(name)} does not compile: {reason.text}.", ends)
+    whole = next((name for name in pair if getattr(before.named[name].op, "graphs", ())), None)
+    if whole is not None:
+        other = pair[1] if whole == pair[0] else pair[0]
+        kind = "branch" if hasattr(before.named[whole].op, "orelse") else "loop"
+        when = "has ended before" if whole == pair[0] else "begins after"
+        text = f"{before.text(whole)} is a {kind}, whose body has nests of its own: it {when} {before.text(other)}"
+        return Refusal("loop", f"{names} can't share a nest: {text}.", ends)
+    libraries = [name for name in pair if name in before.kernel and before.kernel[name].kind == "library"]
+    if libraries:
+        text = f"{before.text(libraries[-1])} is a library call, which reads and writes whole arrays"
+        return Refusal("library", f"{names} can't share a nest: {text}.", ends)
+    found, way = _edge_reason(after, pair)
+    through = _around(after, pair)
+    if through and (found is None or isinstance(found.code, NotFused) or found.code is Apart.CYCLE):
+        path = (ends[0], *(before.step(name) if name in before.named else after.step(name) for name in through), ends[1])
+        text = f"{names} can't share a nest: joining them would make a cycle through {_via(after, through, pair)}."
+        if found is None or found.code is Apart.CYCLE or not _is_kernel_matter(found):
+            return Refusal("cycle", text, path)
+    assert found is not None, f"{pair} are apart without a reason"
+    text = found.text
+    if isinstance(found.code, Apart):
+        text = text.split(": ", 1)[-1]
+    path = _steps(before, (name for name in way if name in before.named))
+    return Refusal(CODES.get(found.code, "kind"), f"{names} can't share a nest: {text}.", path or ends)
+
+
+def programs(place: Place) -> list[str]:
+    """The Programs of a plan's clusters, as text."""
+    return [text for (_, stage), text in sorted(place.plan.texts.items()) if stage == "program"]
+
+
+def _is_kernel_matter(reason: Reason) -> bool:
+    """Would the two be apart even if nothing stood between them?"""
+    return reason.code in (NotFused.LIBRARY_CALL, NotFused.WHOLE_REDUCTION, NotFused.REDUCED_OUTER_AXIS, NotFused.LEVEL)
+
+
+def _via(place: Place, through: Sequence[str], pair: Pair) -> str:
+    """What stands on the way: what NumPy runs, else what is in another cluster, else in other kernels."""
+    host = [name for name in through if place.home(name) is None]
+    if host:
+        return f"{' and '.join(map(place.text, host[:3]))}, which NumPy runs"
+    work = [name for name in through if not is_move(place.named[name])] or list(through)
+    homes = {home.name for name in work if (home := place.home(name)) is not None and home is not place.home(pair[1])}
+    if homes:
+        return f"{' and '.join(map(place.text, work[:3]))} in {' and '.join(sorted(homes))}"
+    return " and ".join(map(place.text, work[:3]))
+
+
+def _edge_reason(place: Place, pair: Pair) -> tuple[Reason | None, tuple[str, ...]]:
+    """The reason of the edge that keeps a pair apart, and the pair or the steps between."""
+    way = place._way(place.named[pair[0]], place.named[pair[1]])
+    names = [pair[0], *(place.name[node] for node in way or ())]
+    edges = {
+        (place.name.get(call_of(e.producer)), place.name.get(call_of(e.consumer))): e.reason
+        for e in (*place.clustering.apart, *place.plan.boundaries)
+    }
+    for step in zip(names, names[1:], strict=False):
+        if step in edges:
+            return edges[step], step
+    return None, ()
+
+
+def _around(place: Place, pair: Pair) -> list[str]:
+    """Operations on a way from one to the other that run in neither's kernel: fused, the two would wait for themselves."""
+    start, end = (place.named[name] for name in pair)
+    homes = [{k.name for k in place.plan.kernels if node in k.nodes} for node in (start, end)]
+    for way in _ways(place, start, end):
+        between = [node for node in way if not {k.name for k in place.plan.kernels if node in k.nodes} & homes[0]]
+        outside = [n for n in between if not {k.name for k in place.plan.kernels if n in k.nodes} & homes[1]]
+        if any(not is_move(node) for node in outside):
+            return [place.name[node] for node in outside]
+    return []
+
+
+def repeated(place: Place, pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+    """(producer, its first reader on the way) of each pair that is apart and whose producer may be computed a second time."""
+    found = []
+    for a, b in pairs:
+        if not place.together(a, b) and (way := place._way(place.named[a], place.named[b])) is not None:
+            first = (a, place.name[way[0]])
+            if may_repeat(place, first):
+                found.append(first)
+    return tuple(found)
+
+
+def may_repeat(place: Place, pair: Pair) -> bool:
+    """Can the producer be computed a second time for this consumer? Element by element, in one cluster, if others read it."""
+    producer, consumer = (place.named[name] for name in pair)
+    home = place.home(pair[0])
+    if home is None or home is not place.home(pair[1]) or producer not in consumer.inputs:
+        return False
+    others = [node for node in place.clustering.graph.nodes if producer in node.inputs and node is not consumer]
+    if not others and producer not in place.clustering.graph.outputs:
+        return False
+    return isinstance(producer.op, (Elementwise, Generated, View, Reshape, Take, Gather))

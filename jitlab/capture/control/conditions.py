@@ -1,0 +1,184 @@
+"""Conditions: what a traced value says to `if`, `while`, `and`, `not`, and how added functions are called."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.capture.guards.leaves import LeafType, fresh, leaf_type
+from jitlab.capture.positions import describe, here, is_added
+from jitlab.capture.tracers.tensor import Tensor
+from jitlab.errors import ControlFlowValueError
+from jitlab.ir import ArrayType, Node, Symbolic
+from jitlab.ops.build_nodes import apply, cast
+from jitlab.ops.layout.views import Reshape
+
+from .exactness import watch_int
+from .jumps import Outcome
+
+if TYPE_CHECKING:
+    from jitlab.capture.state import Capture
+
+Body = Callable[[], Outcome]
+BOOL = LeafType(ArrayType((), np.dtype(bool)), bool, True)
+
+
+def run(body: Callable[..., Any], *args: Any) -> Any:
+    """Call an added function. A name of the user's that has no value is Python's UnboundLocalError, as without us."""
+    try:
+        return body(*args)
+    except NameError as error:
+        text = str(error)
+        if type(error) is not NameError or not text.startswith("cannot access free variable"):
+            raise
+        traceback = error.__traceback__
+        while traceback is not None and traceback.tb_next is not None:
+            traceback = traceback.tb_next
+        if traceback is None or not is_added(traceback.tb_frame.f_code):
+            raise
+        name = error.name
+        found = UnboundLocalError(f"cannot access local variable {name!r} where it is not associated with a value")
+        found.name = name
+        raise found.with_traceback(error.__traceback__) from None
+
+
+def left(body: Callable[..., Any], *args: Any) -> Outcome:
+    """How an added function was left."""
+    outcome: Outcome = run(body, *args)
+    return outcome
+
+
+def is_traced(value: Any) -> bool:
+    """Has a value no truth while the program is recorded?"""
+    return isinstance(value, (Tensor, Symbolic)) or hasattr(type(value), "__jitlab_tensor__")
+
+
+def tensor_of(value: Any) -> Any:
+    """The Tensor (or index) that a traced value is."""
+    convert = getattr(type(value), "__jitlab_tensor__", None)
+    return value if convert is None else convert(value)
+
+
+def place(capture: Capture, owner: Any) -> Any:
+    """What the stores of a body go through: where a loop is traced on trial they refuse, else they can be taken back."""
+    return _Watched(capture, owner, capture.place(owner))
+
+
+class _Watched:
+    """`owner[key] = v`, `owner.name = v` in a body."""
+
+    __slots__ = ("_capture", "_inner", "_owner")
+
+    def __init__(self, capture: Capture, owner: Any, inner: Any) -> None:
+        object.__setattr__(self, "_capture", capture)
+        object.__setattr__(self, "_owner", owner)
+        object.__setattr__(self, "_inner", inner)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, name, is_item=False)
+        setattr(self._inner, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, name, is_item=False)
+        delattr(self._inner, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._inner[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
+        self._inner[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        self._capture.effects.before_store(self._capture, self._owner, key, is_item=True)
+        del self._inner[key]
+
+
+def capture_of(*values: Any) -> Capture:
+    from jitlab.capture.state import current_capture
+
+    capture = current_capture()
+    if capture is None:
+        for value in values:
+            if isinstance(value, Tensor):
+                value.capture.check_open()
+    assert capture is not None, "a traced value outside a recording"
+    return capture
+
+
+# ---- conditions
+
+
+def condition(test: Any, statement: str = "if statement") -> Node | bool:
+    """The 0-d bool of a test, True or False where that is known. The contract wants a bool where a tensor decides."""
+    test = tensor_of(test)
+    capture = capture_of(test)
+    if isinstance(test, Symbolic):
+        answer: Any = operator.ne(test, 0)
+        return answer if isinstance(answer, bool) else condition(answer, statement)
+    if not isinstance(test, Tensor):
+        return bool(test)
+    node = test.node()
+    if node.weak not in (None, bool):  # a Python number has a truth
+        node = _different(test)
+    elif test.dtype != np.dtype(bool) and capture.wants_bools:
+        raise ControlFlowValueError(
+            f"condition of {statement} expected to be `tf.bool` scalar, got {test.type.describe()}",
+            where=describe(here()), why="a traced value decides here, and only a bool says yes or no",
+            hint="write the comparison: x != 0",
+        )  # fmt: skip
+    if int(test.size) != 1 or test.ndim > 1:
+        raise ControlFlowValueError(
+            f"condition of {statement} expected to be `tf.bool` scalar, got {test.type.describe()}: the truth value of an array"
+            " with more than one element is ambiguous. Use a.any() or a.all()",
+            where=describe(here()), why="a traced value decides here, and an array says yes and no at once",
+            hint="x.any(), x.all(), or np.where(condition, a, b) for each element",
+        )  # fmt: skip
+    if node.shape:
+        node = test.reshape(()).node()
+    if node.dtype != np.dtype(bool):
+        node = cast(node, bool) if node.dtype.kind in "iub" else _different(fresh(capture, node, leaf_type(test)))
+    return node
+
+
+def _different(x: Any) -> Node:
+    """`x != 0`."""
+    node: Node = (x != 0).node()
+    return node
+
+
+def truth(value: Any) -> Any:
+    """`bool(value)` as a 0-d traced bool, or a Python bool."""
+    node = condition(value, "expression")
+    return node if isinstance(node, bool) else capture_of(value).fresh(node, is_scalar=True)
+
+
+def python_number(kind: type, x: Tensor) -> Any:
+    """int(x), float(x), bool(x): a number of Python's own that only a run knows."""
+    if int(x.size) != 1 or x.dtype.kind not in "biuf":
+        return NotImplemented
+    if x.ndim:
+        kind(np.ones((1,) * x.ndim))  # from NumPy 2.4 on, int() and float() want an array without axes
+        x = x.reshape(())
+    if kind is bool:
+        node = condition(operator.ne(x, 0) if x.dtype.kind != "b" else x, "bool()")
+        return node if isinstance(node, bool) else x.capture.python_number(_own(node))
+    if kind is int:
+        watch_int(x.capture, x)
+    return x.capture.python_number(_own(cast(x.node(), np.dtype("i8" if kind is int else "f8"))))
+
+
+def _own(node: Node) -> Node:
+    """A node that nobody else looks at, to be marked as a Python number."""
+    return apply(Reshape(()), node)
+
+
+__all__ = [
+    "BOOL", "Body", "capture_of", "condition", "is_traced", "left", "place", "python_number", "run", "tensor_of", "truth",
+]  # fmt: skip

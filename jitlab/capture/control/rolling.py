@@ -1,0 +1,259 @@
+"""`for` and `while` of converted code: which are Python's, which become Loops, and which are unrolled, with the reason.
+
+A loop over a Tensor, or on a traced test, is a Loop. A loop over a Python range of more than 16 numbers is tried as one: its
+body is traced with a symbolic index; where that can't be (NotRolled), everything is put back and Python runs the iterations.
+"""
+
+from __future__ import annotations
+
+import types
+import warnings
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from jitlab import events
+from jitlab.capture.guards.leaves import UNDEFINED, Variables
+from jitlab.capture.numpy_calls.explanations import clause
+from jitlab.capture.numpy_calls.host_fallback import NotReplayable
+from jitlab.capture.positions import describe, here, is_added, spans
+from jitlab.capture.tracers.symbolic import SymbolicRange
+from jitlab.capture.tracers.tensor import Tensor
+from jitlab.errors import InvalidArgumentError
+from jitlab.ir import NotRolled
+
+from .conditions import Body, capture_of, is_traced, left, run, tensor_of
+from .iterables import Counted, Counting, Iteration, TracedRange, iteration
+from .jumps import BREAK, CONTINUE, Mixed, Outcome
+from .looping import LoopTracer, Names
+from .staging import follow, if_jump
+from .traced_checks import never_runs
+
+if TYPE_CHECKING:
+    from jitlab.capture.state import Capture
+
+#: Loops of so many iterations at most are unrolled without a try to roll them, unless there are loops in them.
+FEW, FEW_LOOPS = 16, 2
+#: The most that jit_compile=True unrolls, and from where on a warning is given.
+MOST_COMPILED, LARGE = 1000, 50_000
+#: The most operations that jl.jit and cells record of a loop that is unrolled: a longer one has run before it is compiled.
+MOST_RECORDED = 10_000
+
+
+def while_(test: Callable[[], Any], body: Body, orelse: Body | None, names: Names) -> Outcome:
+    """A `while`: Python's, until its test or a way out of it is traced."""
+    turns, before = 0, _recorded()
+    while True:
+        value = run(test)
+        if is_traced(value):
+            return _staged_while(test, body, orelse, names)
+        if not value:
+            break
+        turns += 1
+        _check_unrolling()
+        _check_length(turns, before)
+        outcome, staged = _turn(body, names, lambda: _staged_while(test, body, orelse, names))
+        if staged is not None:
+            return staged[0]
+        if outcome is BREAK:
+            return None
+        if outcome is not None and outcome is not CONTINUE:
+            return outcome
+    return None if orelse is None else left(orelse)
+
+
+def _turn(body: Body, names: Names, stage: Callable[[], Outcome]) -> tuple[Outcome, tuple[Outcome] | None]:
+    """An iteration of a Python loop. One that only a run knows to be the last is put back: the loop is staged from there."""
+    from jitlab.capture.state import current_capture
+
+    capture = current_capture()
+    if capture is None:
+        return left(body), None
+    mark, done = _marked(capture), len(capture.effects.undo)
+    variables = Variables(body)
+    before = variables.values(names.assigned)
+    outcome = left(body)
+    if not isinstance(outcome, Mixed):
+        return outcome, None
+    _rolled_back(capture, mark)
+    capture.effects.back_to(done)
+    variables.restore(before)
+    with capture.effects.once_more():
+        return None, (stage(),)
+
+
+def _staged_while(test: Callable[[], Any], body: Body, orelse: Body | None, names: Names) -> Outcome:
+    capture = capture_of()
+    variables = Variables(test, body, orelse)
+    tracer = LoopTracer(capture, names, variables, body, test=test)
+    outcome, stopped = tracer.trace()
+    return _ended(outcome, stopped, orelse, names, variables)
+
+
+def _ended(outcome: Outcome, stopped: Any, orelse: Body | None, names: Names, variables: Variables) -> Outcome:
+    """After a Loop: its `else`, unless it was left."""
+    if orelse is None:
+        return outcome
+    if stopped is False:
+        return left(orelse)
+    return if_jump(stopped, lambda: outcome, orelse, None, names.assigned, names.after, names.after, variables)
+
+
+def for_(iterable: Any, body: Callable[[Any], Outcome], orelse: Body | None, names: Names) -> Outcome:
+    """A `for` while something is recorded."""
+    capture = capture_of()
+    iterable = tensor_of(iterable)
+    variables = Variables(body, orelse)
+    code, text = "value", "its iterations are Python's"
+    found = _rolled(capture, iterable, FEW_LOOPS if _has_loops(body.__code__) else FEW)
+    if found is not None:
+        has_numbers = not isinstance(iterable, (SymbolicRange, TracedRange))
+        must = not has_numbers or (found.is_array and capture.wants_bools)
+        mark, before = _marked(capture), variables.values(names.assigned)
+        done = len(capture.effects.undo)
+        try:
+            tracer = LoopTracer(
+                capture, names, variables, body, count=found.count, element=found.at, goes_on=found.test, start=found.start,
+                must=must and not any(b.attempt for b in capture.blocks),
+            )
+            outcome, stopped = tracer.trace()
+            return _ended(outcome, stopped, orelse, names, variables)
+        except NotRolled as refusal:
+            if not has_numbers:
+                raise
+            code, text = refusal.code, str(refusal)
+        except NotReplayable as refusal:
+            if must:
+                raise
+            code, text = refusal.code, str(refusal)
+        except Exception as error:
+            if must:
+                raise
+            code, text = getattr(error, "code", "error"), clause(error)
+        _rolled_back(capture, mark)
+        capture.effects.back_to(done)
+        variables.restore(before)
+        count = 0 if found.count is None else int(found.count)
+        _tell(capture, count, code, text)
+        capture.loop_refused(count, code, text)
+    if capture.wants_bools and isinstance(iterable, Tensor) and iterable.shape and not int(iterable.shape[0]):
+        _check_names_of_no_turn(names, variables)
+    _check_unrolling(code, text)
+    items = iterable if isinstance(iterable, (Tensor, Counted, Counting, str)) else capture.iterate(iterable)
+    outcome = _unrolled(capture, iter(items), body, names, variables)
+    if isinstance(outcome, Mixed):
+        gone = Mixed(False, outcome.returned, False, outcome.value) if outcome.returned is not False else None
+        if orelse is not None:
+            raise NotReplayable("value", "a traced value decides whether the `else` of an unrolled loop runs")
+        return gone
+    if outcome is BREAK:
+        return None
+    return outcome if outcome is not None or orelse is None else left(orelse)
+
+
+def _check_names_of_no_turn(names: Names, variables: Variables) -> None:
+    """A loop over an array without elements gives no name a value."""
+    wanted = [name for name in names.assigned if name in names.after and name not in names.targets]
+    for name, value in variables.values(tuple(wanted)).items():
+        if value is UNDEFINED:
+            raise never_runs(name, describe(here()))
+
+
+def _has_loops(code: types.CodeType) -> bool:
+    """Are there loops in a body? Each of its iterations would have them."""
+    if not {"for_", "while_"}.isdisjoint(code.co_names):
+        return True
+    return any(isinstance(c, types.CodeType) and is_added(c) and _has_loops(c) for c in code.co_consts)
+
+
+def _rolled(capture: Capture, iterable: Any, few: int) -> Iteration | None:
+    """How a loop can be counted that is worth rolling, or has no other form."""
+    if isinstance(iterable, (SymbolicRange, TracedRange)):
+        return iteration(capture, iterable)
+    if not capture.rolls:
+        return None
+    found = iteration(capture, iterable)
+    if found is None or found.count is None:
+        return None
+    return found if (found.is_array and capture.wants_bools and int(found.count) > 0) or int(found.count) > few else None
+
+
+def _unrolled(
+    capture: Capture, items: Iterator[Any], body: Callable[[Any], Outcome], names: Names, variables: Variables
+) -> Outcome:
+    """Python's own loop. Where only a run knows whether an iteration was the last, the others follow in a side of a Branch."""
+    turns = 0
+    limit = MOST_COMPILED if capture.strict else None
+    nodes = _recorded()
+    for item in items:
+        turns += 1
+        _check_length(turns, nodes)
+        if limit is not None and turns > limit and len(capture.graph.nodes) > nodes:
+            raise InvalidArgumentError(
+                f"a loop of more than {limit} iterations in {capture.name} cannot be rolled, and is too long to be unrolled.",
+                where=describe(here()), why=capture.why_unrolled or "each of its iterations would be compiled by itself",
+                hint=f"write it over arrays, or leave {capture.strict_name} away",
+            )  # fmt: skip
+        if turns == LARGE and len(capture.graph.nodes) > nodes:
+            warnings.warn(
+                f"Large unrolled loop detected: more than {LARGE} iterations are recorded one by one ({describe(here())}).",
+                stacklevel=2,
+            )
+        outcome = left(body, item)
+        if outcome is None or outcome is CONTINUE:
+            continue
+        if not isinstance(outcome, Mixed):
+            return outcome
+        wanted = tuple(dict.fromkeys((*names.after, *names.head)))
+        gone = Mixed(outcome.broke, outcome.returned, False, outcome.value, outcome.lacking)
+        return follow(gone, lambda: _unrolled(capture, items, body, names, variables), names.assigned, wanted, variables)
+    return None
+
+
+def _check_unrolling(code: str = "value", text: str = "its iterations are Python's") -> None:
+    """A loop of a cell that does not become a node is Python's, around captured blocks."""
+    from jitlab.capture.state import current_capture
+
+    capture = current_capture()
+    if capture is not None and capture.only_rolled and not capture.functions and not capture.blocks:
+        raise NotRolled(code, text)
+
+
+def _recorded() -> int:
+    from jitlab.capture.state import current_capture
+
+    capture = current_capture()
+    return 0 if capture is None else len(capture.graph.nodes)
+
+
+def _check_length(turns: int, before: int) -> None:
+    """A loop that would be a program of very many operations is Python's where Python can run it."""
+    from jitlab.capture.state import current_capture
+
+    capture = current_capture()
+    if capture is None or capture.wants_bools or capture.strict or len(capture.graph.nodes) - before <= MOST_RECORDED:
+        return
+    raise NotReplayable("too_long", f"its first {turns - 1} iterations alone are more than {MOST_RECORDED} operations")
+
+
+def _marked(capture: Capture) -> Any:
+    """A point to go back to; a piece of a cell keeps what it read from names there, too."""
+    return getattr(capture, "mark_statement", capture.mark)()
+
+
+def _rolled_back(capture: Capture, mark: Any) -> None:
+    getattr(capture, "rollback_statement", capture.rollback)(mark)
+
+
+def _tell(capture: Capture, iterations: int, code: str, text: str) -> None:
+    """A loop was not rolled: why."""
+    capture.why_unrolled = text
+    if events.active():
+        events.send(
+            events.LoopKept(
+                cell=events.current_cell(), function=capture.name, lines=spans(here()), code=code, text=text,
+                iterations=iterations,
+            )
+        )  # fmt: skip
+
+
+__all__ = ["for_", "while_"]

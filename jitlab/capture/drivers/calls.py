@@ -1,0 +1,348 @@
+"""A call captured whole: the body of a function as one trace, with guards on all it reads.
+
+The arguments of a call are `a[0]`, `a[1]`, ... to the generated guards. Arrays and NumPy scalars are inputs, Python floats
+are Numbers (kernel parameters), other Python values are guarded by value, objects by identity. What the body reads from
+globals, closures, attributes and containers is read again at each call. Whatever may have an effect on Python objects ends
+the capture: the call is then made of pieces (bodies.py), so effects happen on every call.
+"""
+
+from __future__ import annotations
+
+import ast
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jitlab.capture.control.rolling import FEW
+from jitlab.capture.guards.changes import Leaf
+from jitlab.capture.guards.gathering import Place, Read
+from jitlab.capture.hooks import call_user
+from jitlab.capture.numpy_calls.draws import begin
+from jitlab.capture.numpy_calls.numpy_traits import is_foreign
+from jitlab.capture.rewrite.convert import find_definition
+from jitlab.capture.rewrite.piece_statements import RESULT, is_scope
+from jitlab.capture.tracers.number import Number
+from jitlab.capture.tracers.tensor import Tensor
+from jitlab.ir import TRACED_DTYPES, Source
+from jitlab.support.lazy import OfEach
+
+from .piece_traces import CellStructure, EndPiece, PieceTrace, finish_piece
+from .pieces import CellCapture
+from .trace import Build
+
+
+@dataclass
+class CallTrace(PieceTrace):
+    """A trace of a whole call."""
+
+    origins: dict[str, str] = field(default_factory=dict)  # path of something read -> "global", "closure", ...
+    is_bare: bool = False  # its result needs neither numbers nor the caller's own objects
+
+    def answer(self, args: Sequence[Any], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
+        """Run, write into the caller's arrays, give the result its form."""
+        assert self.run is not None
+        if self.writes:
+            self.check_piece(inputs)
+        return self.answered(self.run(inputs), args, inputs, numbers)
+
+    def answered(self, outputs: list[Any], args: Sequence[Any], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
+        """What a call gives, of the graph's outputs; the inputs that it changes are written."""
+        if self.shared or self.rows:
+            self.separate(outputs, inputs)
+        for number, output in self.writes:
+            np.copyto(inputs[number], outputs[output])
+        if self.is_bare:
+            return self.build(outputs, inputs)
+        return self.build([*outputs, args, numbers, [None] * self.slots], inputs)
+
+
+class CallCapture(CellCapture):
+    """A capture of a function's call: names are found as the function finds them."""
+
+    strict_name = "fullgraph=True"
+    begins_in_text = False
+    trace_class: type[PieceTrace] = CallTrace
+
+    def __init__(self, name: str, *, strict: bool, static: bool = True) -> None:
+        super().__init__(name, {}, strict=strict, static=static)
+        self.current_argument = ""
+        self.places: dict[int, Place] = {}  # id of an object -> where a guard finds it
+        self.origins: dict[str, str] = {}
+        self.begun: dict[int, Any] = {}  # generators that the call makes: nobody else may get hold of them
+
+    def structure(self) -> CellStructure:
+        return CallStructure(self)
+
+    def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """A generator that the function makes for itself is one object, which begins anew at each call."""
+        if function not in (np.random.default_rng, np.random.RandomState) or self.strict:
+            return super().call_on_values(function, args, kwargs)
+        known, options = self._known(tuple(args)), self._known(kwargs)
+        made = begin(self, function(*known, **options), function, known, options)
+        self.begun[id(made)] = made
+        return made
+
+    def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
+        """The trace of this capture was made."""
+        if isinstance(trace, CallTrace) and isinstance(structure, CallStructure):
+            trace.origins = dict(self.origins)
+            trace.is_bare = structure.is_bare and not structure.slots
+            trace.build = trace.outputs[0][1]
+
+    def loop_refused(self, count: int, code: str, text: str) -> None:
+        """A long one is Python's, around its body, which is captured once: the call goes in pieces."""
+        if count > FEW and not self.strict and not self.blocks:
+            raise EndPiece(code, f"a loop of {count} iterations cannot be rolled: {text}")
+
+    def forget(self) -> None:
+        """Keep nothing of the caller's alive."""
+        for place in self.places.values():
+            place.forget()
+        for read in self.reads.values():
+            if isinstance(read.fetch, Place):
+                read.fetch.forget()
+        containers = self.mirrors, self.outside, self.copied, self.made_now
+        for kept in (self.keep, self.found, self.reads, self.places, self.tables, self.assigned, *containers):
+            kept.clear()
+
+    def argument(self, n: int, name: str, value: Any) -> Any:
+        """What an argument is inside the capture."""
+        self.keep.append(value)
+        self.current_argument = name
+        return self._seen((-1, name), name, Place(f"a[{n}]", lambda: value, is_argument=True), value)
+
+    def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
+        if isinstance(fetch, Place):
+            pass
+        elif isinstance(place, types.CellType):
+            fetch = Place(f"{self.constants.name(place)}.cell_contents", fetch)
+        elif kind == "attribute":
+            owner = self.places.get(id(place))
+            code = owner.code if owner is not None else self.constants.name(place)
+            fetch = Place(f"{code}.{name}", fetch)
+        elif type(place) is dict:
+            fetch = Place(f"{self.table_name(place)}[{name!r}]", fetch)
+        known = (id(place), name) in self.found
+        seen = super().read(place, name, fetch, kind, text)
+        if not known:
+            self.origins[text or name] = kind
+        return seen
+
+    def table_name(self, table: dict[str, Any]) -> str:
+        """What generated code calls a namespace."""
+        name = self.function_names.get(id(table))
+        if name is None:
+            name = self.function_names[id(table)] = self.constants.name(table)
+        return name
+
+    def _seen(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
+        kind = type(value)
+        if (kind is int and isinstance(fetch, Place) and fetch.is_argument) or kind in _BY_VALUE or isinstance(value, np.dtype):
+            self._depend(key, Leaf(text, "value", repr(value), value=value), fetch, "equal", (kind, value))
+            if kind is not int:
+                self.keep.append(value)
+                self.outside.setdefault(id(value), fetch)
+            return value
+        if isinstance(fetch, Place):
+            self.keep.append(value)
+            self.places.setdefault(id(value), fetch)
+        return super()._seen(key, text, fetch, value)
+
+    def _depend(
+        self, key: tuple[int, str], leaf: Leaf, fetch: Callable[[], Any], kind: str, want: tuple[Any, ...], **place: int
+    ) -> None:
+        if kind == "same" and not isinstance(want[0], _KEPT):
+            known = self.places.get(id(want[0]))
+            if known is not None and known is not fetch:
+                kind, want = "alias", (known.code,)
+            else:
+                try:
+                    kind, want = "weak", (weakref.ref(want[0]),)
+                except TypeError:
+                    pass
+        self.reads[key] = Read(leaf, fetch, kind, want, slot=place.get("slot", -1), input=place.get("input", -1))
+
+    def effect(self, function: Any, owner: Any) -> None:
+        if function is not np.errstate:  # the syntax has been seen: it only asks for silence
+            super().effect(function, owner)
+
+    def before_call(self, function: Any) -> None:
+        refuse_syntax(function)
+        super().before_call(function)
+
+    def before_inline(self, function: Any) -> None:
+        """A compiled function is called: its body is part of this call, where the code that calls it is captured."""
+        self._only_captured_code()
+
+
+_KEPT = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, np.ufunc)
+_BY_VALUE = (range, frozenset, type(...))
+
+
+class CallStructure(CellStructure):
+    """The result of a call: the caller's own objects stay those objects."""
+
+    def __init__(self, capture: CallCapture) -> None:
+        super().__init__(capture)
+        self.call = capture
+        self.is_bare = True
+
+    def of(self, x: Any) -> Build:
+        if isinstance(x, Number):
+            self.is_bare = False
+        elif not isinstance(x, (Tensor, np.ndarray, np.generic, *_PLAIN)):
+            if id(x) in self.call.begun:
+                raise EndPiece("effect", "the random generator that it makes is used after it")
+            if is_foreign(x):
+                raise EndPiece("foreign_type", f"it gives a {type(x).__module__}.{type(x).__qualname__}")
+        return super().of(x)
+
+    def found_again(self, fetch: Any) -> Build:
+        self.is_bare = False
+        code = self.call.constants.function_of_arguments(fetch.code)
+        return lambda outputs, inputs: code(outputs[-3])
+
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+def record_call(
+    capture: CallCapture, function: Any, names: Sequence[str], values: Sequence[Any],
+    call_form: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]], number: int,
+) -> CallTrace:  # fmt: skip
+    """The trace of `function` called with these values for its parameters. Raises what ends the capture."""
+    with capture.recording():
+        try:
+            try:
+                seen = [capture.argument(n, name, value) for n, (name, value) in enumerate(zip(names, values, strict=True))]
+            except EndPiece as end:
+                end.source = first_use(function, capture.current_argument)
+                raise
+            args, kwargs = call_form(seen)
+            result = call_user(capture, function, args, kwargs)
+            capture.check_copies()
+            if capture.refused is not None:
+                raise capture.refused
+            capture.assigned[RESULT] = result
+            trace = finish_piece(capture, 0, number)
+            assert isinstance(trace, CallTrace)
+            return trace
+        finally:
+            capture.close()
+            capture.forget()
+
+
+# ---- what is not captured, by its syntax
+
+_scanned: OfEach[tuple[str, str, Source] | None] = OfEach()
+
+#: Nodes whose meaning would be lost or done at capture only -> what a person calls them.
+_REFUSED: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Try: ("Unsupported statement 'Try'", "a `try` may catch what ends a recording"),
+    ast.ClassDef: ("Unsupported statement 'ClassDef'", "a class is made anew by each call"),
+    ast.AsyncFor: ("Unsupported statement 'AsyncFor'", "it waits"),
+    ast.AsyncWith: ("Unsupported statement 'AsyncWith'", "it waits"),
+    ast.AsyncFunctionDef: ("Unsupported statement 'AsyncFunctionDef'", "it waits"),
+    ast.Await: ("Unsupported expression 'Await'", "it waits"),
+    ast.Yield: ("Unsupported expression 'Yield'", "a generator stops in the middle"),
+    ast.YieldFrom: ("Unsupported expression 'YieldFrom'", "a generator stops in the middle"),
+    ast.Import: ("Unsupported statement 'Import'", "an import may run a module"),
+    ast.ImportFrom: ("Unsupported statement 'ImportFrom'", "an import may run a module"),
+    ast.Match: ("Unsupported statement 'Match'", "a pattern looks into a value, and a recording has none"),
+}
+if hasattr(ast, "TryStar"):
+    _REFUSED[ast.TryStar] = _REFUSED[ast.Try]
+_FRAME_CALLS = frozenset({"locals", "vars", "dir", "eval", "exec", "globals", "breakpoint", "input", "__import__"})
+
+
+def refused_node(root: ast.AST) -> tuple[ast.AST, str, str] | None:
+    """The first node under `root` that a recording cannot hold: it, its name, and why."""
+    for node in ast.walk(root):
+        known = _REFUSED.get(type(node))
+        if known is not None:
+            return node, *known
+        if isinstance(node, ast.With) and not is_scope(node) and not _only_ignores(node):
+            return node, "Unsupported statement 'With'", "what its context manager does is not an operation on arrays"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FRAME_CALLS:
+            if node.func.id in ("vars", "dir") and node.args:
+                continue
+            return node, f"Unsupported call '{node.func.id}'", f"{node.func.id} looks at the running frame"
+    return None
+
+
+def first_use(function: Any, name: str) -> Source | None:
+    """Where a function first uses one of its parameters."""
+    function = getattr(function, "__func__", function)
+    found = find_definition(function) if isinstance(function, types.FunctionType) else None
+    if found is None:
+        return None
+    for node in ast.walk(found[0]):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            end = node.end_lineno or node.lineno, node.end_col_offset or -1
+            return Source(function.__code__.co_filename, node.lineno, node.col_offset, *end)
+    return None
+
+
+def _only_ignores(node: ast.With) -> bool:
+    """`with np.errstate(all="ignore"):`, which compiled code does anyway."""
+    return all(
+        isinstance(item.context_expr, ast.Call)
+        and item.optional_vars is None
+        and getattr(item.context_expr.func, "attr", getattr(item.context_expr.func, "id", "")) == "errstate"
+        and not item.context_expr.args
+        and all(isinstance(k.value, ast.Constant) and k.value.value in ("ignore", "warn") for k in item.context_expr.keywords)
+        for item in node.items
+    )
+
+
+def refuse_syntax(function: Any) -> None:
+    """Raise when a function's body cannot be recorded, by its syntax."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    refusal = _scanned.of(code, _scan, function)
+    if refusal is not None:
+        raise EndPiece(*refusal)
+
+
+def _scan(function: types.FunctionType) -> tuple[str, str, Source] | None:
+    filename, line = function.__code__.co_filename, function.__code__.co_firstlineno
+    found = find_definition(function)
+    if found is None:
+        return "source", f"the source of {function.__name__} cannot be read", Source(filename, line, -1, line, -1)
+    refused = refused_node(found[0])
+    if refused is None:
+        return None
+    node, what, why = refused
+    line = getattr(node, "lineno", line)
+    return "statement", f"{what} in line {line}: {why}", Source(filename, line, getattr(node, "col_offset", -1), line, -1)
+
+
+# ---- which trace may fit
+
+
+def signature_key(values: Sequence[Any]) -> Any:
+    """A hashable key of a call's values: traces of other keys do not fit. Floats count by type alone."""
+    return tuple(map(_key, values))
+
+
+def _key(value: Any) -> Any:
+    kind = type(value)
+    if kind is np.ndarray:
+        return value.dtype, value.shape
+    if kind in (int, bool, str, bytes, type(None)):
+        return kind, value
+    if isinstance(value, np.generic) and value.dtype in TRACED_DTYPES:
+        return value.dtype
+    if isinstance(value, (list, tuple)):
+        return kind, tuple(map(_key, value)) if len(value) <= 1000 else len(value)
+    if isinstance(value, dict):
+        return kind, tuple((key, _key(item)) for key, item in value.items()) if len(value) <= 1000 else len(value)
+    return kind
+
+
+__all__ = ["CallCapture", "CallTrace", "record_call", "refuse_syntax", "refused_node", "signature_key"]

@@ -1,0 +1,264 @@
+"""A notebook cell in pieces. Its names live in the user's namespace, and what its last expression gives is displayed.
+
+After a cell the namespace is what plain Python would have left: outputs are assigned, arrays written in place, views of the
+user's arrays are views of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import threading
+import time
+import types
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from jitlab.capture.hooks import HOOKS
+from jitlab.capture.positions import cell_traceback, describe, display_name, without_signals
+from jitlab.capture.refusals import Refusal
+from jitlab.capture.rewrite.cell_code import WAITS, CellProgram, Compiler
+from jitlab.capture.rewrite.flow_rewrite import HOOK
+from jitlab.capture.rewrite.piece_statements import RESULT, Segment, Statement, is_scope
+from jitlab.capture.rewrite.recursion_limit import room_for
+from jitlab.errors import CaptureError
+from jitlab.ir import Source, outside
+from jitlab.support.transactions import under_way
+
+from .driver import Driver, Telling, interpreted, is_user_class
+from .piece_traces import EndPiece, Failed, Namespace, PieceTrace
+from .pieces import CellCapture, Executor, Names
+from .run_events import emit_call
+
+#: Cells whose traces are kept for the next time they are run.
+MOST_PROGRAMS = 256
+#: How the names begin that only stand in the namespace while a cell runs.
+OURS = "__jl_"
+#: Reasons for which --strict lets Python run a statement.
+_NOTHING_LOST = ("statement", "effect", "compiled_function", "error")
+
+
+@dataclass
+class CellResult(Telling):
+    """What a cell did: the value to display, the traces it made, how often pieces ran, and what Python ran."""
+
+    value: Any = None
+    has_value: bool = False
+    traces: list[PieceTrace] = field(default_factory=list)
+    runs: int = 0
+    statements: list[tuple[str, str, Source]] = field(default_factory=list)  # run as Python: reason, text, where
+
+    def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
+        self.statements.append((reason.code, reason.text, statement.source))
+        super().ran(statement, reason, started, ended)
+
+    def called(self, trace: PieceTrace, started: int) -> None:
+        self.runs += 1
+        emit_call(trace.name, trace.number, started)
+
+    def traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
+        super().traced(trace, before, started)
+        self.traces.append(trace)
+
+
+class _Run(Driver):
+    """One run of a cell."""
+
+    program: CellProgram
+    names: Namespace
+
+    def __init__(
+        self, program: CellProgram, names: Namespace, executor: Executor, result: CellResult, *, title: str, strict: bool,
+        show: Callable[[Any], object],
+    ) -> None:  # fmt: skip
+        super().__init__(program, names, executor, result)
+        self.title, self.is_strict, self.show = title, strict, show
+        self.thread = threading.get_ident()
+
+    def __enter__(self) -> None:
+        under_way.add(self)
+        self.names.setdefault("__builtins__", builtins)
+        self.look_at_errstate()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        """An error shows the cell's own frames; the names that stood for steps are gone."""
+        if error is not None:
+            error.__traceback__ = cell_traceback(traceback)
+            without_signals(error)
+        under_way.discard(self)
+        if kind is not None and (not issubclass(kind, Exception) or issubclass(kind, (MemoryError, RecursionError))):
+            self.put_back()  # it may have come in the midst of any step
+        self.take_names_away()
+
+    def put_back(self) -> None:
+        """The next run of the cell begins anew."""
+        _forget(self.program)
+        self.take_names_away()
+
+    def take_names_away(self) -> None:
+        for name in [name for name in self.names if isinstance(name, str) and name.startswith(OURS)]:
+            del self.names[name]
+
+    def look_at_errstate(self) -> None:
+        self.is_watched = any(how not in ("ignore", "warn") for how in np.geterr().values())
+
+    async def top(self, segment: Segment) -> None:
+        """The whole cell; its statements may wait."""
+        at = 0
+        while at < len(segment.statements):
+            statement = segment.statements[at]
+            if statement.plain_reason is WAITS:
+                await self.wait(statement)
+                at += 1
+            else:
+                at += self.piece(segment, at)[0]
+
+    async def wait(self, statement: Statement) -> None:
+        """Run a statement that waits."""
+        started = time.perf_counter_ns()
+        code = statement.plain()
+        try:
+            waiting = eval(code, self.names)
+            if inspect.iscoroutine(waiting):
+                await waiting
+        finally:
+            self.telling.ran(statement, WAITS, started)
+        self.look_at_errstate()
+        self.done(statement)
+
+    def execute(self, code: types.CodeType) -> str:
+        exec(code, self.names)
+        self.look_at_errstate()
+        return ""
+
+    def value(self, code: types.CodeType) -> Any:
+        return eval(code, self.names)
+
+    def found(self, name: str) -> Any:
+        return self.names.get(name)
+
+    def display(self, statement: Statement) -> None:
+        self.show(self.names.pop(RESULT))
+
+    def refuse(self, statement: Statement, reason: Refusal) -> None:
+        if reason.code in _NOTHING_LOST:
+            return
+        whole = statement.node if statement.group is None else statement.group.original
+        error = CaptureError(
+            f"`{ast.unparse(whole).split(chr(10))[0]}` cannot be captured, and --strict leaves nothing to NumPy.",
+            where=describe(statement.source), why=reason.text, hint="take it out of the cell, or leave --strict away",
+        )  # fmt: skip
+        exec(self.program.raising(statement.node), {"error": error})
+
+    # ---- capture
+    def begun(self, *, static: bool) -> CellCapture:
+        capture = CellCapture(self.title, self.names, strict=self.is_strict, static=static)
+        self.locals = Names(capture)
+        return capture
+
+    def captured(self, capture: CellCapture, statement: Statement) -> str:
+        exec(statement.converted(), {HOOK: HOOKS, "__builtins__": builtins}, self.locals)
+        return ""
+
+    def captured_value(self, capture: CellCapture, code: types.CodeType) -> Any:
+        return eval(code, {HOOK: HOOKS, "__builtins__": builtins}, self.locals)
+
+
+_programs: OrderedDict[Any, CellProgram] = OrderedDict()
+
+
+def run_cell(
+    source: str,
+    namespace: Namespace,
+    filename: str,
+    *,
+    first_line: int = 1,
+    strict: bool = False,
+    executor: Executor = interpreted,
+    title: str = "",
+    result: CellResult | None = None,
+) -> CellResult:
+    """Run a cell in the user's namespace, captured as far as it goes.
+
+    `executor(trace)` gives what runs a trace's graph. `first_line` is the line of the file (or cell) on which the source
+    begins. `result` is filled also when the cell raises.
+    """
+    result = result if result is not None else CellResult()
+
+    def keep(value: Any) -> None:
+        result.value, result.has_value = value, True
+
+    program = _program((source, filename, first_line), namespace, lambda: CellProgram(source, filename, namespace, first_line))
+    run = _Run(program, namespace, executor, result, title=title or display_name(filename), strict=strict, show=keep)
+    before, outside.unmarked = outside.unmarked, True
+    try:
+        with run:
+            run.segment(program.segment)
+    finally:
+        outside.unmarked = before
+    return result
+
+
+async def run_nodes(
+    nodes: list[ast.stmt],
+    namespace: Namespace,
+    filename: str,
+    *,
+    shown: str,
+    compiler: Compiler,
+    display: Callable[[Any], object],
+    strict: bool = False,
+    executor: Executor = interpreted,
+    title: str = "",
+    result: CellResult | None = None,
+) -> CellResult:
+    """Run the statements of a cell as `run_cell` does. They may wait; only then does this coroutine.
+
+    `shown` is IPython's word for which statements display what expressions give, `compiler` its compiler.
+    """
+    result = result if result is not None else CellResult()
+    with room_for(*nodes):
+        key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown)
+        program = _program(key, namespace, lambda: CellProgram(nodes, filename, namespace, shown=shown, compiler=compiler))
+        run = _Run(program, namespace, executor, result, title=title, strict=strict, show=display)
+        with run:
+            await run.top(program.segment)
+    return result
+
+
+def _forget(program: CellProgram) -> None:
+    """The next run of the cell reads it anew."""
+    for key, known in list(_programs.items()):
+        if known is program:
+            _programs.pop(key, None)
+
+
+def _program(key: Any, namespace: Namespace, make: Callable[[], CellProgram]) -> CellProgram:
+    """The program of a cell, the one of its last run when nothing else has its name."""
+    program = _programs.get(key)
+    if program is None or program.namespace is not namespace:
+        program = _programs[key] = make()
+        while len(_programs) > MOST_PROGRAMS:
+            _programs.popitem(last=False)
+    _programs.move_to_end(key)
+    return program
+
+
+__all__ = [
+    "CellProgram",
+    "CellResult",
+    "EndPiece",
+    "PieceTrace",
+    "Statement",
+    "interpreted",
+    "is_scope",
+    "is_user_class",
+    "run_cell",
+    "run_nodes",
+]

@@ -1,0 +1,434 @@
+"""A program in pieces: consecutive statements that can be captured are one piece, the others run as Python between pieces.
+
+Compound statements that are not captured whole run their headers as Python and their blocks in pieces, each traced once for
+each kind of inputs. After a piece the names are what Python would have left; where one cannot run, Python runs its statements.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import time
+import types
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+
+from jitlab import events
+from jitlab.capture.guards.changes import Change, fix_of_name
+from jitlab.capture.numpy_calls import explanations
+from jitlab.capture.numpy_calls.draws import random_states, set_random_states
+from jitlab.capture.positions import cell_traceback, is_user_file, spans, without_signals
+from jitlab.capture.refusals import Refusal, reason_of, reason_of_run
+from jitlab.capture.rewrite.piece_statements import (
+    BODY,
+    BREAK,
+    RETURN,
+    Condition,
+    Jump,
+    Loop,
+    Parts,
+    Program,
+    Scoped,
+    Segment,
+    Statement,
+    Wrapped,
+)
+from jitlab.capture.rewrite.splitting import TEMPORARY
+from jitlab.capture.tracers.tensor import Tensor
+from jitlab.errors import InternalError, InvalidArgumentError
+from jitlab.ir import interpret
+from jitlab.messages import Message
+from jitlab.ops import control_flow
+from jitlab.support.transactions import Whole
+
+from .piece_traces import EndPiece, Failed, PieceTrace, StaticNeeded, failed_of, finish_piece
+from .pieces import MISSING, MOST_TRACES, CellCapture, Executor
+from .run_events import emit_call, emit_piece, emit_statement
+from .trace import Trace
+
+#: Reasons for which a part of the statement may still be captured.
+_TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
+_RETIRED = Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again")
+_WATCHED = Refusal("errstate", "np.errstate asks NumPy to tell of floating-point errors")
+#: What Python runs without anything to say of it.
+_QUIET = (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)
+_EMPTY: Mapping[str, Any] = {}
+
+
+class Telling:
+    """Who is told of what a program in pieces does; this one tells the listeners of events."""
+
+    def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
+        """Python ran a statement, or runs the loop or branch that it is."""
+        if not events.active() or (isinstance(statement.node, _QUIET) and reason.source is None):
+            return
+        lines = spans(statement.source)
+        if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:
+            lines += spans(reason.source)  # in a function that it calls
+        emit_statement(reason.code, reason.text, lines, started, ended_ns=ended, met=reason.met)
+
+    def called(self, trace: PieceTrace, started: int) -> None:
+        """A piece ran."""
+        emit_call(trace.name, trace.number, started)
+
+    def traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
+        """A piece was captured."""
+        emit_piece(trace, before, started, self.advice)
+
+    def advice(self, change: Change, before: Failed) -> Message | None:
+        """What would avoid that a piece is captured again."""
+        return fix_of_name(change)
+
+
+class Driver:
+    """One run of a program. What a cell and a call do each in its own way: where names live, and how code runs around them."""
+
+    is_strict = False  # what cannot be captured is an error
+    is_watched = False  # np.errstate asks to raise, to call, to print or to log: statements run on NumPy
+
+    def __init__(
+        self, program: Program, names: MutableMapping[str, Any], executor: Executor, telling: Telling, cells: Any = ()
+    ) -> None:  # fmt: skip
+        self.program, self.names, self.executor, self.telling = program, names, executor, telling
+        self.cells = cells  # what lookups find the names in, where they are not a trace's own
+        self.scopes: list[Scoped] = []
+
+    def execute(self, code: types.CodeType) -> str:
+        """Run a statement; how it ended: "", "break", "continue", "return"."""
+        raise NotImplementedError
+
+    def value(self, code: types.CodeType) -> Any:
+        """Run an expression."""
+        raise NotImplementedError
+
+    def found(self, name: str) -> Any:
+        """What a name stands for, None for nothing."""
+        raise NotImplementedError
+
+    def begun(self, *, static: bool) -> CellCapture:
+        """A new capture, whose names are those of the run."""
+        raise NotImplementedError
+
+    def captured(self, capture: Any, statement: Statement) -> str:
+        """Run a converted statement inside a capture; how it ended."""
+        raise NotImplementedError
+
+    def captured_value(self, capture: Any, code: types.CodeType) -> Any:
+        """Run a converted expression inside a capture."""
+        raise NotImplementedError
+
+    def refuse(self, statement: Statement, reason: Refusal) -> None:
+        """Raise where a statement that Python would have to run is an error."""
+
+    def display(self, statement: Statement) -> None:
+        """An expression whose value is displayed has run."""
+
+    def look_at_errstate(self) -> None:
+        """A block begins, before which Python may have asked NumPy to raise or to call."""
+
+    # ---- control flow
+    def segment(self, segment: Segment) -> str:
+        """"", or how it ended."""
+        at = 0
+        while at < len(segment.statements):
+            count, jump = self.piece(segment, at)
+            if jump:
+                return jump
+            at += count
+        return ""
+
+    def parts(self, parts: Parts) -> str:
+        """Run a compound statement in parts; how it ended."""
+        if parts.before.statements:
+            self.segment(parts.before)
+        match parts:
+            case Jump():
+                return parts.kind
+            case Condition():
+                return self.segment(parts.body if self.test(parts) else parts.orelse)
+            case Wrapped():
+                return self.wrapped(parts)
+            case Scoped():
+                self.scopes.append(parts)
+                try:
+                    return self.segment(parts.body)
+                finally:
+                    self.scopes.pop()
+        assert isinstance(parts, Loop)
+        while True:
+            self.segment(parts.turn)
+            if not self.test(parts):
+                return self.segment(parts.orelse)
+            jump = self.segment(parts.body)
+            if jump in (BREAK, RETURN):
+                return jump if jump == RETURN else ""
+
+    def test(self, parts: Condition | Loop) -> bool:
+        """Is a condition true?"""
+        try:
+            return bool(self.value(parts.test.code))
+        finally:
+            if parts.test.header:
+                self.names.pop(parts.test.header, None)
+
+    def wrapped(self, step: Wrapped) -> str:
+        """Python runs the statement, and calls this for each of its blocks."""
+        jump = ""
+
+        def called_back(number: int) -> bool:
+            nonlocal jump
+            error = sys.exc_info()[1]
+            if number in step.handlers and error is not None:
+                error.__traceback__ = cell_traceback(error.__traceback__)
+                without_signals(error)
+            self.look_at_errstate()
+            found = self.segment(step.blocks[number])
+            if number == 0 and step.is_loop:
+                jump = found if found == RETURN else ""
+                return found in (BREAK, RETURN)
+            jump = found or jump  # a `finally` that does not jump itself lets the jump that it meets go on
+            return bool(found)
+
+        outer = self.names.get(BODY, MISSING)
+        self.names[BODY] = called_back
+        try:
+            self.execute(step.code)
+        finally:
+            if outer is MISSING:
+                del self.names[BODY]
+            else:
+                self.names[BODY] = outer
+        return jump
+
+    # ---- pieces
+    def piece(self, segment: Segment, at: int) -> tuple[int, str]:
+        """Run a piece that starts at a statement, or that statement as Python; how many statements it was, and the jump."""
+        statement = segment.statements[at]
+        if statement.header and not self.may_work(statement.node):
+            return 1, self.execute(statement.plain())
+        if self.is_watched:
+            return self.uncaptured(segment, at, _WATCHED)
+        if statement.plain_reason is not None and (statement.is_whole or not self.take_apart(segment, at)):
+            return self.uncaptured(segment, at, statement.plain_reason)
+        if at in segment.retired:
+            return self.uncaptured(segment, at, _RETIRED)
+        for trace in segment.traces.get(at, ()):
+            gathered = trace.gather(self.cells)
+            if gathered is not None:
+                return self.perform(trace, *gathered, segment, at)
+        made, reason = self.capture(segment, at, failed_of(segment.traces.get(at, ()), self.cells))
+        if made is None:
+            statement = segment.statements[at]
+            statement.failures += 1
+            if statement.is_loop or (statement.failures >= 2 and reason.code != "error"):
+                statement.plain_reason = reason
+            return self.uncaptured(segment, at, reason)
+        known = segment.traces.setdefault(at, [])
+        known.insert(0, made)
+        if len(known) > MOST_TRACES:
+            segment.retired.add(at)
+            known.clear()
+        gathered = made.gather(self.cells)
+        if gathered is None:
+            return self.uncaptured(segment, at, Refusal("value", "what it reads changes while it is read"))
+        return self.perform(made, *gathered, segment, at)
+
+    def perform(
+        self, trace: PieceTrace, inputs: list[Any], numbers: tuple[Any, ...], segment: Segment, at: int
+    ) -> tuple[int, str]:
+        states = random_states(trace.generators) if trace.generators else ()
+        started = time.perf_counter_ns()
+        refusal: Exception | None = None
+        try:
+            trace.perform(inputs, numbers, self.names, self.cells)
+        except Exception as error:
+            if self.is_strict and isinstance(error, InternalError):
+                raise
+            refusal = error
+        if refusal is not None:  # below `except`: what Python raises now has no other error behind it
+            set_random_states(states)
+            return self.replace(segment, at, trace.length, reason_of_run(refusal))
+        last = segment.statements[at + trace.length - 1]
+        if last.is_display or last.group is not None:
+            self.done(last)
+        if not trace.is_silent:
+            self.telling.called(trace, started)
+        return trace.length, trace.jump
+
+    def replace(self, segment: Segment, at: int, length: int, reason: Refusal) -> tuple[int, str]:
+        """Run the statements of a piece that failed as Python. When one of them raises, it alone is the one to tell of."""
+        ran: list[tuple[Statement, int, int]] = []
+        count, jump = 0, ""
+        try:
+            while count < length and not jump:
+                statement = segment.statements[at + count]
+                count += 1
+                if statement.step is not None and statement.step.exposed:  # it may change what the statement reads later
+                    while segment.statements[at + count - 1].step is not None:
+                        count += 1
+                    statement = statement.rest()
+                if self.is_strict:
+                    self.refuse(statement, reason)
+                started = time.perf_counter_ns()
+                try:
+                    jump = self.execute(statement.plain())
+                except Exception as error:
+                    explanations.add_note(error)
+                    if reason.code == "error":
+                        ran.clear()
+                        reason = Refusal("error", explanations.clause(error))
+                    raise
+                finally:
+                    ran.append((statement, started, time.perf_counter_ns()))
+                if statement.is_display or statement.group is not None:
+                    self.done(statement)
+        finally:
+            for statement, started, ended in ran:
+                self.telling.ran(statement, reason, started, ended)
+        return count, jump
+
+    def uncaptured(self, segment: Segment, at: int, reason: Refusal) -> tuple[int, str]:
+        """Run a statement that is not captured: in parts where it has some, else as Python."""
+        statement = segment.statements[at]
+        parts = statement.parts()
+        if parts is None:
+            return self.replace(segment, at, 1, reason)
+        if reason.code not in ("statement", "errstate") and not (statement.is_loop or isinstance(parts, Scoped)):
+            self.telling.ran(statement, reason, time.perf_counter_ns())
+        return 1, self.parts(parts)
+
+    def done(self, statement: Statement) -> None:
+        """A statement ran: what it gives is displayed, the names of its steps go."""
+        if statement.is_display:
+            self.display(statement)
+        if statement.group is not None and statement.step is None:
+            for name in statement.group.names:
+                self.names.pop(name, None)
+
+    def take_apart(self, segment: Segment, at: int, assigned: Mapping[str, Any] = _EMPTY) -> bool:
+        """Put the steps of a statement in its place, when there is NumPy work in them."""
+        statement = segment.statements[at]
+        if statement.is_whole:
+            return False
+        steps = statement.split()
+        works = steps is not None and any(s.step is not None and self.may_work(s.step.value, assigned) for s in steps)
+        statement.is_whole = True
+        if steps is None or not works:
+            return False
+        segment.replace(at, steps)
+        return True
+
+    def may_work(self, node: ast.AST, assigned: Mapping[str, Any] = _EMPTY) -> bool:
+        """Does it read anything that NumPy could work on?"""
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+        return any(
+            holds_arrays(assigned[name] if name in assigned else self.found(name)) or name.startswith(TEMPORARY)
+            for name in names
+        )
+
+    # ---- capture
+    def capture(self, segment: Segment, at: int, failed: Failed) -> tuple[PieceTrace | None, Refusal]:
+        """Capture statements from `at` on as far as it goes; the trace of none is None, with the reason."""
+        try:
+            return self._capture(segment, at, failed, static=False)
+        except StaticNeeded:
+            return self._capture(segment, at, failed, static=True)
+
+    def _capture(self, segment: Segment, at: int, failed: Failed, *, static: bool) -> tuple[PieceTrace | None, Refusal]:
+        started = time.perf_counter_ns()
+        capture = self.begun(static=static)
+        length, jump, reason = 0, "", Refusal("", "")
+        trace: PieceTrace | None = None
+        with Whole(), capture.recording(), ExitStack() as stack:
+            for scope in self.scopes:
+                for code in scope.contexts:
+                    stack.enter_context(self.captured_value(capture, code))
+            capture.root.deciding.clear()  # whether a scope meets an edge is not for one of its pieces to say
+            while at + length < len(segment.statements) and not jump:
+                statement = segment.statements[at + length]
+                if statement.plain_reason is not None and self.take_apart(segment, at + length, capture.assigned):
+                    continue
+                if statement.plain_reason is not None or (
+                    statement.header and not self.may_work(statement.node, capture.assigned)
+                ):
+                    break
+                marked = capture.mark_statement()
+                capture.made_now.clear()
+                try:
+                    jump = self._captured(capture, statement, marked[1][0])
+                except StaticNeeded:
+                    raise
+                except Exception as error:
+                    capture.rollback_statement(marked)
+                    capture.refused = None
+                    if self.is_strict and not length and isinstance(error, InvalidArgumentError):
+                        raise
+                    reason = reason_of(error)
+                    if reason.code in _TAKEN_APART and self.take_apart(segment, at + length, capture.assigned):
+                        continue
+                    break
+                explanations.forget()
+                length += 1
+                if statement.group is not None and statement.step is None:
+                    for name in statement.group.names:
+                        capture.assigned.pop(name, None)
+                if statement.is_display:
+                    break
+            if length:
+                self.program.trace_count += 1
+                trace = finish_piece(capture, length, self.program.trace_count)
+                trace.jump = jump
+        capture.close()
+        capture.forget()
+        if trace is None:
+            return None, reason
+        if not trace.graph.nodes:  # Python alone: nothing to compile, nothing to tell
+            if not (trace.outputs or trace.writes or trace.jump):
+                return None, reason if reason.code else Refusal("effect", "nothing in it is captured")
+            trace.is_silent, trace.run = True, interpreted(trace)
+            return trace, reason
+        trace.run = self.executor(trace)
+        self.telling.traced(trace, failed, started)
+        return trace, reason
+
+    def _captured(self, capture: CellCapture, statement: Statement, before: dict[str, Any]) -> str:
+        """Run a statement inside the capture; `before` is what was assigned before it."""
+        count = len(capture.graph.nodes)
+        capture.only_rolled = statement.is_loop
+        jump = self.captured(capture, statement)
+        capture.check_copies()
+        if capture.refused is not None:  # the program caught it
+            raise capture.refused
+        if statement.is_loop and not any(isinstance(n.op, control_flow.Loop) for n in capture.graph.nodes[count:]):
+            raise EndPiece("value", "its iterations are Python's")
+        for name, value in capture.assigned.items():
+            if before.get(name, MISSING) is not value:
+                capture.structure().of(value)  # what can't be given back ends the piece before it
+        return jump
+
+
+def holds_arrays(x: Any) -> bool:
+    """Is it something that NumPy works on, or that calls NumPy?"""
+    if isinstance(x, (Tensor, np.ndarray, np.generic)):
+        return True
+    if isinstance(x, types.ModuleType):
+        return x.__name__.split(".")[0] in ("numpy", "scipy", "jitlab")
+    if isinstance(x, (types.FunctionType, types.MethodType)):
+        return is_user_file(x.__code__.co_filename)
+    if isinstance(x, (list, tuple, dict)):
+        return any(map(holds_arrays, list(x.values() if isinstance(x, dict) else x)[:50]))
+    return not isinstance(x, type) and is_user_class(type(x))
+
+
+def is_user_class(kind: type) -> bool:
+    """A class of the user's program, not one of a library."""
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return kind.__module__ == "__main__" or (kind.__module__ != "builtins" and is_user_file(file or ""))
+
+
+def interpreted(trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
+    """The executor that runs a graph op by op on NumPy."""
+    return lambda inputs: interpret(trace.graph, inputs)

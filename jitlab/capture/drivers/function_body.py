@@ -1,0 +1,161 @@
+"""A call in pieces: the body of a function that cannot be captured whole, statement by statement.
+
+The local names of a call are cells, so that a statement, captured or not, is a function around them: what it defines or leaves
+behind sees the very names that it would see.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+from jitlab.capture.guards.gathering import Place
+from jitlab.capture.hooks import HOOKS
+from jitlab.capture.rewrite.body_code import Body, Frame, looks_at_its_frame
+from jitlab.capture.rewrite.convert import find_definition
+from jitlab.capture.rewrite.flow_rewrite import HOOK
+from jitlab.capture.rewrite.piece_statements import RESULT, RETURN, Statement
+from jitlab.capture.state import Capture
+from jitlab.support.transactions import contextmanager
+
+from .calls import CallCapture
+from .driver import Driver, Telling
+from .piece_traces import PieceTrace
+from .pieces import MISSING, Executor
+
+
+class BodyCapture(CallCapture):
+    """A capture whose names are those of a call under way."""
+
+    trace_class: type[PieceTrace] = PieceTrace
+
+    def __init__(self, program: Body, frame: Frame, *, static: bool) -> None:
+        super().__init__(program.name, strict=False, static=static)
+        self.program, self.frame = program, frame
+
+    @contextmanager
+    def recording(self) -> Iterator[Capture]:
+        with super().recording(), self.inside(self.program.function):
+            yield self
+
+    def load_name(self, value: Any, name: str) -> Any:
+        """A name that is not local to a statement: one of the body's own is not looked up among the globals."""
+        if self.functions[-1:] == [self.program.function] and name in self.program.locals:
+            return value
+        return super().load_name(value, name)
+
+    def local(self, name: str) -> Any:
+        """A local name's value inside the capture, MISSING when it has none."""
+        if name in self.assigned:
+            return self.assigned[name]
+        cell = self.frame.cells[name]
+        if name not in self.frame:
+            return MISSING
+        return self.read(self.frame, name, Place(f"a[{name!r}].cell_contents", lambda: cell.cell_contents), "local")
+
+
+class _Run(Driver):
+    """One call of a body."""
+
+    program: Body
+    names: Frame
+
+    def _called(self, code: types.CodeType) -> Any:
+        """Run the function that a statement is."""
+        unbound: NameError | None = None
+        try:
+            return self._function(code, self.cells)()
+        except NameError as error:
+            if not str(error).startswith("cannot access free variable") or error.name not in self.program.locals:
+                raise
+            unbound = error
+        # to the user it is a local name of the function
+        text = f"cannot access local variable {unbound.name!r} where it is not associated with a value"
+        raise UnboundLocalError(text, name=unbound.name).with_traceback(unbound.__traceback__)
+
+    def _function(self, code: types.CodeType, cells: dict[str, types.CellType]) -> types.FunctionType:
+        body = self.program
+        closure = []
+        for name in code.co_freevars:
+            if name == HOOK:
+                closure.append(types.CellType(HOOKS))
+            else:
+                cell = cells.get(name) or cells.get(body.unmangled(name))
+                closure.append(cell if cell is not None else body.free[name])
+        return types.FunctionType(code, body.function.__globals__, body.name, (), tuple(closure))
+
+    def execute(self, code: types.CodeType) -> str:
+        result = self._called(code)
+        return "" if result is None else _ended(result, self.names)
+
+    def value(self, code: types.CodeType) -> Any:
+        return self._called(code)[0]
+
+    def found(self, name: str) -> Any:
+        if name in self.program.locals:
+            return self.names.get(name)
+        cell = self.program.free.get(name)
+        try:
+            return self.program.function.__globals__.get(name) if cell is None else cell.cell_contents
+        except ValueError:
+            return None
+
+    def begun(self, *, static: bool) -> BodyCapture:
+        return BodyCapture(self.program, self.names, static=static)
+
+    def captured(self, capture: BodyCapture, statement: Statement) -> str:
+        result = self._captured_call(capture, statement.converted(), self.program.reads(statement.node))
+        return _ended(result, capture.assigned)
+
+    def captured_value(self, capture: BodyCapture, code: types.CodeType) -> Any:
+        return self._captured_call(capture, code, sorted(self.program.locals & set(code.co_freevars)))[0]
+
+    def _captured_call(self, capture: BodyCapture, code: types.CodeType, reads: list[str]) -> Any:
+        """Run converted code on cells of its own, filled with what the capture makes of the local names."""
+        cells = {name: types.CellType() for name in self.program.locals}
+        found: dict[str, Any] = {}
+        for name in reads:
+            value = capture.local(name)
+            if value is not MISSING:
+                found[name] = cells[name].cell_contents = value
+        result = self._function(code, cells)()
+        for name, cell in cells.items():
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                continue
+            if found.get(name, MISSING) is not value:
+                capture.assigned[name] = value
+        return result
+
+
+def _ended(result: Any, names: MutableMapping[str, Any]) -> str:
+    """How a statement ended that gave this: None, a jump's name, or (what is returned,)."""
+    if isinstance(result, tuple):
+        names[RESULT] = result[0]
+        return RETURN
+    return result or ""
+
+
+def body_of(function: types.FunctionType) -> Body | None:
+    """The body of a function in statements; None when Python alone can run it: no source, a generator, a look at its frame."""
+    if function.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return None
+    found = find_definition(function)
+    if found is None or looks_at_its_frame(found[0]) is not None:
+        return None
+    return Body(function, *found)
+
+
+def run_body(body: Body, arguments: dict[str, Any], executor: Executor, telling: Telling) -> Any:
+    """Call a function in pieces."""
+    frame = Frame(sorted(body.locals))
+    for name, value in arguments.items():
+        frame[name] = value
+    _Run(body, frame, executor, telling, frame.cells).segment(body.segment)
+    return frame.get(RESULT)
+
+
+__all__ = ["Body", "Telling", "body_of", "run_body"]

@@ -1,0 +1,91 @@
+"""The path of the first call (capture mode "trace"): the body runs once as Python stands, on Tensors that know their values.
+
+What the body decides by values (an `if` on data, a `float(x)`) is decided once and holds for every later call; what it does
+to Python objects is done once. Each such value is told of by an event with its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitlab.capture.guards.changes import leaves_of
+from jitlab.capture.guards.signature import substitute
+from jitlab.capture.state import Capture
+from jitlab.capture.tracers.tensor import Tensor
+
+from .calls import refuse_syntax
+from .trace import Trace, finish
+
+
+class PathCapture(Capture):
+    """A recording that follows the values of its first call."""
+
+    strict_name = "fullgraph=True"
+    sees_stores = False
+    may_draw = False
+    traced_word = "a traced array"
+
+    def truth(self, x: Tensor) -> bool:
+        return bool(self.real(x, "bool()"))
+
+    def index(self, x: Tensor) -> int:
+        return super().index(x) if self._is_count(x) else self.real(x, "a use as an index").__index__()
+
+    def real(self, x: Tensor, what: str) -> Any:
+        """The value in the first call: from now on it is part of the trace."""
+        if not self.is_open or what == "a conversion to a real array":
+            return super().real(x, what)
+        self.note_frozen(f"{what} of {x.type.describe()}")
+        return self._value_now(x)
+
+    def shown(self, x: Tensor) -> str:
+        return repr(self._value_now(x)) if self.is_open else super().shown(x)
+
+    def _value_now(self, x: Tensor) -> Any:
+        value = self.evaluate(x.node())
+        return np.asarray(value)[()] if x.is_scalar else np.array(value)
+
+
+def record_path(
+    capture: PathCapture, function: Callable[..., Any], names: Sequence[str], values: Sequence[Any], leaves: Sequence[Any],
+    call_form: Callable[[Sequence[Any]], tuple[tuple[Any, ...], dict[str, Any]]], number: int,
+) -> Trace:  # fmt: skip
+    """The trace of `function` called with these values, whose arrays and NumPy scalars are `leaves`."""
+    refuse_generator(function)
+    paths = [leaf.path for leaf in leaves_of(names, values) if leaf.kind == "array"]
+    tensors: list[Tensor] = []
+    positions: list[int] = []
+    with capture.recording():
+        try:
+            for n, (leaf, path) in enumerate(zip(leaves, paths, strict=True)):
+                known = capture.captured.get(id(leaf)) if type(leaf) is np.ndarray else None
+                if known is None:
+                    positions.append(n)
+                tensors.append(capture.add_input(leaf, path) if known is None else known.tensor)
+            order = iter(tensors)
+            args, kwargs = call_form(substitute(values, lambda _: next(order), []))
+            result = function(*args, **kwargs)
+            if capture.refused is not None:
+                raise capture.refused
+            trace = finish(capture, result, number, numbers_become_scalars=False)
+        finally:
+            capture.close()
+    trace.leaves = positions
+    arguments = capture.inputs[: len(positions)]
+    trace.same = [(positions[n], input.value) for n, input in enumerate(arguments) if input in capture.met_again]
+    for input in arguments:
+        input.value = None
+    return trace
+
+
+def refuse_generator(function: Callable[..., Any]) -> None:
+    """A body that does not run when it is called cannot be followed."""
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & 0x2A0:  # generators and coroutines
+        refuse_syntax(function)
+
+
+__all__ = ["PathCapture", "record_path"]

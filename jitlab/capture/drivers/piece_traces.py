@@ -1,0 +1,246 @@
+"""The trace of a piece: what a run of its statements reads, writes and assigns, and how it is made of what was captured."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from jitlab.capture.guards.changes import Change, Leaf, changes, distance, with_guard
+from jitlab.capture.guards.gathering import Constants, Lookup, Moving, lookup_of
+from jitlab.capture.numpy_calls.host_fallback import NotReplayable
+from jitlab.capture.positions import here, is_converted
+from jitlab.capture.tracers.arrays import Input
+from jitlab.capture.tracers.indices import index_code
+from jitlab.capture.tracers.number import Number
+from jitlab.capture.tracers.tensor import Cell, Tensor
+from jitlab.errors import Signal
+from jitlab.ir import TRACED_DTYPES, Source
+
+from .trace import Build, Structure, Trace, check_target, shared_outputs
+
+if TYPE_CHECKING:
+    from .pieces import CellCapture
+
+Namespace = dict[str, Any]
+
+
+class EndPiece(Signal):
+    """The statement that is being captured has to run as Python. `code` is one of a closed list, `source` where it stands."""
+
+    def __init__(self, code: str, text: str, source: Source | None = None) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+        self.source = source or here()
+
+
+class StoresOutside(EndPiece):
+    """It stores into what was there before."""
+
+
+class StaticNeeded(Signal):
+    """Two moving views of one array may overlap: capture again with their indices fixed."""
+
+
+@dataclass(eq=False)
+class MovingView:
+    """An input that is a view `base[index]` whose index is computed by Python at each run."""
+
+    input: Input
+    base: Input
+    index: Any
+    key: str
+
+
+@dataclass
+class PieceTrace(Trace):
+    """A trace of some consecutive statements."""
+
+    length: int = 0
+    jump: str = ""  # how the last of them ends
+    gather: Callable[..., tuple[list[Any], tuple[Any, ...]] | None] = lambda a: None
+    moving: dict[int, tuple[int, Callable[..., Any]]] = field(default_factory=dict)  # input -> its base, the index in it
+    outputs: list[tuple[str, Build]] = field(default_factory=list)  # names assigned, in order
+    apart: list[tuple[int, int]] | None = None  # pairs of inputs that must not overlap
+    is_silent: bool = False
+    lookup: Lookup = field(default_factory=lambda: Lookup(Constants()))  # what `gather` is made of
+    read_leaves: tuple[Leaf, ...] = ()
+
+    def perform(
+        self, inputs: list[Any], numbers: tuple[Any, ...], names: MutableMapping[str, Any], args: Any = ()
+    ) -> None:  # fmt: skip
+        """Run, write into the user's arrays, assign the names. `args` is what the lookup was given."""
+        assert self.run is not None
+        if self.writes:
+            self.check_piece(inputs)
+        outputs = self.run(inputs)
+        self.store(inputs, numbers, outputs)
+        room = [*outputs, args, numbers, [None] * self.slots]
+        made = []
+        for name, build in self.outputs:
+            made.append((name, build(room, inputs)))
+        for name, value in made:  # `a, b = b, a`: both are read before one is assigned
+            names[name] = value
+
+    def store(self, inputs: list[Any], numbers: tuple[Any, ...], outputs: list[Any]) -> None:
+        """Write into the user's arrays; what is left over in `outputs` owns its memory."""
+        if self.shared or self.rows:
+            self.separate(outputs, inputs)
+        for number, output in self.writes:
+            if number in self.moving:
+                base, index = self.moving[number]
+                inputs[base][index(numbers)] = outputs[output]
+            else:
+                np.copyto(inputs[number], outputs[output])
+
+    def check_piece(self, inputs: list[Any]) -> None:
+        """As `check_writable`; a moving view is known to keep clear of its own base."""
+        if self.apart is None:
+            self.apart = self._pairs()
+        for number, other in self.apart:
+            target = inputs[number]
+            if other == number:
+                if not (target.flags.forc and target.flags.writeable):
+                    check_target(target, self.inputs[number].path)
+            elif np.may_share_memory(target, inputs[other]):
+                raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        """(written array, itself), then (written array, each other array)."""
+        base = {number: base for number, (base, _) in self.moving.items()}
+        pairs = []
+        for number, _ in self.writes:
+            target = base.get(number, number)
+            others = [n for n, x in enumerate(self.inputs) if x.is_array and base.get(n, n) != target]
+            pairs += [(target, target), *((target, n) for n in others)]
+        return pairs
+
+
+class CellStructure(Structure):
+    """What names are bound to after a piece: as results, and Python's own values stay what they are."""
+
+    def __init__(self, capture: CellCapture) -> None:
+        super().__init__(capture, numbers_become_scalars=False)
+        self.cell = capture
+        self.numbers: list[_NumberResult] = []
+
+    def of(self, x: Any) -> Build:
+        if isinstance(x, Number):
+            self.numbers.append(_NumberResult(x.text))
+            return self.numbers[-1]
+        fetch = self.cell.fetch_of(x)
+        if fetch is not None:
+            return self.found_again(fetch)
+        if isinstance(x, types.FunctionType) and is_converted(x.__code__):
+            raise EndPiece("value", "it makes a function")
+        if hasattr(type(x), "__next__"):
+            raise EndPiece("value", "it makes an iterator")
+        if isinstance(x, Tensor) and _is_copy_of_part(x._cell):
+            raise EndPiece("effect", "it keeps a view of an array, which jitlab would make a copy")
+        if type(x) is np.ndarray and x.dtype not in TRACED_DTYPES:
+            raise EndPiece("dtype", f"it makes an array of {x.dtype}")
+        return super().of(x)
+
+    def found_again(self, fetch: Callable[[], Any]) -> Build:
+        """An object of the user's, which stays that object."""
+        return lambda outputs, inputs: fetch()
+
+
+def _is_copy_of_part(cell: Cell) -> bool:
+    """NumPy would show a part of an array that lives, and it is no view that is made anew of the caller's own."""
+    whole = cell.parts_of() if cell.parts_of is not None else None
+    return whole is not None and (whole.input is None or cell.part is None)
+
+
+class _NumberResult:
+    """A Python number of the results: computed from the numbers of the run."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.function: Callable[..., Any] = lambda numbers: None
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        return self.function(outputs[-2])
+
+
+def finish_piece(capture: CellCapture, length: int, number: int) -> PieceTrace:
+    """The trace of the statements captured so far."""
+    structure = capture.structure()
+    outputs = [(name, structure.of(value)) for name, value in capture.assigned.items()]
+    structure.settle()
+    if any(m.base.tensor._cell.written and _is_kept(m.input, structure) for m in capture.moving.values()):
+        raise StaticNeeded
+    writes = [
+        (n, structure.output(input.tensor._cell.node))
+        for n, input in enumerate(capture.inputs)
+        if input.tensor._cell.written
+    ]
+    graph = capture.graph
+    graph.outputs = list(structure.nodes)
+    shared = shared_outputs(graph.outputs)
+    positions = {id(input): n for n, input in enumerate(capture.inputs)}
+    written_bases = {id(m.base) for m in capture.moving.values() if m.base.tensor._cell.written}
+    moving = [
+        Moving(
+            positions[id(m.input)], positions[id(m.base)], index_code(m.index, capture.constants),
+            tuple(map(int, m.input.node.shape)), id(m.base) in written_bases,
+        )
+        for m in capture.moving.values()
+    ]  # fmt: skip
+    trace = capture.trace_class(
+        capture.name, number, graph.without_dead(), list(capture.inputs), lambda o, i: None, writes, shared,
+        list(capture.guards), structure.slots,
+        uses={input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used},
+        length=length, outputs=outputs, generators=[generator for generator, _ in capture.generators.values()],
+        moving={m.input: (m.base, capture.constants.function(m.index)) for m in moving},
+    )  # fmt: skip
+    reads = list(capture.reads.values())
+    numbers = capture.number_guards.values()
+    trace.read_leaves = (
+        *(read.leaf for read in reads), *(Leaf(n.label, "value", repr(n.value), value=n.value) for n in numbers)
+    )  # fmt: skip
+    trace.rows = structure.rows()
+    trace.layouts = structure.layouts()
+    computed = {positions[key]: number.text for key, number in capture.computed.items()}
+    for item in structure.numbers:
+        item.function = capture.constants.function(item.text)
+    found = {read.input for read in reads} | set(computed) | set(trace.moving)
+    trace.lookup = lookup_of(
+        reads, trace.inputs, capture.constants,
+        fixed={n: input.value for n, input in enumerate(capture.inputs) if n not in found},
+        number_guards=[(n.text, n.value, n.label) for n in numbers],
+        value_guards=[(positions[id(guard.input)], guard.value) for guard in capture.guards],
+        moving=moving, computed=computed, layouts=trace.layouts, attributes=list(capture.attributes.values()),
+        defaults=capture.defaults,
+    )  # fmt: skip
+    trace.gather = trace.lookup.function()
+    capture.finished(trace, structure)
+    for input in capture.inputs:
+        input.value = None  # the trace does not keep the user's arrays alive
+    return trace
+
+
+def _is_kept(input: Input, structure: Structure) -> bool:
+    return any(tensor._cell.input is input for tensor, _ in structure.leaves)
+
+
+#: Traces there were when a lookup found none that fits, and of each the guard that failed.
+Failed = Sequence[tuple[PieceTrace, Change]]
+_AnyTrace = TypeVar("_AnyTrace", bound=PieceTrace)
+
+
+def failed_of(traces: Sequence[_AnyTrace], *args: Any) -> list[tuple[_AnyTrace, Change]]:
+    """Asked right after a lookup, before anything else changes."""
+    return [(trace, trace.lookup.why(*args)) for trace in traces]
+
+
+def differences(trace: PieceTrace, before: Failed) -> tuple[list[Change], PieceTrace | None]:
+    """Why a piece was captured, the weightiest first, and which trace of it comes nearest."""
+    if not before:
+        return [Change("first_call")], None
+    candidates = [(with_guard(changes(old.read_leaves, trace.read_leaves), failed), old) for old, failed in before]
+    return min(candidates, key=lambda candidate: distance(candidate[0]))

@@ -1,0 +1,575 @@
+"""Pieces: consecutive statements of a cell captured together, what they read and assign, and what makes them end."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from jitlab.capture.control.purity import (
+    BY_VALUE,
+    ITERABLES,
+    PLAIN_OPERANDS,
+    assigns_outside,
+    calls_back,
+    has_python_operators,
+    holds_items,
+    is_of_objects,
+    is_pure,
+)
+from jitlab.capture.guards.changes import Leaf, array_text, number_of
+from jitlab.capture.guards.gathering import Attributes, Constants, Read
+from jitlab.capture.guards.leaves import UNDEFINED
+from jitlab.capture.guards.objects import COPIED, ObjectsOfTheUser, only_plain
+from jitlab.capture.hooks import HOOKS, call_user
+from jitlab.capture.numpy_calls.numpy_traits import ReflectedUfunc, a_kind, is_foreign, lender
+from jitlab.capture.positions import is_converted, is_user_file
+from jitlab.capture.rewrite.convert import find_definition
+from jitlab.capture.rewrite.flow_rewrite import HOOK, LOOP
+from jitlab.capture.rewrite.staleness import may_be_reloaded
+from jitlab.capture.state import Mark, check_key
+from jitlab.capture.tracers.arrays import Input, current
+from jitlab.capture.tracers.indices import has_number, index_now, index_text
+from jitlab.capture.tracers.number import Number, derived
+from jitlab.capture.tracers.tensor import Cell, Tensor
+from jitlab.ir import TRACED_DTYPES, Extent, Source
+from jitlab.ops.base import Unsupported
+from jitlab.support.lazy import OfEach
+
+from .piece_traces import CellStructure, EndPiece, MovingView, Namespace, PieceTrace, StaticNeeded, StoresOutside
+from .trace import Trace
+
+Executor = Callable[[Trace], Callable[[Sequence[Any]], list[Any]]]
+
+#: Traces of one piece, or of calls of one kind, after which it runs as Python: it changes more often than it repeats.
+MOST_TRACES = 16
+
+#: The modules that run what is captured: what is above them on the stack is not.
+_DRIVERS = frozenset(f"jitlab.capture.drivers.{name}" for name in ("driver", "cells", "function_body", "calls", "pieces"))
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<nothing>"})()
+
+
+class CellCapture(ObjectsOfTheUser):
+    """A capture whose names are looked up in the user's namespace and in what the piece has assigned so far."""
+
+    strict_name = "--strict"
+    may_draw = False
+    traced_word = "a traced array"
+    begins_in_text = True
+    wants_bools = False
+    keeps_kinds = True
+    trace_class: type[PieceTrace] = PieceTrace
+
+    def __init__(self, name: str, namespace: Namespace, *, strict: bool, static: bool) -> None:
+        super().__init__(name, strict=strict, keep_scalars=True)
+        self.namespace = namespace
+        self.static = static
+        self.assigned: dict[str, Any] = {}
+        self.reads: dict[tuple[int, str], Read] = {}
+        self.attributes: dict[str, Attributes] = {}  # what modules and classes gave, by their names
+        self.defaults: dict[types.FunctionType, tuple[Any, Any]] = {}  # of functions that were called
+        self.tables: dict[int, dict[str, Any]] = {}  # namespaces by id
+        self.found: dict[tuple[int, str], Any] = {}  # what a read is inside the capture
+        self.mirrors: dict[int, tuple[Any, Any, Callable[[], Any], str]] = {}  # by id of a copy: it, original, fetch, path
+        self.outside: dict[int, Callable[[], Any]] = {}  # id of an object that is not copied -> what gives it
+        self.copied: dict[int, tuple[Any, ...]] = {}  # id of a container's copy -> its items, of a dict keys and values in turn
+        self.number_reads = 0
+        self.constants = Constants()
+        self.function_names: dict[Any, str] = {}
+        self.number_guards: dict[str, Number] = {}
+        self.computed: dict[int, Number] = {}  # id of an input -> the number it takes at a run
+        self.scalars: dict[tuple[str, np.dtype[Any]], Tensor] = {}
+        self.moving: dict[str, MovingView] = {}
+        self.made_now: dict[int, Any] = {}  # containers that this statement made: it may change them
+        self.keep: list[Any] = []
+
+    def structure(self) -> CellStructure:
+        """What gives the piece's results their form."""
+        return CellStructure(self)
+
+    def shown(self, x: Tensor) -> str:
+        if self.is_open and current.get() is self:
+            raise EndPiece("value", "it makes text of an array")
+        return super().shown(x)
+
+    def finished(self, trace: PieceTrace, structure: CellStructure) -> None:
+        """The trace of this capture was made."""
+
+    def forget(self) -> None:
+        """The capture has ended: keep nothing of a caller's alive."""
+
+    def cannot_keep(self, what: str) -> Exception:
+        return EndPiece("value", f"it keeps {what}")
+
+    def foreign(self, x: Any) -> Exception:
+        return EndPiece("foreign_type", f"it works on a {type(x).__module__}.{type(x).__qualname__}")
+
+    # ---- names
+    def lookup(self, name: str) -> Any:
+        """A name of the cell."""
+        if name in self.assigned:
+            return self.assigned[name]
+        if name in self.namespace:
+            return self.read(self.namespace, name, lambda: self.namespace[name])
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        raise NameError(f"name {name!r} is not defined")
+
+    def variable(self, name: str) -> Any:
+        """What a name of the cell holds that a loop binds; UNDEFINED for nothing."""
+        return self.lookup(name) if name in self.assigned or name in self.namespace else UNDEFINED
+
+    def bind(self, name: str, value: Any) -> None:
+        if value is UNDEFINED:
+            raise EndPiece("effect", f"it deletes {name}")
+        self.assigned[name] = value
+
+    def load_name(self, value: Any, name: str) -> Any:
+        function = self.functions[-1] if self.functions else None
+        if function is None:
+            return self.lookup(name)
+        if name in function.__code__.co_freevars:
+            cell = function.__closure__[function.__code__.co_freevars.index(name)]
+            return self.read(cell, name, lambda: cell.cell_contents, "closure")
+        if function.__globals__ is self.namespace:
+            return self.lookup(name)
+        table = function.__globals__
+        return self.read(table, name, lambda: table[name]) if name in table else value
+
+    def load_attribute(self, value: Any, owner: Any, name: str) -> Any:
+        if isinstance(owner, (Tensor, Number)) or callable(value) or isinstance(value, (Tensor, Number, types.ModuleType)):
+            return value
+        if id(owner) in self.made_now or (isinstance(owner, tuple) and hasattr(owner, "_fields")):
+            return value
+        text = f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
+        return self.read(owner, name, lambda: getattr(owner, name), "attribute", text)
+
+    def found_in(self, table: Mapping[str, Any], name: str, value: Any, text: str) -> None:
+        if table.get(name) is value:
+            self.attributes.setdefault(text, Attributes(table, {}, text)).values[name] = value
+
+    def method_found(self, kind: type, name: str) -> None:
+        base = next((base for base in kind.__mro__ if name in vars(base)), None)
+        if base is not None:
+            self.found_in(vars(base), name, vars(base)[name], f"{base.__module__}.{base.__qualname__}")
+
+    def load_item(self, owner: Any, key: Any) -> Any:
+        if isinstance(owner, Tensor):
+            return owner[key]
+        if type(owner) is np.ndarray or hasattr(owner, "__jitlab_tensor__"):
+            return self.value(owner)[key]
+        if isinstance(key, Number):
+            key = key.known()
+        if not isinstance(owner, (list, tuple, dict, str, bytes, range)):
+            raise EndPiece("foreign_type", f"{a_kind(owner)} is subscripted")
+        check_key(owner, key)
+        return self.value(owner[key])
+
+    def read(self, place: Any, name: str, fetch: Callable[[], Any], kind: str = "global", text: str = "") -> Any:
+        """An outer object as the piece sees it; its type or value becomes a guard."""
+        key = (id(place), name)
+        if key in self.found:
+            return self.found[key]
+        self.keep.append(place)
+        if type(place) is dict:
+            self.tables[id(place)] = place
+        value = fetch()
+        seen = self.found[key] = self._seen(key, text or name, fetch, value)
+        return seen
+
+    def _seen(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Any:
+        kind = type(value)
+        is_array = kind is np.ndarray or hasattr(kind, "__jitlab_plain__")  # a subclass that computes as arrays do
+        if is_array or (isinstance(value, np.generic) and value.dtype in TRACED_DTYPES):
+            if value.dtype not in TRACED_DTYPES:
+                raise EndPiece("dtype", f"{text} is an array of {value.dtype}")
+            return self._read_array(key, text, fetch, value)
+        if kind in (int, float):
+            slot, self.number_reads = self.number_reads, self.number_reads + 1
+            self._depend(key, Leaf(text, "value", kind.__name__, value=kind), fetch, "number", (kind,), slot=slot)
+            return Number(self, value, f"v{slot}", text)
+        if kind in (bool, str, bytes, complex, type(None)):
+            self._depend(key, Leaf(text, "value", repr(value), value=value), fetch, "equal", (kind, value))
+            return value
+        if kind in COPIED or (isinstance(value, tuple) and hasattr(value, "_fields")):
+            return self.read_container(key, text, fetch, value)
+        if isinstance(value, np.generic) or is_foreign(value):
+            raise EndPiece("foreign_type", f"{text} is a {kind.__module__}.{kind.__qualname__}")
+        if hasattr(kind, "__next__"):
+            raise EndPiece("effect", f"{text} is an iterator")
+        if holds_items(value):
+            raise EndPiece("value", f"{text} is {a_kind(value)}, and what it holds is known at each run only")
+        if has_python_operators(kind):
+            raise EndPiece("effect", f"{text} is a {kind.__qualname__}, whose operators are Python's own")
+        self.keep.append(value)
+        self.outside.setdefault(id(value), fetch)
+        want = (value, value.__code__) if kind is types.FunctionType and may_be_reloaded(value) else (value,)
+        self._depend(key, Leaf(text, "object", f"{kind.__name__} object", value=number_of(want[-1])), fetch, "same", want)
+        return value
+
+    def _depend(
+        self, key: tuple[int, str], leaf: Leaf, fetch: Callable[[], Any], kind: str, want: tuple[Any, ...], **place: int
+    ) -> None:
+        """The trace holds while what `fetch` gives is as wanted."""
+        table = self.tables.get(key[0])
+        self.reads[key] = Read(leaf, fetch, kind, want, table, key[1] if table is not None else "", **place)
+
+    def _read_array(self, key: tuple[int, str], text: str, fetch: Callable[[], Any], value: Any) -> Tensor:
+        kind, dtype, shape = type(value), value.dtype, value.shape
+        is_array = isinstance(value, np.ndarray)
+        known = self.captured.get(id(value)) if is_array else None
+        tensor = known.tensor if known is not None else self.add_input(value, text, captured=True)
+        input = tensor._cell.input
+        assert input is not None
+        leaf = Leaf(text, "array", array_text(value), dtype, shape)
+        self._depend(key, leaf, fetch, "array", (kind, dtype, shape), input=self.inputs.index(input))
+        return tensor
+
+    # ---- stores and effects
+    def place(self, owner: Any) -> Any:
+        if id(owner) in self.made_now:
+            return super().place(owner)
+        raise StoresOutside("effect", f"it stores into {a_kind(owner)}")
+
+    def made(self, container: Any) -> Any:
+        self.made_now[id(container)] = container
+        return container
+
+    def is_own(self, owner: Any) -> bool:
+        return id(owner) in self.made_now
+
+    def effect(self, function: Any, owner: Any) -> None:
+        if id(owner) in self.made_now or is_pure(function, owner):
+            return
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise EndPiece("effect", f"{name} may do more than give a result")
+
+    def handed(
+        self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What keeps arguments ends the piece, and what asks objects for something."""
+        if is_of_objects(function, owner):
+            name = getattr(function, "__name__", type(function).__name__)
+            for x in (*args, *kwargs.values()):
+                if not only_plain(x):
+                    raise EndPiece("effect", f"{name} of {a_kind(x)} is Python's")
+        return args, kwargs
+
+    def before_call(self, function: Any) -> None:
+        """A function of the user's is about to run converted: it may assign no global or outer name."""
+        self.before_own_call(function)
+        line = _tries.of(function.__code__, _first_try, function)
+        if line:  # what raises with these numbers need not raise with others, and what ends the piece is not to be caught
+            source = Source(function.__code__.co_filename, line, -1, line, -1)
+            raise EndPiece("statement", f"{function.__name__} has a `try` in line {line}", source)
+        if function.__defaults__ or function.__kwdefaults__:
+            self.defaults[function] = function.__defaults__, dict(function.__kwdefaults__ or {}) or None
+        if may_be_reloaded(function) and "<locals>" not in function.__qualname__:
+            self._depend_on_code(function)
+
+    def before_own_call(self, function: Any) -> None:
+        """A name that it shares with others would be read as it was when the piece first met it."""
+        code = function.__code__
+        name, line = assigns_outside(code)
+        if name:
+            text = f"{function.__name__} assigns {name}, which is not local"
+            raise EndPiece("effect", text, Source(code.co_filename, line, -1, line, -1))
+
+    def _depend_on_code(self, function: types.FunctionType) -> None:
+        """A module that is loaded again has another function under the name, or gives this one another code."""
+        table, name, code = function.__globals__, function.__name__, function.__code__
+        place: Any = function  # a method: only its code can change
+        fetch: Callable[[], Any] = partial(_itself, function)
+        if table.get(name) is function:
+            place, fetch = table, partial(table.__getitem__, name)
+            self.keep.append(table)
+            self.tables[id(table)] = table
+        if (id(place), name) not in self.reads:
+            leaf = Leaf(f"{function.__module__}.{function.__qualname__}", "object", "function object", value=number_of(code))
+            self._depend((id(place), name), leaf, fetch, "same", (function, code))
+
+    def unload(self, value: Any) -> Any:
+        return value
+
+    def before_inline(self, function: Any) -> None:
+        raise EndPiece("compiled_function", f"{function.name} is compiled by itself")
+
+    def iterate(self, iterable: Any) -> Iterator[Any]:
+        if not isinstance(iterable, ITERABLES):
+            raise EndPiece("effect", f"it iterates over a {type(iterable).__name__}")
+        return super().iterate(iterable)
+
+    def load_property(self, getter: Any, owner: Any, name: str) -> Any:
+        if getattr(getter, "__name__", "") == "__getattr__":
+            if name in getattr(owner, "__dict__", ()):
+                return self.load_attribute(getattr(owner, name), owner, name)
+            raise EndPiece("effect", f"{a_kind(owner)} makes its attributes up")
+        return call_user(self, getter, (owner,), {})
+
+    def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
+        for x in args:
+            as_text = builtin in (str, repr, format)
+            if builtin is callable or (only_plain(x) if as_text else isinstance(x, (Tensor, Number, Extent, *PLAIN_OPERANDS))):
+                if builtin in (id, hash) and not isinstance(x, BY_VALUE):
+                    raise EndPiece("value", f"it asks for the {builtin.__name__} of an object")
+            else:
+                raise EndPiece("effect", f"{builtin.__name__} of a {type(x).__name__} is Python's")
+
+    def before_read(self, cell: Cell) -> None:
+        super().before_read(cell)
+        self._only_captured_code()
+        if self.moving and cell.input is not None:
+            self._check_apart(cell.input, writing=False)
+
+    def _only_captured_code(self) -> None:
+        """Code of the user's that is not captured (an operator of a class, say) may do more than work on arrays."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and not is_converted(frame.f_code) and frame.f_globals.get("__name__") not in _DRIVERS:
+            if is_user_file(frame.f_code.co_filename):
+                name, line = frame.f_code.co_name, frame.f_lineno
+                raise EndPiece("effect", f"{name} in line {line} is not captured, and works on arrays")
+            frame = frame.f_back
+
+    def on_host(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None) -> Any:
+        name = getattr(function, "__name__", type(function).__name__)
+        if calls_back(function, (*args, *kwargs.values())):
+            raise EndPiece("effect", f"np.{name} may do more than give a result")
+        return super().on_host(function, args, kwargs, refusal)
+
+    # ---- numbers
+    def function_name(self, function: Any) -> str:
+        """What generated code calls a function; one name for each, so that equal texts are equal numbers."""
+        key = function.key if isinstance(function, _Caster) else function
+        if key not in self.function_names:
+            self.function_names[key] = self.constants.name(function)
+        return self.function_names[key]
+
+    def guard_number(self, number: Number) -> None:
+        self.number_guards.setdefault(number.text, number)
+
+    def number(self, kind: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Number) and not kwargs:
+            return bool(args[0]) if kind is bool else derived(self, kind, args[0])
+        return super().number(kind, *args, **kwargs)
+
+    def is_number(self, x: Any) -> bool:
+        return isinstance(x, Number)
+
+    def is_operand(self, x: Any) -> bool:
+        return isinstance(x, Number) or super().is_operand(x)
+
+    def lower_other(self, x: Any) -> Any:
+        return x.known() if isinstance(x, Number) else x
+
+    def resolved(self, function: Any, args: Sequence[Any]) -> Sequence[Any]:
+        """Numbers that meet arrays elementwise are inputs; every other use wants their value."""
+        if not any(isinstance(x, Number) for x in args):
+            return args
+        name = getattr(function, "__name__", "")
+        if isinstance(function, np.ufunc) or name in ("where", "clip") or isinstance(function, ReflectedUfunc):
+            operands = args[1:] if name == "where" else args
+            arrays = [x.dtype for x in operands if isinstance(x, Tensor)]
+            if arrays and name != "power":
+                return [self._promoted(x, arrays) if isinstance(x, Number) else x for x in args]
+        return [self.lower_other(x) for x in args]
+
+    def _promoted(self, number: Number, arrays: list[np.dtype[Any]]) -> Any:
+        """The 0-d input for a Python number among arrays of these dtypes (NEP 50: it is weak)."""
+        try:
+            return self.number_node(number, np.result_type(*arrays, number.value))
+        except (OverflowError, ValueError):
+            return number.known()
+
+    def pure_number(self, function: Any, args: Sequence[Any]) -> Any:
+        """`math.sqrt(n)`: computed by Python at each run."""
+        result = derived(self, function, *args)
+        if type(result.value) in (int, float, bool):
+            return result
+        return function(*(self.lower_other(x) for x in args))
+
+    def call_on_values(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """`np.sqrt(n)` of Python numbers: a 0-d input that Python computes at each run."""
+        if isinstance(function, np.ufunc) and not kwargs and any(isinstance(x, Number) for x in args):
+            result = derived(self, function, *args)
+            if isinstance(result.value, np.generic) and result.value.dtype in TRACED_DTYPES:
+                known = self.scalars.get((result.text, result.value.dtype))
+                if known is None:
+                    known = self.add_input(result.value, "number", captured=True)
+                    self.scalars[result.text, result.value.dtype] = known
+                    assert known._cell.input is not None
+                    self.computed[id(known._cell.input)] = result
+                return known
+        if calls_back(function, (*args, *kwargs.values())):
+            raise EndPiece("effect", f"np.{function.__name__} may do more than give a result")
+        result = function(*self._known(args), **self._known(kwargs))
+        if function is np.errstate:
+            return result
+        if lender(result) is not None:
+            raise EndPiece("effect", f"np.{function.__name__} gives an array in the memory of {a_kind(lender(result))}")
+        if not isinstance(result, (np.ndarray, np.generic, bool, int, float, complex, str, tuple, list, np.dtype, type(None))):
+            raise EndPiece("effect", f"{function.__name__} makes a {type(result).__name__}")
+        return result
+
+    def _known(self, x: Any) -> Any:
+        if isinstance(x, (list, tuple)):
+            return type(x)(self._known(item) for item in x)
+        if isinstance(x, dict):
+            return {key: self._known(item) for key, item in x.items()}
+        return self.lower_other(x)
+
+    def is_moving(self, input: Input) -> bool:
+        return any(m.input is input for m in self.moving.values())
+
+    def value_to_write(self, value: Any, dtype: np.dtype[Any] | None = None) -> Any:
+        if isinstance(value, Number) and dtype is not None:
+            return self._promoted_to(value, dtype)
+        return super().value_to_write(value, dtype)
+
+    def _promoted_to(self, number: Number, dtype: np.dtype[Any]) -> Any:
+        try:
+            node = self.number_node(number, dtype)
+        except (OverflowError, ValueError, TypeError):
+            return number.known()
+        return node.node()
+
+    def number_node(self, number: Number, dtype: np.dtype[Any]) -> Tensor:
+        """The 0-d input of `dtype` that takes the number's value at each run."""
+        key = (number.text, dtype)
+        known = self.scalars.get(key)
+        if known is None:
+            real = dtype.type(number.value)
+            known = self.scalars[key] = self.add_input(real, number.label, captured=True)
+            input = known._cell.input
+            assert input is not None
+            self.computed[id(input)] = derived(self, _Caster(dtype), number)
+        return known
+
+    # ---- moving views
+    def moving_view(self, x: Tensor, index: Any) -> Tensor | None:
+        """`x[index]` with Numbers in the index, of an outer array that the piece has not written: an input of its own."""
+        base = x._cell.input
+        if not has_number(index) or self.static or base is None or id(base) in self.computed:
+            return None
+        if x._path or x._cell.written or x.is_scalar:
+            return None
+        key = f"{self.inputs.index(base)}:{index_text(index)}"
+        known = self.moving.get(key)
+        if known is None:
+            real = base.value[index_now(index)]
+            if not isinstance(real, (np.ndarray, np.generic)):
+                return None
+            tensor = self.add_input(real, f"{base.path}_part", captured=True)
+            input = tensor._cell.input
+            assert input is not None
+            self.captured.pop(id(real), None)
+            known = self.moving[key] = MovingView(input, base, index, key)
+            self.keep.append(real)
+        return known.input.tensor
+
+    def before_write(self, cell: Cell) -> None:
+        super().before_write(cell)
+        if any(part() is not None for part in cell.parts):
+            raise EndPiece("effect", "it writes an array of which a view has a name that jitlab holds as a copy")
+        if self.moving and cell.input is not None:
+            self._check_apart(cell.input, writing=True)
+
+    def _check_apart(self, input: Input, writing: bool) -> None:
+        """A moving view that is written is the only way to its base from then on."""
+        mine = next((m for m in self.moving.values() if m.input is input), None)
+        base = mine.base if mine is not None else input
+        family = [m for m in self.moving.values() if m.base is base]
+        if not family:
+            return
+        if mine is None:
+            if any(m.input.tensor._cell.written for m in family):
+                raise StaticNeeded
+            return
+        if base.tensor._cell.written:
+            raise StaticNeeded
+        if any(m is not mine and m.input.tensor._cell.written for m in family):
+            raise StaticNeeded
+
+    # ---- rollback
+    def mark_statement(self) -> tuple[Mark, Any]:
+        state = (
+            dict(self.assigned), dict(self.reads), dict(self.found), dict(self.mirrors), self.number_reads,
+            dict(self.number_guards), dict(self.computed), dict(self.scalars), dict(self.moving),
+        )  # fmt: skip
+        return self.mark(), state
+
+    def rollback_statement(self, marked: tuple[Mark, Any]) -> None:
+        self.rollback(marked[0])
+        (
+            self.assigned, self.reads, self.found, self.mirrors, self.number_reads, self.number_guards, self.computed,
+            self.scalars, self.moving,
+        ) = marked[1]  # fmt: skip
+
+
+class Names(MutableMapping[str, Any]):
+    """The local names of a converted statement: stores go to what the piece has assigned."""
+
+    def __init__(self, capture: CellCapture) -> None:
+        self.capture = capture
+        self.loop: Any = None
+
+    def __getitem__(self, name: str) -> Any:
+        if name == HOOK:
+            return HOOKS
+        if name == LOOP and self.loop is not None:
+            return self.loop
+        capture = self.capture
+        if not capture.is_open:  # a traceback is shown
+            return capture.assigned[name] if name in capture.assigned else capture.namespace[name]
+        try:
+            return capture.lookup(name)
+        except NameError:
+            raise KeyError(name) from None  # what a mapping raises; Python makes a NameError of it
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name == LOOP:  # a function that conversion added
+            self.loop = value
+        else:
+            self.capture.assigned[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        raise EndPiece("effect", f"it deletes {name}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.capture.assigned)
+
+    def __len__(self) -> int:
+        return len(self.capture.assigned)
+
+
+class _Caster:
+    """dtype.type, with a name that tells it apart."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype
+        self.key = dtype
+        self.__name__ = str(dtype)
+
+    def __call__(self, value: Any) -> Any:
+        return self.dtype.type(value)
+
+
+#: Of each code the line of its first `try`, 0 for none.
+_tries: OfEach[int] = OfEach()
+
+
+def _first_try(function: types.FunctionType) -> int:
+    found = find_definition(function)
+    kinds = (ast.Try, getattr(ast, "TryStar", ast.Try))
+    return 0 if found is None else min((node.lineno for node in ast.walk(found[0]) if isinstance(node, kinds)), default=0)
+
+
+def _itself(value: Any) -> Any:
+    return value

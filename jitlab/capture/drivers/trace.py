@@ -1,0 +1,575 @@
+"""Trace: one captured graph, what its inputs are bound to, how its outputs become the caller's objects, what it guards."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jitlab.capture.control.chosen_memory import Chosen
+from jitlab.capture.guards.changes import Change, layout_change
+from jitlab.capture.guards.leaves import ARRAY, PYTHON_KINDS
+from jitlab.capture.numpy_calls.host_fallback import NotReplayable
+from jitlab.capture.numpy_calls.layouts import Layout, is_writeable, order_of
+from jitlab.capture.state import Capture, Input
+from jitlab.capture.tracers.symbolic import has_symbolic
+from jitlab.capture.tracers.tensor import Cell, Lock, Path, Tensor
+from jitlab.costs import Costs
+from jitlab.errors import CaptureError
+from jitlab.ir import Graph, Node, Source, Symbolic, plain
+from jitlab.ir.graphs.graph import must_run
+from jitlab.messages import Message
+from jitlab.ops.host_operations import HostCall, Item
+from jitlab.ops.layout.views import Reshape, View, transpose_view
+from jitlab.ops.layout.windows import Windows
+from jitlab.ops.leaf_operations import Constant, Parameter
+
+from .leaving import keeps_a_recording, plain_value
+
+Build = Callable[[Sequence[Any], Sequence[Any]], Any]  # (graph outputs, real inputs) -> the caller's object
+
+
+@dataclass
+class Trace:
+    """A graph and its bindings. `run` is set when it is compiled: real inputs -> graph outputs."""
+
+    name: str
+    number: int
+    graph: Graph
+    inputs: list[Input]
+    build: Build
+    writes: list[tuple[int, int]]  # (input, graph output): what has to be copied into the caller's arrays
+    shared: list[tuple[int, tuple[int, ...]]]  # outputs that an op-by-op run may give as views of inputs, constants, others
+    guards: list[Any]
+    slots: int = 0
+    uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
+    generators: list[Any] = field(default_factory=list)  # random generators it draws from
+    last_call: int = 0  # on the clock of the function
+    rows: list[int] = field(default_factory=list)  # outputs that have to lie row by row
+    leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
+    layouts: list[Layout] = field(default_factory=list)  # of inputs: results and views depend on them
+    lasting: dict[str, list[tuple[int, int]]] = field(default_factory=dict)  # operation that may raise -> (input, graph output)
+    # for each Variable that has been assigned before it: what it holds when that operation has raised
+    same: list[tuple[int, Any]] = field(default_factory=list)  # (argument leaf, object that a name gave, too)
+    run: Callable[[Sequence[Any]], list[Any]] | None = None
+    costs: Costs = field(default_factory=Costs)
+    executable: Any = None  # what the pipeline made, for reports and replays
+
+    def __call__(self, inputs: Sequence[Any]) -> Any:
+        """Run on real inputs, write what NumPy would have written, and give the results their form."""
+        assert self.run is not None
+        if self.writes:
+            self.check_writable(inputs)
+        return self.formed(self.run(inputs), inputs)
+
+    def formed(self, outputs: list[Any], inputs: Sequence[Any]) -> Any:
+        """What a call gives, of the graph's outputs; the inputs that it changes are written."""
+        if self.shared or self.rows:
+            self.separate(outputs, inputs)
+        for number, output in self.writes:
+            np.copyto(inputs[number], outputs[output])
+        if self.slots:
+            outputs = [*outputs, [None] * self.slots]
+        return self.build(outputs, inputs)
+
+    def plain_results(self) -> tuple[type | None, list[bool]] | None:
+        """(None, tuple or list; which results are scalars) when a call gives just the graph's outputs in order, else None."""
+        many = isinstance(self.build, _Container)
+        leaves = self.build.items if isinstance(self.build, _Container) else [self.build]
+        if not all(isinstance(leaf, _Leaf) and leaf.is_plain for leaf in leaves) or self.writes or self.guards or self.same:
+            return None
+        if [leaf.output for leaf in leaves] != list(range(len(self.graph.outputs))):  # type: ignore[attr-defined]
+            return None
+        if many and self.build.kind not in (tuple, list):  # type: ignore[attr-defined]
+            return None
+        return (self.build.kind if many else None), [leaf.is_scalar for leaf in leaves]  # type: ignore[attr-defined]
+
+    def fits(self, leaves: Sequence[Any]) -> bool:
+        """The guards beyond the signature hold for these argument leaves."""
+        for guard in self.guards:
+            input = guard.input
+            position = self.inputs.index(input)
+            value = leaves[self.leaves[position]] if position < len(self.leaves) else input.value
+            if guard.now(value) != guard.value:
+                return False
+        if not all(layout.fits(leaves[self.leaves[layout.input]]) for layout in self.layouts):
+            return False
+        return all(leaves[n] is found for n, found in self.same)
+
+    def misfit(self, leaves: Sequence[Any]) -> Change | None:
+        """What keeps `fits` from holding for leaves of the trace's own signature."""
+        for guard in self.guards:
+            position = self.inputs.index(guard.input)
+            value = leaves[self.leaves[position]] if position < len(self.leaves) else guard.input.value
+            if guard.now(value) != guard.value:
+                return Change("python_value", guard.input.path, str(guard.value), str(guard.now(value)))
+        for layout in self.layouts:
+            array, path = leaves[self.leaves[layout.input]], self.inputs[layout.input].path
+            if not layout.fits(array):
+                return layout_change(layout, path, array)
+        for n, found in self.same:
+            if leaves[n] is not found:
+                at = self.leaves.index(n) if n in self.leaves else 0
+                fix = Message("fix.copy_of_name")
+                return Change("aliasing", self.inputs[at].path, "also the array of a name", "no array of a name", fix)
+        return None
+
+    def collect(self, leaves: Sequence[Any]) -> list[Any]:
+        """The real inputs of a call: its argument leaves, then the captured arrays."""
+        return [*(leaves[n] for n in self.leaves), *(input.value for input in self.inputs[len(self.leaves) :])]
+
+    def check_writable(self, inputs: Sequence[Any]) -> None:
+        """Written arrays can be written, and overlap no other input (their order of writes would show)."""
+        for number, _ in self.writes:
+            target = inputs[number]
+            if not (target.flags.forc and target.flags.writeable):
+                check_target(target, self.inputs[number].path)
+            for other, array in enumerate(inputs):
+                if other != number and isinstance(array, np.ndarray) and _overlap(target, array):
+                    raise NotReplayable("aliasing", f"{self.inputs[number].path} overlaps {self.inputs[other].path} in memory")
+
+    def separate(self, outputs: list[Any], inputs: Sequence[Any]) -> None:
+        """Results own their memory: what an op-by-op run left as a view of an input or a constant is copied."""
+        for n, apart in self.shared:
+            value = outputs[n]
+            others = (*inputs, *(outputs[m] for m in apart))
+            if isinstance(value, np.ndarray) and (
+                not value.flags.writeable
+                or any(x is value or (isinstance(x, np.ndarray) and np.may_share_memory(value, x)) for x in others)
+            ):
+                outputs[n] = np.array(value, order="C")
+        for n in self.rows:
+            if isinstance(outputs[n], np.ndarray):
+                outputs[n] = np.ascontiguousarray(outputs[n])
+
+
+def check_target(target: np.ndarray[Any, Any], path: str) -> None:
+    """An array that is written can be written, and none of its elements lies where another does: what is written is copied
+    into it whole."""
+    if not is_writeable(target):
+        raise ValueError("assignment destination is read-only")
+    if target.size > 1:
+        reach = target.itemsize
+        for by, n in sorted((abs(by), n) for by, n in zip(target.strides, target.shape, strict=True) if n > 1):
+            if by < reach:
+                raise NotReplayable("aliasing", f"elements of {path} overlap one another in memory")
+            reach += by * (n - 1)
+
+
+def _overlap(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> bool:
+    if not np.may_share_memory(x, y):
+        return False
+    try:
+        return bool(np.shares_memory(x, y, max_work=1000))  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars: bool = True) -> Trace:
+    """The trace of a capture whose program gave `result`."""
+    structure = Structure(capture, numbers_become_scalars)
+    build = structure.of(result)
+    structure.settle()
+    graph = capture.graph
+    writes = []
+    for position, input in enumerate(capture.inputs):
+        if input.tensor._cell.written:
+            writes.append((position, structure.output(input.tensor._cell.node)))
+    lasting = _lasting(capture, structure)
+    graph.outputs = list(structure.nodes)
+    shared = shared_outputs(graph.outputs)
+    trimmed = graph.without_dead()
+    uses = {input.path: capture.used[id(input)] for input in capture.inputs if id(input) in capture.used}
+    trace = Trace(
+        capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses
+    )
+    trace.rows, trace.lasting = structure.rows(), lasting
+    trace.generators = [generator for generator, _ in capture.generators.values()]
+    trace.layouts = [layout for layout in structure.layouts() if not capture.inputs[layout.input].captured]
+    return trace
+
+
+def _lasting(capture: Capture, structure: Structure) -> dict[str, list[tuple[int, int]]]:
+    """What Variables hold at each operation that may raise, where they have been assigned before it."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    numbers = {id(input): n for n, input in enumerate(capture.inputs)}
+    for cell in dict.fromkeys(cell for cell, _, _ in capture.assigned_at):
+        assert cell.input is not None
+        writes = [(at, until) for other, at, until in capture.assigned_at if other is cell]
+        for n, node in enumerate(capture.graph.nodes):
+            if n >= writes[0][0] and must_run(node.op):
+                held = next((until for at, until in writes if at > n), cell.node)
+                if held is not cell.input.node:
+                    found.setdefault(node.name, []).append((numbers[id(cell.input)], structure.output(held)))
+    return found
+
+
+def shared_outputs(outputs: Sequence[Node]) -> list[tuple[int, tuple[int, ...]]]:
+    """Outputs that are, through views only, an input, a constant, a host operation's result, or another output's memory; and
+    the ones before each that it must not share memory with. What NumPy gives in one call may: `np.nonzero` does."""
+    roots = [_root(node) for node in outputs]
+    sources = (Parameter, Constant, HostCall)
+    found = [n for n, root in enumerate(roots) if isinstance(root.op, sources) or roots.count(root) > 1]
+    return [(n, tuple(m for m in found if m < n and not _one_call(outputs[m], outputs[n]))) for n in found]
+
+
+def _one_call(a: Node, b: Node) -> bool:
+    """Two results of one host operation."""
+    return a is not b and isinstance(a.op, Item) and isinstance(b.op, Item) and a.inputs == b.inputs
+
+
+def _root(node: Node) -> Node:
+    while isinstance(node.op, (View, Reshape, Item)):
+        node = node.inputs[0]
+    return node
+
+
+class Structure:
+    """The form of a result: containers, and at the leaves tensors, NumPy scalars, Python values, and the caller's own objects.
+
+    Arrays that alias one another in the program alias one another in the result.
+    """
+
+    def __init__(self, capture: Capture, numbers_become_scalars: bool) -> None:
+        self.capture = capture
+        self.numbers_become_scalars = numbers_become_scalars
+        self.nodes: list[Node] = []
+        self.leaves: list[tuple[Tensor, _Leaf]] = []
+        self.by_tensor: dict[int, _Leaf] = {}
+        self.containers: dict[int, _Container] = {}
+        self.slots = 0  # room behind the outputs for objects that stand at several places
+
+    def output(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def of(self, x: Any) -> Build:
+        """A function that builds x from graph outputs and real inputs."""
+        if isinstance(x, Tensor):
+            x._cell.capture.check_open()
+            check_known(x)
+            leaf = self.by_tensor.get(id(x))
+            if leaf is None:
+                leaf = self.by_tensor[id(x)] = _Leaf(x.is_scalar, None if self.numbers_become_scalars else x.weak)
+                self.leaves.append((x, leaf))
+                if x._cell.kinds is not None:
+                    leaf.kind = self.output(x._cell.kinds.which)
+            else:
+                self._stands_again(leaf)
+            return leaf
+        if isinstance(x, np.ndarray) and type(x) is np.ndarray:
+            value = self.capture.value(x)
+            return self.of(value) if isinstance(value, Tensor) else _constant(x)
+        if getattr(type(x), "__jitlab_variable__", False) is True:
+            return self.of(x.read_value())
+        if isinstance(x, Symbolic):
+            raise self.capture.cannot_keep("the index of a loop")
+        if isinstance(x, (list, tuple, dict)) or (not self.numbers_become_scalars and isinstance(x, (set, frozenset, slice))):
+            return self._container(x)
+        x = plain_value(x)
+        self.capture.check_plain(x)
+        if self.numbers_become_scalars:
+            if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+                return _constant(np.asarray(x)[()])
+            if not isinstance(x, (str, bytes, np.generic, type(None))):
+                raise CaptureError(
+                    f"{self.capture.name} returned a {type(x).__name__}: a traced function must return zero or more Tensors",
+                    why="what a call gives back is made from the recorded operations' results",
+                    hint="return arrays, numbers, None, and tuples, lists or dicts of them",
+                )  # fmt: skip
+        kept = keeps_a_recording(x)
+        if kept:
+            raise self.capture.cannot_keep(kept)
+        return _constant(x)
+
+    def _stands_again(self, part: _Leaf | _Container) -> None:
+        """It is made once, and has room for that."""
+        if part.slot is None:
+            part.slot = self.slots
+            self.slots += 1
+
+    def _container(self, x: Any) -> _Container:
+        """A container is one object wherever it stands."""
+        known = self.containers.get(id(x))
+        if known is None:
+            known = self.containers[id(x)] = _Container(_kind(x))
+            known.items = self._items(x, known)
+            known.is_whole = True
+        elif not known.is_whole:
+            raise self.capture.cannot_keep(f"a {type(x).__name__} that holds itself")
+        else:
+            self._stands_again(known)
+        return known
+
+    def _items(self, x: Any, made: _Container) -> list[Build]:
+        if isinstance(x, (list, tuple)):
+            return [self.of(item) for item in x]
+        if type(x) is slice:
+            return [self.of(part) for part in (x.start, x.stop, x.step)]
+        x = plain_value(x)
+        self.capture.check_plain(x)
+        if not isinstance(x, dict):
+            return [self.of(item) for item in x]
+        made.keys = [self._key(key) for key in x]
+        return [self.of(item) for item in x.values()]
+
+    def _key(self, x: Any) -> Any:
+        """A key of a dict of the result."""
+        if has_symbolic(x) or isinstance(x, Tensor) or (isinstance(x, tuple) and any(isinstance(part, Tensor) for part in x)):
+            raise self.capture.cannot_keep("a dict whose key only a run knows")
+        return plain_value(x)
+
+    def settle(self) -> None:
+        """Decide what each leaf takes from where: an input's memory, a base that several share, or a value of its own."""
+        self.choose()
+        bases: dict[Cell, tuple[int, Path]] = {}
+        positions = {id(input): n for n, input in enumerate(self.capture.inputs)}
+        for tensor, leaf in self.leaves:
+            cell, leaf.lock = tensor._cell, tensor._locked
+            if cell.input is not None and not tensor.is_scalar:
+                leaf.input, leaf.path = positions[id(cell.input)], tensor._path
+                leaf.is_another = tensor is not cell.input.tensor
+            elif leaf.picked is not None:
+                leaf.path = tensor._path
+                leaf.is_another = cell.memory is not None and tensor is not cell.memory.array
+            elif not tensor.is_scalar:
+                leaf.is_another = cell in bases
+                if leaf.others and isinstance(cell.memory, Chosen):
+                    leaf.which = self.output(cell.memory.which)
+                    leaf.is_another = tensor is not cell.memory.array
+                if cell not in bases:
+                    bases[cell] = self._base(cell)
+                leaf.output, lies = bases[cell]
+                leaf.path = (*lies, *tensor._path)
+            else:
+                leaf.output = self.output(tensor.node())
+
+    def _base(self, cell: Cell) -> tuple[int, Path]:
+        """The output whose memory an array is, row by row, and the view of it that has the array's own order of axes."""
+        lies = cell.strides if cell.memory is None else None
+        order = [axis for axis in order_of(lies, plain(cell.node.shape)) if axis >= 0] if lies else []
+        if order == sorted(order):
+            return self.output(cell.read(())), ()
+        axes = (*(axis for axis in range(cell.node.ndim) if axis not in order), *order)
+        laid = self.capture.graph.add(transpose_view(cell.node.type, axes), cell.read(()))
+        return self.output(laid), (transpose_view(laid.type, [axes.index(axis) for axis in range(len(axes))]),)
+
+    def rows(self) -> list[int]:
+        """The outputs of arrays that NumPy, where it makes them, may not have laid row by row."""
+        strided = any(cell.strides is not None for cell in {tensor._cell for tensor, _ in self.leaves})
+        strided = strided or any(x.is_array and not x.value.flags.c_contiguous for x in self.capture.inputs)
+        return [n for n, node in enumerate(self.nodes) if node.ndim > 1] if strided else []
+
+    def layouts(self) -> list[Layout]:
+        """What the trace needs of its inputs' layouts."""
+        capture = self.capture
+        fresh = [tensor for tensor, _ in self.leaves if not tensor.is_scalar]
+        exact = capture.layout_read and bool(capture.order_decides or capture.journal or fresh)
+        ordered = capture.order_read and any(tensor._cell.node.ndim > 1 and tensor._cell.input is None for tensor in fresh)
+        if not (exact or ordered or capture.order_decides):
+            return []
+        least = 1 if exact and capture.vector_read else 2
+        inputs = enumerate(capture.inputs)
+        return [Layout.of(n, x.value, exact) for n, x in inputs if x.is_array and x.node.ndim >= least]
+
+
+    def choose(self) -> None:
+        """Find the arrays that a leaf may be, where that can be seen: the caller has them, or gets them by another leaf."""
+        reached: dict[Cell, set[int]] = {}
+        for number, (tensor, _) in enumerate(self.leaves):
+            for cell in tensor._cell.reaches():
+                reached.setdefault(cell, set()).add(number)
+        for tensor, leaf in self.leaves:  # it grows
+            memory = tensor._cell.memory
+            seen = {} if memory is None or tensor.is_scalar else {
+                id(other): self.of(other)
+                for other in memory.arrays()
+                if any(cell.input is not None or len(reached[cell]) > 1 for cell in other._cell.owners())
+            }  # fmt: skip
+            if isinstance(memory, Chosen):
+                leaf.others = {n: seen[id(other)] for n, other in memory.among.items() if id(other) in seen}
+            elif memory is not None and seen:
+                leaf.picked = self.picked(seen[id(memory.base)], memory.lowered())
+            elif not tensor.is_scalar:
+                leaf.picked = self.part(tensor._cell, reached)
+
+    def part(self, cell: Cell, reached: Mapping[Cell, Any]) -> Build | None:
+        """What NumPy gives as a view of an array that the caller has, or gets, is that view: made of the real array."""
+        whole = cell.parts_of() if cell.parts_of is not None else None
+        if whole is None or (whole.input is None and whole not in reached):
+            return None
+        if cell.part is None:
+            raise NotReplayable("aliasing", "it gives a view of an array that only NumPy can make")
+        base, name = self.of(cell.part[0]), cell.part[1]
+        return lambda outputs, inputs: getattr(base(outputs, inputs), name)
+
+    def picked(self, base: Build, index: Any) -> Build:
+        """The view `base[index]` of a real array; nodes of the index are outputs."""
+        parts = [self.output(part) if isinstance(part, Node) else _constant(plain_index(part)) for part in index]
+
+        def build(outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+            at = tuple(int(outputs[part]) if isinstance(part, int) else part(outputs, inputs) for part in parts)
+            return base(outputs, inputs)[at]
+
+        return build
+
+
+def plain_index(part: Any) -> Any:
+    """A part of a subscript as NumPy takes it."""
+    if isinstance(part, slice):
+        return slice(*(None if n is None else int(n) for n in (part.start, part.stop, part.step)))
+    return int(part) if isinstance(part, int) else part
+
+
+def check_known(x: Tensor) -> None:
+    """Raises where only a run knows of which array a result is a part."""
+    cell = x._cell
+    if cell.by_data and cell.parts_of is not None and cell.parts_of() is not None and not x.is_scalar:
+        raise NotReplayable("aliasing", "of which array its result is a view depends on the data")
+
+
+class _Leaf:
+    """A tensor of the result."""
+
+    __slots__ = (
+        "input", "is_another", "is_scalar", "kind", "lock", "number", "others", "output", "path", "picked", "slot", "which",
+    )  # fmt: skip
+
+    def __init__(self, is_scalar: bool, number: type | None = None) -> None:
+        self.is_scalar = is_scalar
+        self.number = number  # int, float, ...: a number of Python's own
+        self.kind = -1  # the output that says which kind of number it is, where only a run knows
+        self.lock = Lock.NONE
+        self.is_another = False  # not the array that owns the memory, even when it sees all of it
+        self.input = -1
+        self.output = -1
+        self.path: Path = ()
+        self.slot: int | None = None
+        self.which = -1  # the output that says which of `others` it is, if it is one of them
+        self.others: dict[int, Build] = {}
+        self.picked: Build | None = None  # makes the view that it is
+
+    @property
+    def is_plain(self) -> bool:
+        """A graph output as it is."""
+        is_itself = not (self.path or self.is_another or self.lock or self.others) and self.picked is None
+        return self.input < 0 and is_itself and self.slot is None and self.number is None and self.kind < 0
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        if self.slot is None:
+            return self.made(outputs, inputs)
+        known = outputs[-1][self.slot]
+        if known is None:
+            known = outputs[-1][self.slot] = self.made(outputs, inputs)
+        return known
+
+    def made(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        if self.picked is not None:
+            value = self.picked(outputs, inputs)
+        else:
+            value = inputs[self.input] if self.input >= 0 else outputs[self.output]
+        if self.others:
+            other = self.others.get(int(outputs[self.which]))
+            value = value if other is None else other(outputs, inputs)
+        if self.kind >= 0 and (kind := int(outputs[self.kind])) != ARRAY:
+            value = value[()] if isinstance(value, np.ndarray) else value
+            return PYTHON_KINDS[kind](value) if kind in PYTHON_KINDS else value
+        if self.is_scalar:
+            value = value[()] if isinstance(value, np.ndarray) else value
+            return value if self.number is None else self.number(value)
+        if not isinstance(value, np.ndarray):
+            value = np.asarray(value)
+            if self.input < 0:  # the others that are views of this output share it
+                outputs[self.output] = value  # type: ignore[index]
+        if self.path:
+            value = view_of(value, self.path)
+        elif self.is_another:
+            value = value.view()
+        if self.lock:
+            value = value.view()  # not the caller's own
+            value.flags.writeable = warns = self.lock is Lock.WARNS and hasattr(type(value.flags), "_warn_on_write")
+            if warns:
+                value.flags._warn_on_write = True
+        return value
+
+
+def view_of(array: np.ndarray[Any, Any], path: Path) -> np.ndarray[Any, Any]:
+    """The real view of a real array, made by NumPy's own subscripts and transposes (its `.base` is what NumPy's would be)."""
+    for step in path:
+        match step:
+            case Reshape():
+                array = array.reshape(plain(step.shape))
+            case Windows():
+                array = step.view(array)
+            case View():
+                array = _real_view(step, array)
+    return array
+
+
+def _real_view(view: View, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    shape = plain(view.shape)
+    axes = [axis for _, _, axis in view.map if axis is not None]
+    if len(set(axes)) < len(axes) or 0 in shape:  # a diagonal, or nothing
+        result = np.asarray(view.numpy(array))
+        result.flags.writeable = array.flags.writeable
+        return result
+    parts: list[Any] = []
+    for offset, step, axis in view.map:
+        first, by = int(offset), int(step)
+        if axis is None:
+            parts.append(first)
+        else:
+            stop = first + shape[axis] * by
+            parts.append(slice(first, stop if stop >= 0 else None, by))
+    array = array[(*parts, ...)].transpose(sorted(range(len(axes)), key=axes.__getitem__))
+    missing = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    if missing:
+        array = np.expand_dims(array, missing)
+    return array if array.shape == shape else np.broadcast_to(array, shape)
+
+
+def _constant(value: Any) -> Build:
+    return lambda outputs, inputs: value
+
+
+class _Container:
+    """A list, tuple, dict, set or slice of the result. `kind` makes it of its items, or of keys and items."""
+
+    __slots__ = ("is_whole", "items", "keys", "kind", "slot")
+
+    def __init__(self, kind: Callable[[Any], Any]) -> None:
+        self.kind = kind
+        self.items: Sequence[Build] = ()
+        self.keys: list[Any] | None = None
+        self.is_whole = False  # its items are known
+        self.slot: int | None = None
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        if self.slot is None:
+            items = [item(outputs, inputs) for item in self.items]
+            return self.kind(items if self.keys is None else zip(self.keys, items, strict=True))
+        known = outputs[-1][self.slot]
+        if known is None:
+            items = [item(outputs, inputs) for item in self.items]
+            known = outputs[-1][self.slot] = self.kind(items if self.keys is None else zip(self.keys, items, strict=True))
+        return known
+
+
+def _kind(x: Any) -> Callable[[Any], Any]:
+    """What makes a container like `x`."""
+    kind = type(x)
+    if kind is slice or hasattr(kind, "_fields"):
+        return lambda items: kind(*items)
+    if isinstance(x, dict) and kind is not dict:
+        return functools.partial(_mapping, kind, x.default_factory if hasattr(x, "default_factory") else None)
+    return kind
+
+
+def _mapping(kind: Any, factory: Any, items: Any) -> Any:
+    result = kind() if factory is None else kind(factory)
+    for key, item in items:
+        result[key] = item
+    return result

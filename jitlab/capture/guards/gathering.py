@@ -1,0 +1,435 @@
+"""Collecting a piece's inputs: one Python function is written for each trace, because it runs at every iteration of a loop.
+
+It reads the names, checks what the trace depends on, and gives (inputs, numbers); None when the trace does not fit. Of the
+same lines another function is written, once a call finds no trace: it says which of the checks failed, and on what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from jitlab.capture.numpy_calls.layouts import Layout
+from jitlab.capture.tracers.arrays import Input
+from jitlab.ir import Extent
+from jitlab.messages import Message
+from jitlab.support import trees
+
+from .changes import Change, Leaf, change_of, layout_change, leaves_of
+from .signature import exact
+
+#: Of so few objects that are to be several each pair is compared: that needs no call.
+FEW = 4
+
+
+class Place:
+    """Where something is found at each call, as code over the call's arguments `a`; during the capture also what is there."""
+
+    __slots__ = ("_get", "code", "is_argument")
+
+    def __init__(self, code: str, get: Callable[[], Any], *, is_argument: bool = False) -> None:
+        self.code = code
+        self._get = get
+        self.is_argument = is_argument
+
+    def __call__(self) -> Any:
+        return self._get()
+
+    def item(self, name: Any, key: str) -> Place:
+        """What it holds under `name`, which is `key` in code."""
+        get = self._get
+        return Place(f"{self.code}[{key}]", lambda: get()[name], is_argument=self.is_argument)
+
+    def forget(self) -> None:
+        """The capture has ended: keep nothing alive."""
+        self._get = _nothing
+
+
+def _nothing() -> Any:
+    return None
+
+
+@dataclass(eq=False)
+class Read:
+    """Something outside that a piece depends on: where it is found, and what it has to be."""
+
+    leaf: Leaf
+    fetch: Callable[[], Any]
+    kind: str  # "array", "number", "equal" (a value), "same" (an object; "weak": held weakly), "alias", "sized" (a container),
+    # "lacks" (an attribute)
+    # (type, dtype, shape), (type,), (type, value), (object,) or a reference, (code,), (type, size, keys), (name,)
+    want: tuple[Any, ...]
+    # "same" of a module's function: (function, its code)
+    table: dict[str, Any] | None = None  # the namespace in which `name` stands
+    name: str = ""
+    slot: int = -1  # of a number: its place among the numbers
+    input: int = -1  # of an array: its place among the inputs
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What was found under names of a module or class; compared in one step, by identity first."""
+
+    table: Mapping[str, Any]
+    values: dict[str, Any]
+    text: str  # what the module or class is called
+
+    def unfit(self, constants: Constants) -> str:
+        """The condition under which one of them is another by now."""
+        table, names = constants.name(self.table), list(self.values)
+        if len(names) == 1:
+            return f"{table}[{names[0]!r}] is not {constants.name(self.values[names[0]])}"
+        return f"{constants.name(itemgetter(*names))}({table}) != {constants.name(tuple(self.values.values()))}"
+
+    def change(self) -> Change:
+        """The first that is another by now."""
+        gone = object()
+        for name, known in self.values.items():
+            value = self.table.get(name, gone)
+            if value is not known:
+                path = f"{self.text}.{name}"
+                fix = Message("fix.leave_assigned", {"path": path})
+                after = "absent" if value is gone else shown_value(value)
+                is_object = value is not gone and not is_plain(value)
+                return Change("global", path, shown_value(known), f"another {after}" if is_object else after, fix)
+        return Change("unknown", after="what it reads changed while it was looked up")
+
+
+@dataclass(frozen=True)
+class Moving:
+    """An input that is the view `base[index]`; `index` is Python text over the numbers. `copied`: its base is written, too."""
+
+    input: int
+    base: int
+    index: str
+    shape: tuple[int, ...]
+    copied: bool
+
+
+class Constants:
+    """Objects that generated code names: k0, k1, ..."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}  # by name; the globals of all small functions
+
+    def name(self, value: Any) -> str:
+        name = f"k{len(self.values)}"  # the length grows with each, and by the builtins that `eval` adds
+        self.values[name] = value
+        return name
+
+    def text(self, value: Any) -> str:
+        """Code for a value: itself where its text is exact."""
+        if isinstance(value, Extent):
+            value = int(value)
+        if type(value) in (int, bool, str, type(None), type(Ellipsis)) or (type(value) is float and value - value == 0):
+            return f"({value!r})" if value is not ... else "(...)"
+        return self.name(value)
+
+    def function(self, text: str) -> Callable[[Sequence[Any]], Any]:
+        """`text` as a function of the numbers: there may be thousands of them, of which it reads a few."""
+        read = sorted(set(map(int, re.findall(r"\bv(\d+)\b", text))))
+        names, values = ", ".join(f"v{n}" for n in read), ", ".join(f"v[{n}]" for n in read)
+        return eval(f"lambda v: (lambda {names}: {text})({values})", self.values)  # type: ignore[no-any-return]
+
+    def function_of_arguments(self, code: str) -> Callable[[Sequence[Any]], Any]:
+        """A place as a function of a call's arguments."""
+        return eval(f"lambda a: {code}", self.values)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A comparison of a lookup: the code that is true where the trace does not fit, and what a miss says of it.
+
+    `told(*operands)` makes the Change, of what `operands` is at the time; `path` and `before` serve where reading it raises."""
+
+    unfit: str
+    operands: str
+    told: Callable[..., Change]
+    path: str
+    before: str
+
+
+class Lookup:
+    """What a lookup does, line by line: a line of code, or a Guard. Two functions are made of it: one that gathers for a call
+    or gives None, and, once somebody asks, one that gives the Change that keeps a call from the trace."""
+
+    def __init__(self, constants: Constants) -> None:
+        self.constants = constants
+        self.steps: list[str | Guard] = []
+        self._why: Any = None
+
+    def function(self) -> Any:
+        """What gathers for a call: gives its inputs and numbers, or None."""
+        lines = [step if isinstance(step, str) else f"if {step.unfit}: return None" for step in self.steps]
+        body = "\n".join(f"        {line}" for line in lines)
+        return self._made(f"def gather(a=()):\n    try:\n{body}\n    except Exception:\n        return None\n", "gather")
+
+    def why(self, a: Any = ()) -> Change:
+        """What keeps a call with these arguments, or the names as they are now, from the trace: the guard that fails."""
+        if self._why is None:
+            lines: list[str] = []
+            for n, step in enumerate(self.steps):
+                lines.append(f"at[0] = {n}")
+                lines.append(step if isinstance(step, str) else f"if {step.unfit}: return told[{n}].told({step.operands})")
+            lines[-1] = "return None"
+            body = "\n".join(f"    {line}" for line in lines)
+            self._why = self._made(f"def why(a, at, told):\n{body}\n", "why")
+        at = [0]
+        try:
+            found: Change | None = self._why(a, at, self.steps)
+        except Exception as error:
+            later = next((step for step in self.steps[at[0] :] if isinstance(step, Guard)), None)
+            if later is None or not isinstance(error, (LookupError, AttributeError, ValueError, NameError)):
+                return Change("unknown", after=f"what it reads gave a {type(error).__name__} while it was looked up")
+            return Change("structure", later.path, later.before, "absent")
+        return found or Change("unknown", after="what it reads changed while it was looked up")
+
+    def _made(self, source: str, name: str) -> Any:
+        namespace = dict(self.constants.values)
+        exec(trees.code_of(source, "<jitlab gather>", "exec"), namespace)
+        return namespace[name]
+
+
+class _Writer:
+    """Writes the steps of one lookup; a later step may name what an earlier one has found."""
+
+    def __init__(self, constants: Constants, inputs: Sequence[Input]) -> None:
+        self.lookup, self.constants, self.inputs = Lookup(constants), constants, inputs
+        self.tables: dict[int, str] = {}
+        #: Names in the code of what was read, with their paths: none may be another one.
+        self.arrays: dict[str, str] = {}
+        self.containers: dict[str, str] = {}
+        self.slots = 0
+
+    def code(self, line: str) -> None:
+        self.lookup.steps.append(line)
+
+    def guard(self, unfit: str, operands: str, told: Callable[..., Change], path: str = "", before: str = "") -> None:
+        self.lookup.steps.append(Guard(unfit, operands, told, path, before))
+
+    def attributes(self, found_in: Attributes) -> None:
+        self.guard(found_in.unfit(self.constants), "", found_in.change, found_in.text, "there")
+
+    def defaults(self, function: Any, values: tuple[Any, Any]) -> None:
+        code, name = self.constants.name(function), function.__name__
+        found = f"({code}.__defaults__, {code}.__kwdefaults__)"
+        told = partial(_defaults_change, name, values)
+        self.guard(_other_defaults(code, values, self.constants), found, told, f"defaults of {name}")
+
+    def read(self, read: Read) -> None:
+        """Find it, and check that it is what it was."""
+        path, before, found = read.leaf.path, read.leaf.text, self._place(read)
+        first = self.arrays.get(f"i{read.input}")
+        if read.kind == "array" and first is not None:
+            told = partial(Change, "aliasing", path, f"the array that `{first}` is, too", "another array")
+            self.guard(f"{found} is not i{read.input}", "", told, path, before)
+            return
+        name = f"i{read.input}" if read.input >= 0 else f"v{read.slot}" if read.slot >= 0 else "found"
+        if read.kind == "sized" and read.want[0] is not tuple:
+            name = f"c{len(self.containers)}"
+            self.containers[name] = path
+        self.slots += read.slot >= 0
+        self.code(f"{name} = {found}")
+        self.guard(_unfit(read, name, self.constants), name, partial(_read_change, read), path, before)
+        if read.kind == "array" and read.want[0] is np.ndarray:
+            self.arrays[name] = path
+
+    def _place(self, read: Read) -> str:
+        """Code for what stands there now."""
+        if isinstance(read.fetch, Place):
+            return read.fetch.code
+        if read.table is None:
+            return f"{self.constants.name(read.fetch)}()"
+        if id(read.table) not in self.tables:
+            self.tables[id(read.table)] = self.constants.name(read.table)
+        return f"{self.tables[id(read.table)]}[{read.name!r}]"
+
+    def distinct(self, objects: Mapping[str, str], kind: str) -> None:
+        """What was several objects is several still."""
+        if len(objects) < 2:
+            return
+        unfit = " or ".join(f"{a} is {b}" for a, b in combinations(objects, 2))
+        if len(objects) > FEW:
+            unfit = f"len({{{', '.join(f'id({name})' for name in objects)}}}) != {len(objects)}"
+        self.guard(unfit, ", ".join(objects), partial(_one_change, tuple(objects.values()), kind))
+
+    def number(self, text: str, expected: Any, label: str) -> None:
+        self.code(f"found = {text}")
+        unfit = f"type(found) is not {self.constants.name(type(expected))} or {_other('found', expected, self.constants)}"
+        self.guard(unfit, "found", partial(_number_change, label, expected), label, repr(expected))
+
+    def value(self, n: int, value: Any) -> None:
+        """An input's value, an int or a tuple of them, was taken for granted."""
+        self.code(f"found = {f'tuple(map(int, i{n}))' if isinstance(value, tuple) else f'int(i{n})'}")
+        path = self.inputs[n].path
+        self.guard(f"found != {value}", "found", partial(_number_change, path, value), path, str(value))
+
+    def moving(self, part: Moving) -> None:
+        self.code(f"i{part.input} = i{part.base}[{part.index}]")
+        path = f"a part of {self.inputs[part.base].path}"
+        shape = f"i{part.input}.shape"
+        self.guard(f"{shape} != {part.shape!r}", shape, partial(_shape_change, path, part.shape), path)
+        if part.copied:
+            self.code(f"i{part.input} = {self.constants.name(np.array)}(i{part.input})[()]")
+
+    def layout(self, layout: Layout) -> None:
+        other = "" if layout.exact else f" and not {self.constants.name(layout)}.fits(i{layout.input})"
+        told = partial(layout_change, layout, self.inputs[layout.input].path)
+        self.guard(f"i{layout.input}.strides != {layout.strides!r}{other}", f"i{layout.input}", told)
+
+
+def lookup_of(
+    reads: Sequence[Read],
+    inputs: Sequence[Input],
+    constants: Constants,
+    *,
+    fixed: Mapping[int, Any],
+    number_guards: Sequence[tuple[str, Any, str]],
+    value_guards: Sequence[tuple[int, Any]],
+    moving: Sequence[Moving],
+    computed: Mapping[int, str],
+    layouts: Sequence[Layout],
+    attributes: Sequence[Attributes],
+    defaults: Mapping[Any, tuple[Any, Any]],
+) -> Lookup:
+    """The lookup of one trace; it takes the call's arguments where there is a call."""
+    writer = _Writer(constants, inputs)
+    for n, value in fixed.items():
+        writer.code(f"i{n} = {constants.name(value)}")
+    for found_in in attributes:
+        writer.attributes(found_in)
+    for function, values in defaults.items():
+        writer.defaults(function, values)
+    for read in reads:
+        writer.read(read)
+    writer.distinct(writer.arrays, "array")
+    writer.distinct(writer.containers, "object")
+    for number_guard in number_guards:
+        writer.number(*number_guard)
+    for value_guard in value_guards:
+        writer.value(*value_guard)
+    for part in moving:
+        writer.moving(part)
+    for n, text in computed.items():
+        writer.code(f"i{n} = {text}")
+    for layout in layouts:
+        writer.layout(layout)
+    gathered = ", ".join(f"i{n}" for n in range(len(inputs)))
+    writer.code(f"return [{gathered}], ({''.join(f'v{n}, ' for n in range(writer.slots))})")
+    return writer.lookup
+
+
+def _read_change(read: Read, found: Any) -> Change:
+    """What was read is not what it has to be: both in the same words."""
+    old, path = read.leaf, read.leaf.path
+    if read.kind == "alias":
+        return Change("aliasing", path, old.text, "an object of its own")
+    if read.kind == "lacks":
+        return Change("structure", path, "absent", "there", Message("fix.attribute_first"))
+    if read.kind == "number":
+        fix = Message("fix.same_kind", {"path": path})
+        return Change("argument_type", path, old.text, type(found).__name__, fix)
+    if read.kind == "sized" and isinstance(found, (dict, set)) and type(found) is read.want[0]:
+        what = "keys" if isinstance(found, dict) else "items"
+        each = (", ".join(map(repr, names)) for names in (read.want[2], found))
+        before, after = (f"{read.want[0].__name__} with {what} {names}" for names in each)
+        return Change("structure", path, before, after, Message("fix.same_order", {"what": what}))
+    change = change_of(old, leaves_of([path], [found])[0])
+    if read.kind == "same" and len(read.want) > 1 and found is read.want[0]:
+        return replace(change, after="the same with other code")
+    return change
+
+
+def _one_change(paths: Sequence[str], kind: str, *objects: Any) -> Change:
+    """Arrays, or containers, that were several are one."""
+    known: dict[int, str] = {}
+    for path, x in zip(paths, objects, strict=True):
+        other = known.setdefault(id(x), path)
+        if other != path:
+            what = kind if kind == "array" else type(x).__name__
+            own = f"{'an' if what[0] in 'aeiou' else 'a'} {what} of its own"
+            return Change("aliasing", path, own, f"the {what} that `{other}` is, too")
+    return Change("unknown", after="what it reads changed while it was looked up")
+
+
+def _number_change(label: str, before: Any, found: Any) -> Change:
+    return Change("python_value", label, repr(before), repr(found))
+
+
+def _shape_change(path: str, before: tuple[int, ...], found: tuple[int, ...]) -> Change:
+    old, new = (f"[{', '.join(map(str, shape))}]" for shape in (before, found))
+    return Change("shape", path, old, new)
+
+
+def _defaults_change(name: str, before: tuple[Any, Any], found: tuple[Any, Any]) -> Change:
+    shown = [", ".join([*map(shown_value, args or ()), *(f"{k}={shown_value(v)}" for k, v in (named or {}).items())])
+             for args, named in (before, found)]  # fmt: skip
+    fix = Message("fix.by_name", {"name": name})
+    return Change("global", f"defaults of {name}", f"({shown[0]})", f"({shown[1]})", fix)
+
+
+def is_plain(value: Any) -> bool:
+    """A value whose text says all of it."""
+    return isinstance(value, (bool, int, float, complex, str, type(None)))
+
+
+def shown_value(value: Any) -> str:
+    return repr(value) if is_plain(value) else f"{type(value).__name__} object"
+
+
+def _unfit(read: Read, name: str, constants: Constants) -> str:
+    """The condition under which what was found is not what the trace was made for."""
+    want = read.want
+    if read.kind == "lacks":
+        return f"hasattr({name}, {want[0]!r})"
+    kind = "" if read.kind in ("same", "weak", "alias") else f"type({name}) is not {constants.name(want[0])}"
+    if read.kind == "array":
+        return f"{kind} or {name}.dtype != {constants.name(want[1])} or {name}.shape != {want[2]!r}"
+    if read.kind == "number":
+        return kind
+    if read.kind == "equal":
+        return f"{kind} or {_other(name, want[1], constants)}"
+    if read.kind == "same":
+        code = "".join(f" or {name}.__code__ is not {constants.name(code)}" for code in want[1:])
+        return f"{name} is not {constants.name(want[0])}{code}"
+    if read.kind == "weak":
+        return f"{name} is not {constants.name(want[0])}()"
+    if read.kind == "alias":
+        return f"{name} is not {want[0]}"
+    keys = ""
+    if want[2] is not None:
+        keys = f" or tuple({name}) != {constants.name(want[2])}"
+        kinds = tuple(map(type, want[2]))
+        if any(issubclass(kind, (float, complex, np.inexact, tuple, frozenset)) for kind in kinds):
+            keys = f" or {_other(f'tuple({name})', want[2], constants)}"
+        elif set(kinds) - {str}:  # 1 is equal to True
+            keys += f" or tuple({constants.name(map)}({constants.name(type)}, {name})) != {constants.name(kinds)}"
+    return f"{kind} or len({name}) != {want[1]}{keys}"
+
+
+def _other(found: str, value: Any, constants: Constants) -> str:
+    """The condition under which what was found, of the value's type, is another value: `==` alone takes -0.0 for 0.0, and nan
+    for another one each time."""
+    if isinstance(value, (float, complex)) and (value != value or not (value.real and (value.imag or type(value) is float))):
+        return f"repr({found}) != {repr(value)!r}"
+    if type(value) in (tuple, frozenset):
+        other = f"{constants.name(exact)}({found}) != {constants.name(exact(value))}"
+        return f"({found} is not {constants.name(value)} and {other})"
+    return f"{found} != {constants.text(value)}"
+
+
+def _other_defaults(function: str, values: tuple[Any, Any], constants: Constants) -> str:
+    """The condition under which a function's defaults are other objects."""
+    positional, named = values
+    code = f"{function}.__defaults__ is not {constants.name(positional)}"
+    if named is None:
+        return f"{code} or {function}.__kwdefaults__"
+    each = "".join(f" or {function}.__kwdefaults__[{key!r}] is not {constants.name(value)}" for key, value in named.items())
+    return f"{code} or len({function}.__kwdefaults__) != {len(named)}{each}"

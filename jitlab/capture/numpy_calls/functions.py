@@ -1,0 +1,485 @@
+"""Operators and NumPy's functions of Tensors: views, nodes that a rule builds, writes into arrays, else host operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab import errors
+from jitlab.capture.control.exactness import watch, watch_cast
+from jitlab.capture.positions import describe, here
+from jitlab.capture.tracers.masked import REDUCTIONS, Selection, reduced, selected, with_whole
+from jitlab.capture.tracers.subscripts import check_writable
+from jitlab.capture.tracers.tensor import Lock, Step, Tensor
+from jitlab.ir import plain, same_shape
+from jitlab.ops.base import Unsupported, broadcast_shapes
+from jitlab.ops.build_nodes import as_node
+from jitlab.ops.layout.views import Reshape, transpose_view
+from jitlab.ops.layout.windows import Windows
+from jitlab.ops.linear_algebra.einsum import einsum_view
+from jitlab.ops.numpy_api.call_binding import bound
+from jitlab.ops.table import ATTRIBUTES, OPERATORS, UPDATES, VIEW_ATTRIBUTES, VIEWS, function_rule
+
+from .conversions import CONVERSIONS, NO_COPY, converted, copy_refused
+from .explanations import explained
+from .layouts import c_strides, is_in_columns, is_in_rows, kept_strides
+from .numpy_traits import (
+    ADDS_IN_OUT,
+    DTYPE_FUNCTIONS,
+    IGNORES_OUT,
+    KEEPS_ZERO_D,
+    TYPE_FUNCTIONS,
+    UPDATES_BY_METHOD,
+    WRITES_FIRST,
+    IntoCopy,
+    OnCopy,
+    dtype_function,
+    is_at,
+    operator_function,
+)
+from .ordering import set_order
+
+if TYPE_CHECKING:
+    from jitlab.capture.tracers.arrays import Arrays
+
+#: Elements of an array whose views are compared place by place.
+MOST_PLACES = 1 << 20
+_ATLEAST = frozenset({np.atleast_1d, np.atleast_2d, np.atleast_3d})
+#: Functions that read elements in an order.
+_ORDERED_READS = frozenset({np.ravel, np.reshape, np.ndarray.ravel, np.ndarray.flatten, np.ndarray.reshape})
+
+#: Python's functions of numbers that give one of its own.
+PYTHON_FUNCTIONS = frozenset({abs, max, min, round, divmod})
+_ARITHMETIC = frozenset({abs, round, divmod})
+#: NumPy's functions that give a bool of Python's.
+GIVES_BOOL = frozenset({np.allclose, np.array_equal, np.array_equiv})
+
+
+# ---- operators
+def operator(capture: Arrays, name: str, *operands: Any) -> Any:
+    """`+`, `-x`, `==`, ... of Tensors; NotImplemented for operands that are no arrays."""
+    capture.check_open()
+    capture.check_plain(*operands)
+    if not all(map(capture.is_operand, operands)):
+        return NotImplemented
+    if any(isinstance(x, Selection) for x in operands) and (whole := with_whole(operands)) is not None:
+        return selected(capture, capture.operator(name, *whole[0]), whole[1])
+    rule = OPERATORS.get(name)
+    if rule is None:
+        return capture.on_host(operator_function(name), operands, {})
+    if name.strip("_") not in _OF_BOOLS:
+        operands = (*_ints_for_bools(capture, operands),)
+    lists = [np.asarray(x) if isinstance(x, list) and not _has_tensor(x) else x for x in operands]
+    result = capture.as_python(apply_rule(capture, rule, operator_function(name), lists, {}), operands)
+    if capture.keeps_kinds and isinstance(result, Tensor) and result.weak and all(map(capture.is_python_number, operands)):
+        watch(capture, name.strip("_"), operands, result)
+    return result
+
+
+def _ints_for_bools(capture: Arrays, operands: Sequence[Any]) -> Sequence[Any]:
+    """Python's arithmetic of bools alone is that of ints."""
+    if not operands or not all(map(_is_python_bool, operands)):
+        return operands
+    return tuple(capture.python_number(as_node(capture.lower(x), np.int64)) for x in operands)
+
+
+def _is_python_bool(x: Any) -> bool:
+    return type(x) is bool or (isinstance(x, Tensor) and x.weak is bool)
+
+
+#: Operators that give a bool of bools; to the others Python's bools are ints.
+_OF_BOOLS = frozenset({"and", "or", "xor", "rand", "ror", "rxor", "eq", "ne", "lt", "le", "gt", "ge"})
+
+
+def inplace(capture: Arrays, name: str, target: Tensor, other: Any) -> Any:
+    """`target op= other`: writes into the array; a scalar is bound anew."""
+    result = capture.operator(name, target, other)
+    if result is NotImplemented or target.is_scalar:
+        return result
+    if isinstance(target, Selection) and target.is_lazy and isinstance(result, Selection):
+        _check_output_cast(capture, name, target.whole, other, result.whole)
+        target.take_over(result if result.dtype == target.dtype else result.astype(target.dtype))
+        return target
+    _check_output_cast(capture, name, target, other, result)
+    _check_output_shape(operator_function(name), (target, other), target, result)
+    capture.assign(target, result, "unsafe")
+    return target
+
+
+def _check_output_cast(capture: Arrays, name: str, target: Tensor, other: Any, result: Tensor) -> None:
+    if result.dtype == target.dtype or np.can_cast(result.dtype, target.dtype, "same_kind"):
+        return
+    ufunc = operator_function(name)
+    empty = [np.empty((0,) * min(x.ndim, 1), x.dtype) if isinstance(x, Tensor) else x for x in (target, other)]
+    with capture.explaining(ufunc, (target, other)):
+        ufunc(*empty, out=np.empty(0, target.dtype))  # NumPy's own exception
+        raise TypeError(f"Cannot cast {ufunc.__name__!r} output from {result.dtype!r} to {target.dtype!r}")
+
+
+def _check_output_shape(function: Any, operands: Sequence[Any], target: Tensor, value: Tensor) -> None:
+    """What is written into an array is no larger than that array."""
+    if not same_shape(broadcast_shapes(value.type.shape, target.type.shape), target.type.shape):
+        shapes = (str(plain(t.type.shape)).replace(" ", "") for t in (target, value))
+        text = "non-broadcastable output operand with shape {} doesn't match the broadcast shape {}".format(*shapes)
+        error = ValueError(text)
+        raise explained(error, function, operands) or error
+
+
+# ---- functions
+def call_function(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A NumPy function (or ufunc, or method of a ufunc) of Tensors."""
+    capture.check_open()
+    capture.check_plain(getattr(function, "__self__", None), *args, *kwargs.values())
+    args = [capture.operand(x) for x in args]
+    kwargs = {key: capture.operand(x) for key, x in kwargs.items()}
+    args, kwargs = bound(function, args, kwargs)
+    out = kwargs.pop("out", None)
+    if out is not None and not (isinstance(out, tuple) and all(o is None for o in out)):
+        return into(capture, function, args, kwargs, out, lambda: capture.call_function(function, args, kwargs))
+    if any(isinstance(x, Selection) for x in args):
+        found = _call_on_selection(capture, function, args, kwargs)
+        if found is not None:
+            return found
+    if function in TYPE_FUNCTIONS and args and isinstance(args[0], Tensor):
+        return TYPE_FUNCTIONS[function](*args, **kwargs)
+    if function in DTYPE_FUNCTIONS:
+        return dtype_function(function, args, kwargs)
+    if function in _ATLEAST and len(args) > 1:
+        return tuple(capture.call_function(function, (x,), {}) for x in args)
+    if function is np.isfortran and args and isinstance(args[0], Tensor):
+        return is_fortran(capture, args[0])
+    if function in CONVERSIONS and args:
+        same = convert(capture, function, args, kwargs)
+        if same is not None:
+            return same
+    args, kwargs = in_known_order(capture, function, args, kwargs)
+    if function is np.ravel and args and isinstance(args[0], Tensor) and kwargs.get("order", "C") in ("C", "F"):
+        return raveled(capture, args[0], kwargs.get("order", "C"))
+    if function in (np.real, np.imag) and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+        return real_or_imag(capture, args[0], function.__name__)
+    if function in WRITES_FIRST or is_at(function):
+        return write_first(capture, function, args, kwargs)
+    in_place = _IN_PLACE.get(function)
+    if in_place is not None and kwargs.get("copy") is False:
+        return in_place(capture, *args, **{**kwargs, "copy": True})
+    if function is np.broadcast_arrays and not kwargs:
+        return _broadcast_arrays(capture, args)
+    if function is np.ix_ and not kwargs:
+        return _index_grid(capture, args)
+    if function in VIEWS and args and isinstance(args[0], Tensor):
+        view = view_of(capture, VIEWS[function], function, args[0], args[1:], kwargs)
+        if view is not None:
+            return view
+    if function is np.einsum and len(args) == 2 and isinstance(args[1], Tensor):
+        view = view_of(capture, einsum_view, function, args[1], args[:1], kwargs)
+        if view is not None:
+            view._locked = args[1]._locked  # einsum's diagonals may be written into, np.diagonal's may not
+            return view if view.shape else capture.fresh(view.node(), is_scalar=True)
+    rule = function_rule(function)
+    if rule is None:
+        with capture.explaining(function, args):
+            return capture.on_host(function, args, kwargs)
+    if function in _ARITHMETIC:
+        args = _ints_for_bools(capture, args)
+    result = apply_rule(capture, rule, function, args, kwargs)
+    if function in GIVES_BOOL and isinstance(result, Tensor):
+        return capture.python_number(result.node())
+    return capture.as_python(result, args) if function in PYTHON_FUNCTIONS else result
+
+
+def convert(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Tensor | None:
+    """What NumPy's conversions share with their argument; None where they copy."""
+    with capture.explaining(function, args):
+        same = converted(capture, function, args, kwargs)
+        if same is None and copy_refused(function, args, kwargs):
+            raise ValueError(NO_COPY)
+    if same is not None and function is np.asarray_chkfinite:
+        apply_rule(capture, function_rule(function), function, args, {})
+    return same
+
+
+def is_fortran(capture: Arrays, x: Tensor) -> bool:
+    """Column by column in memory, and not row by row."""
+    capture.order_read = capture.order_decides = capture.layout_read = True
+    shape, strides = plain(x.type.shape), x.element_strides()
+    return is_in_columns(strides, shape) and not is_in_rows(strides, shape)
+
+
+def _index_grid(capture: Arrays, vectors: Sequence[Any]) -> Any:
+    """`np.ix_`: vectors of positions are seen along an axis of their own."""
+    made = apply_rule(capture, function_rule(np.ix_), np.ix_, vectors, {})
+    if not isinstance(made, tuple):
+        return made
+    return tuple(
+        capture.call_method(x, "reshape", grid.shape, {}) if isinstance(x, Tensor) and x.dtype.kind != "b" else grid
+        for x, grid in zip(vectors, made, strict=True)
+    )
+
+
+def _nan_to_num_in_place(capture: Arrays, x: Any, **options: Any) -> Any:
+    """`np.nan_to_num(x, copy=False)` stores into x, and gives it."""
+    result = capture.call_function(np.nan_to_num, (x,), options)
+    if not isinstance(x, Tensor) or x.is_scalar:
+        return result
+    if x.dtype.kind in "fc":
+        capture.assign(x, result, "unsafe")
+    return x if x.ndim else result
+
+
+def _meshgrid_of_views(capture: Arrays, *xi: Any, copy: bool, sparse: Any = False, indexing: Any = "xy") -> Any:
+    """`np.meshgrid(..., copy=False)`: each is a view of its argument."""
+    capture.call_function(np.meshgrid, xi, {"indexing": indexing})  # refuses what NumPy refuses
+    axes = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else range(len(xi))
+    shapes = [tuple(-1 if other == axis else 1 for other in range(len(xi))) for axis in axes]
+    views = [capture.call_function(np.reshape, (x, shape), {}) for x, shape in zip(xi, shapes, strict=True)]
+    return views if sparse else capture.call_function(np.broadcast_arrays, views, {})  # a list or a tuple, as NumPy has it
+
+
+def _broadcast_arrays(capture: Arrays, arrays: Sequence[Any]) -> Any:
+    """Each is a view of its argument, or the argument itself."""
+    made = apply_rule(capture, function_rule(np.broadcast_arrays), np.broadcast_arrays, arrays, {})
+    if not isinstance(made, tuple):
+        return made
+    views = []
+    for x, copy in zip(arrays, made, strict=True):
+        x = x if isinstance(x, Tensor) and not x.is_scalar else capture.call_function(np.array, (x,), {})
+        if plain(x.type.shape) != plain(copy.type.shape):
+            lock = Lock.REFUSES if x.readonly else Lock.WARNS
+            x = capture.call_function(np.broadcast_to, (x, copy.shape), {})
+            x._locked = lock
+        views.append(x)
+    return tuple(views)
+
+
+#: What gives copies, but for `copy=False`.
+_IN_PLACE: dict[Any, Any] = {np.nan_to_num: _nan_to_num_in_place, np.meshgrid: _meshgrid_of_views}
+
+
+def _call_on_selection(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A function that needs no more of `x[mask]` than x and the mask; None for others."""
+    if isinstance(function, np.ufunc) and function.nout == 1 and function.signature is None and not kwargs:
+        whole = with_whole(args)
+        return None if whole is None else selected(capture, capture.call_function(function, whole[0], {}), whole[1])
+    name = REDUCTIONS.get(function) if isinstance(args[0], Selection) else None
+    return None if name is None else reduced(capture, args[0], name, args[1:], kwargs)
+
+
+def view_of(capture: Arrays, rule: Any, function: Any, x: Tensor, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What shares memory with x, in NumPy as here; None: this function gives a copy of such an x."""
+    with capture.explaining(function, (x, *args)):
+        try:
+            steps = rule(x.type, *capture.lower(list(args)), **capture.lower(kwargs))
+        except Unsupported as refusal:
+            counted = capture.counted(list(args)), capture.counted(kwargs)
+            if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
+                return view_of(capture, rule, function, x, *counted)
+            return capture.on_host(function, (x, *args), kwargs, refusal)
+        if steps is None:
+            return None
+        if function is np.unstack or (steps and isinstance(steps[0], list)):  # several views: split and the like
+            several = [_along(capture, x, way, function) for way in steps]
+            if function is not np.unstack:
+                return several
+            if x.ndim > 1:
+                return tuple(several)
+            return tuple(capture.fresh(element.node(), is_scalar=True) for element in several)  # it iterates
+        return _along(capture, x, steps, function)
+
+
+def raveled(capture: Arrays, x: Tensor, order: str) -> Tensor:
+    """`x.ravel(order)`: a view where the elements lie one behind another, else a copy."""
+    x = x if order == "C" else x.along([transpose_view(x.type)])
+    flat = Reshape((x.type.size,))
+    capture.read_layout(x)
+    if is_in_rows(x.element_strides(), plain(x.type.shape)):
+        return x.along([flat])
+    return capture.fresh(capture.graph.add(flat, x.node()))
+
+
+def _along(capture: Arrays, x: Tensor, steps: Sequence[Step], function: Any) -> Tensor:
+    if function is np.flip and not x.ndim:
+        return capture.fresh(x.node(), is_scalar=True)
+    if not steps:
+        return Tensor(x._cell, x._path) if x.is_scalar and function in KEEPS_ZERO_D else x
+    result = x.along(steps)
+    result._locked = Lock.REFUSES if function is np.broadcast_to else result._locked
+    result.is_scalar = x.is_scalar and not result.shape and function not in KEEPS_ZERO_D
+    return result
+
+
+def apply_rule(capture: Arrays, rule: Any, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """New arrays: what a rule builds, else what NumPy gives."""
+    with capture.explaining(function, args):
+        try:
+            args = capture.resolved(function, args)
+            lowered, named = capture.lower(list(args)), capture.lower(kwargs)
+            result = rule(*lowered, **named)
+        except Unsupported as refusal:
+            counted = capture.counted(list(args)), capture.counted(kwargs)
+            if refusal.code == "data_dependent" and not _same_items((args, kwargs), counted):
+                return apply_rule(capture, rule, function, *counted)
+            return capture.on_host(function, args, kwargs, refusal)
+        if result is NotImplemented:
+            return result
+        wrapped = capture.wrap(result, zero_d_is_array=function in KEEPS_ZERO_D)
+        set_order(capture, function, args, kwargs, wrapped)
+        if isinstance(wrapped, Tensor):
+            watch_cast(capture, function, args, wrapped.dtype)
+        return wrapped
+
+
+def in_known_order(
+    capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Sequence[Any], dict[str, Any]]:
+    """A call in which `order="A"` or "K" of an array is "C" or "F", as it lies."""
+    if function not in _ORDERED_READS or not args or not isinstance(args[0], Tensor):
+        return args, kwargs
+    order, x = kwargs.get("order"), args[0]
+    if order not in ("A", "K"):
+        return args, kwargs
+    if x.ndim < 2:
+        return args, kwargs if function in (np.reshape, np.ndarray.reshape) and order == "K" else {**kwargs, "order": "C"}
+    capture.order_read = capture.order_decides = True
+    shape, strides = plain(x.type.shape), x.element_strides()
+    if is_in_rows(strides, shape):
+        return args, {**kwargs, "order": "C"}
+    if is_in_columns(strides, shape):
+        return args, {**kwargs, "order": "F"}
+    if order == "A":
+        return args, {**kwargs, "order": "C"}
+    if function in (np.reshape, np.ndarray.reshape):
+        return args, kwargs  # NumPy refuses
+    memory = kept_strides([(shape, strides)], shape) or c_strides(shape)
+    turned = x.along([transpose_view(x.type, sorted(range(x.ndim), key=lambda axis: -memory[axis]))])
+    return [turned, *args[1:]], {**kwargs, "order": "C"}
+
+
+def real_or_imag(capture: Arrays, x: Tensor, name: str) -> Any:
+    """The attribute of a table: of complex numbers their parts, as a copy that knows whose they are."""
+    if name in VIEW_ATTRIBUTES:
+        view = view_of(capture, VIEW_ATTRIBUTES[name], name, x, (), {})
+        if view is not None:
+            return view
+    tensor = capture.wrap(ATTRIBUTES[name](x.node()), zero_d_is_array=not x.is_scalar)
+    if x.is_scalar:
+        return tensor
+    if x.dtype.kind == "c":
+        tensor._cell.detached = True  # NumPy's is a view of the parts
+        tensor._cell.stands_for_part_of(x._cell)
+        tensor._cell.part = x, name
+        tensor._cell.strides = tuple(2 * by for by in x.element_strides())
+    else:  # zeros that cannot be written into
+        set_order(capture, np.zeros_like, (x,), {"order": "A"}, tensor)
+        tensor._locked = Lock.REFUSES
+    return tensor
+
+
+# ---- results that are written into arrays of the program's
+def into(
+    capture: Arrays, function: Any, operands: Sequence[Any], kwargs: dict[str, Any], out: Any, again: Callable[[], Any]
+) -> Any:
+    """`function(..., out=out)`: what `again`, the call without, gives is written into `out`."""
+    if isinstance(out, tuple) and len(out) == 1:
+        (out,) = out
+    if isinstance(function, np.ufunc):
+        casting, where = kwargs.pop("casting", "same_kind"), kwargs.pop("where", True)
+        return _write_out(capture, function, operands, again(), out, casting, where)
+    if function in IGNORES_OUT:
+        return again()
+    _check_traced(out)
+    if function in ADDS_IN_OUT and kwargs.get("dtype") is None and np.can_cast(operands[0].dtype, out.dtype):
+        kwargs["dtype"] = out.dtype
+    value = again()
+    if value.dtype == out.dtype and plain(value.type.shape) == plain(out.type.shape):
+        capture.assign(out, value, "no")
+    else:  # each function has rules of its own for what it writes
+        reason = Unsupported("out= of another dtype or shape than the result", "dtype")
+        _update_on_host(capture, IntoCopy(function), out, (out, *operands), kwargs, reason)
+    return out
+
+
+def _write_out(
+    capture: Arrays, function: Any, args: Sequence[Any], result: Any, out: Any, casting: str, where: Any
+) -> Any:
+    """The results of a ufunc into the arrays of `out`, which are what it gives."""
+    for target, value in zip(out, result, strict=True) if isinstance(out, tuple) else [(out, result)]:
+        if target is None:
+            continue
+        _check_traced(target)
+        if where is not True:
+            value = capture.call_function(np.where, (where, value, target), {})
+        _check_output_shape(function, args, target, value)
+        capture.assign(target, value, casting)
+    return out
+
+
+def _check_traced(out: Any) -> None:
+    if not isinstance(out, Tensor):
+        raise errors.CaptureError(
+            f"out= is a {type(out).__name__} that is not traced", where=describe(here()),
+            why="only plain arrays of numbers can be written into", hint="leave out= away",
+        )  # fmt: skip
+
+
+def _update_on_host(
+    capture: Arrays, function: Any, target: Tensor, args: Sequence[Any], kwargs: dict[str, Any], reason: Unsupported
+) -> None:
+    """`function(copy of the target, ...)` gives the target's new value."""
+    check_writable(capture, target)
+    new = capture.on_host(function, args, kwargs, reason)
+    target._cell.write(target._path, new.node())
+
+
+def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+    """A function that writes into its first argument."""
+    target = args[0]
+    if not isinstance(target, Tensor) or target.is_scalar:
+        raise TypeError(f"argument 1 of {function.__name__} must be numpy.ndarray, not {type(target).__name__}")
+    if function is np.copyto and len(args) > 1 and _sees_the_same(args[1], target):
+        return None  # NumPy looks no further, not even at whether it may write
+    check_writable(capture, target)
+    with capture.explaining(function, args):
+        rule = UPDATES.get(function) or UPDATES_BY_METHOD.get(function)
+        try:
+            if rule is None:
+                raise Unsupported(f"{function.__name__} has no loop body", "no_loop_body")
+            new = rule(*capture.lower(list(args)), **capture.lower(kwargs))
+        except Unsupported as refusal:
+            return _update_on_host(capture, OnCopy(function), target, args, kwargs, refusal)
+    target._cell.write(target._path, new)
+    return None
+
+
+def _sees_the_same(x: Any, y: Tensor) -> bool:
+    """Two views of an array in which each element stands at the same place."""
+    if not isinstance(x, Tensor) or x._cell is not y._cell or x.shape != y.shape:
+        return False
+    if x._path == y._path:
+        return True
+    shape = x._cell.node.shape
+    if 0 in shape or not all(type(n) is int for n in (*shape, *x.shape)) or math.prod(shape) > MOST_PLACES:
+        return False
+    places = np.arange(math.prod(shape)).reshape(shape)
+    return np.array_equal(_seen(x, places), _seen(y, places))
+
+
+def _seen(x: Tensor, whole: Any) -> Any:
+    for step in x._path:
+        whole = step.view(whole) if isinstance(step, Windows) else step.numpy(whole)
+    return whole
+
+
+def _same_items(before: Any, after: Any) -> bool:
+    """Nothing was replaced in the arguments (Tensors have no truth to compare by)."""
+    if isinstance(before, (list, tuple)) and isinstance(after, (list, tuple)):
+        return len(before) == len(after) and all(map(_same_items, before, after))
+    if isinstance(before, dict) and isinstance(after, dict):
+        return all(_same_items(before[key], after[key]) for key in before)
+    return before is after
+
+
+def _has_tensor(x: Any) -> bool:
+    return isinstance(x, Tensor) or (isinstance(x, (list, tuple)) and any(_has_tensor(item) for item in x))

@@ -1,0 +1,245 @@
+"""Host operations: what no rule builds runs as plain NumPy: at capture, for the type of its result, and at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.capture.control.purity import runs_the_users
+from jitlab.capture.drivers.leaving import plain_value
+from jitlab.capture.positions import describe, here, source_text
+from jitlab.capture.tracers.tensor import Cell, Tensor
+from jitlab.errors import CaptureError, InvalidArgumentError, Signal
+from jitlab.ir import TRACED_DTYPES, ArrayType, Node, NotRolled, Source, plain
+from jitlab.ops.base import Unsupported
+from jitlab.ops.build_nodes import apply
+from jitlab.ops.host_operations import HostCall, Item, _filled
+from jitlab.ops.host_operations import Input as Slot
+from jitlab.ops.leaf_operations import Parameter
+
+from .layouts import in_order, order_of
+
+if TYPE_CHECKING:
+    from jitlab.capture.tracers.arrays import Arrays
+
+#: Characters of an expression in a sentence.
+LONGEST = 40
+
+
+class NotReplayable(Signal):
+    """The trace does not fit these inputs after all: the call runs as plain Python. `code` says why; `met`: what hangs on the
+    data, as it was at capture and as it is now, where that is to be told; `source`: the expression that gave it."""
+
+    def __init__(self, code: str, text: str, met: tuple[str, ...] = (), source: Source | None = None) -> None:
+        super().__init__(text)
+        self.code, self.met, self.source = code, met, source
+
+
+def is_numpy(function: Any) -> bool:
+    """A function, ufunc, method of a ufunc, or scalar type of NumPy."""
+    if isinstance(function, np.ufunc) or isinstance(getattr(function, "__self__", None), np.ufunc):
+        return True
+    if isinstance(function, type) and issubclass(function, (np.generic, np.ndarray)):
+        return True
+    module = getattr(function, "__module__", None) or type(function).__module__
+    if module in ("builtins", None):
+        module = getattr(type(getattr(function, "__self__", None)), "__module__", "") or ""
+    return isinstance(module, str) and module.split(".")[0] == "numpy"
+
+
+def host_operation(
+    capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any], refusal: Unsupported | None = None
+) -> Any:
+    """`function(*args, **kwargs)` as a node that calls NumPy; its result types are those of the real result now."""
+    name = getattr(function, "__name__", type(function).__name__)
+    reason = refusal.reason if refusal is not None else f"{name} has no loop body"
+    if capture.bounds.depth:
+        raise NotRolled("host_operation", f"{name} runs on NumPy: {reason}")
+    code = refusal.code if refusal is not None else "no_loop_body"
+    if capture.strict:
+        raise must_compile(capture, name, reason) from None
+    if runs_the_users(getattr(function, "function", function), (*args, *kwargs.values())):  # before it has run
+        raise NotReplayable("effect", f"np.{name} calls functions of the program's")
+    template = Template(capture)
+    made_args = tuple(template.of(x) for x in args)
+    made_kwargs = {key: template.of(x) for key, x in kwargs.items()}
+    real = [capture.evaluate(node) for node in template.nodes]
+    result = function(*filled(made_args, real), **filled(made_kwargs, real))
+    found = (function, made_args, made_kwargs, template.nodes, result, code, reason)
+    return add_host_call(capture, *found, list(zip(template.cells, real, strict=True)))
+
+
+def add_host_call(
+    capture: Arrays, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], nodes: list[Node], result: Any, code: str,
+    reason: str, given: Sequence[tuple[Cell, Any]] = (), effects: bool = False,
+) -> Any:  # fmt: skip
+    """The node of a call whose real result is known, and Tensors for it. `given`: whose arrays it takes, and their values."""
+    name = getattr(function, "__name__", type(function).__name__)
+    several = isinstance(result, (tuple, list))
+    results = list(result) if several else [result]
+    for item in results:
+        capture.check_plain(item)
+        if not isinstance(item, (np.ndarray, np.generic)) or item.dtype not in TRACED_DTYPES:
+            raise no_array(name, item)
+    types = tuple(ArrayType(item.shape, item.dtype) for item in results)
+    label = getattr(function, "label", "")
+    exact = _Exact(function, types)
+    node = apply(HostCall(exact, args, kwargs, types, code, reason, label, effects), *nodes)
+    if len(node.sources) == 1:  # a selection is taken out where it is read, and stands where it was written
+        (exact.source,) = node.sources
+    capture.values[node] = tuple(results) if len(results) != 1 else results[0]
+    parts = [node] if len(results) == 1 else [apply(Item(i, t), node) for i, t in enumerate(types)]
+    tensors = []
+    for part, item in zip(parts, results, strict=True):
+        capture.values[part] = item
+        tensor = capture.fresh(part, is_scalar=isinstance(item, np.generic))
+        if isinstance(item, np.ndarray) and item.ndim > 1:
+            capture.order_read = True
+            if 0 not in item.strides:
+                tensor._cell.strides = in_order(order_of(item.strides, item.shape), item.shape)
+        for cell, array in given:
+            if isinstance(item, np.ndarray) and isinstance(array, np.ndarray) and np.may_share_memory(item, array):
+                tensor._cell.stands_for_part_of(cell)
+        tensors.append(tensor)
+    if not several:
+        return tensors[0]
+    return type(result)(*tensors) if hasattr(result, "_fields") else type(result)(tensors)
+
+
+class _Exact:
+    """A call whose results have the types of the trace; compiled code that reads them relies on it."""
+
+    def __init__(self, function: Any, types: tuple[ArrayType, ...]) -> None:
+        self.function = function
+        self.types = types
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.source = here()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self.function(*args, **kwargs)
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        for item, type in zip(results, self.types, strict=True):
+            if item.shape != plain(type.shape) or item.dtype != type.dtype:
+                raise self.another(type, item)
+        return results[0] if len(results) == 1 else result  # `np.nonzero` gives a tuple of one
+
+    def another(self, type: ArrayType, item: Any) -> NotReplayable:
+        """ "`rows[mask]` in line 7 has another length each time", and the lengths."""
+        was, now = plain(type.shape), item.shape
+        met: tuple[str, ...]
+        axes = [axis for axis, sizes in enumerate(zip(was, now, strict=False)) if sizes[0] != sizes[1]]
+        if item.dtype != type.dtype:
+            what, met = "dtype", (str(type.dtype), str(item.dtype))
+        elif len(was) == len(now) and len(axes) == 1:
+            what = f"length in axis {axes[0]}" if axes[0] else "length"
+            met = str(was[axes[0]]), str(now[axes[0]])
+        else:
+            what, met = "shape", tuple(" × ".join(map(str, shape)) or "a number" for shape in (was, now))
+        text, line = f"the result of {self.__name__}", ""
+        if self.source is not None:
+            found = source_text(self.source)
+            text = f"`{found if len(found) <= LONGEST else found[: LONGEST - 1] + '…'}`" if found else text
+            line = f" in line {self.source.line}"
+        return NotReplayable("data_dependent_shape", f"{text}{line} has another {what} each time", met, self.source)
+
+
+#: The capture that evaluates now: what draws random numbers takes its copies of the generators, what prints is silent.
+rehearsing: ContextVar[Arrays | None] = ContextVar("jitlab_rehearsing", default=None)
+
+
+def evaluate(capture: Arrays, wanted: Node) -> Any:
+    """The value of a node for the real inputs of this capture; each node is computed once. No effect happens: that is for
+    the run, and operations in the bodies of loops and branches have not been told apart from it."""
+    values = capture.values
+    if wanted in values:
+        return values[wanted]
+    needed = set()
+    stack = [wanted]
+    while stack:
+        node = stack.pop()
+        if node not in values and node not in needed:
+            needed.add(node)
+            stack.extend(node.inputs)
+    if any(isinstance(node.op, Parameter) for node in needed):  # of a side of a branch, or of a loop's body
+        raise CaptureError(
+            "NumPy runs this, and it stands in a branch or a loop on traced values, where its operands have no value yet.",
+            where=describe(here()),
+            why="the shape and dtype of what NumPy gives are found by running it once, when the function is traced",
+            hint="compute it before the `if` or the loop; or use jl.jit, under which Python takes the branch",
+        )
+    token = rehearsing.set(capture)
+    try:
+        with np.errstate(all="ignore"):
+            for node in capture.graph.nodes:
+                if node in needed:
+                    values[node] = node.op.numpy(*(values[source] for source in node.inputs))
+    finally:
+        rehearsing.reset(token)
+    return values[wanted]
+
+
+def must_compile(capture: Arrays, name: str, reason: str) -> InvalidArgumentError:
+    """What jit_compile=True answers to an operation that cannot be compiled."""
+    source = here()
+    line = f" (line {source.line})" if source else ""
+    mode = capture.strict_name
+    within = getattr(capture, "must_compile", "")  # the function whose jit_compile=True it is
+    contract = f"Detected unsupported operations when trying to compile graph {within or capture.name}[_XlaMustCompile=true]"
+    return InvalidArgumentError(
+        # the contract's sentence is that of a function; a cell is asked for in plain words
+        f"{name}{line} can't be compiled, and this cell is --strict."
+        if mode == "--strict" and not within
+        else f"{contract}: {name}{line}",
+        where=describe(source),
+        why=f"{mode} leaves nothing to NumPy, and NumPy would run it: {reason.removeprefix(f'{name}: ')}",
+        hint=(
+            "leave --strict away: this operation then runs on NumPy between compiled parts; or take it out of this cell"
+            if mode == "--strict"
+            else "fullgraph=False runs this operation on NumPy between compiled parts, or take it out of the function"
+            if mode == "fullgraph=True"
+            else "jit_compile=None runs this operation on NumPy between compiled parts, or take it out of the function"
+        ),
+    )
+
+
+def no_array(name: str, value: Any) -> CaptureError:
+    kind = f"an array of {value.dtype}" if isinstance(value, (np.ndarray, np.generic)) else f"a Python {type(value).__name__}"
+    return CaptureError(
+        f"{name} gives {kind}, which has no value while jitlab records this program.",
+        where=describe(here()),
+        why="one recording serves every input: only arrays of numbers can be results of recorded operations",
+        hint="do this outside the recorded function",
+    )
+
+
+class Template:
+    """The arguments of a call with a place for each array among them."""
+
+    def __init__(self, capture: Arrays) -> None:
+        self.capture = capture
+        self.nodes: list[Node] = []
+        self.cells: list[Cell] = []  # whose values they are
+
+    def of(self, x: Any) -> Any:
+        if isinstance(x, np.ndarray) and type(x) is np.ndarray:
+            x = self.capture.value(x)
+        if isinstance(x, Tensor):
+            node = x.node()
+            if node not in self.nodes:
+                self.nodes.append(node)
+                self.cells.append(x._cell)
+            return Slot(self.nodes.index(node))
+        if isinstance(x, (list, tuple)):
+            items = [self.of(item) for item in x]
+            return type(x)(*items) if hasattr(x, "_fields") else type(x)(items)
+        if isinstance(x, dict):
+            return {key: self.of(item) for key, item in x.items()}
+        return plain_value(self.capture.lower_other(x))
+
+
+def filled(template: Any, real: Sequence[Any]) -> Any:
+    """The template with real arrays in their places."""
+    return _filled(template, tuple(real))

@@ -1,0 +1,108 @@
+"""In which order the axes of new arrays lie in memory: as in those that NumPy makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.capture.tracers.tensor import Tensor
+from jitlab.ir import Moving, plain
+
+from .conversions import required_order
+from .layouts import Strides, f_strides, in_order, is_in_columns, is_in_rows, kept_strides, like_strides, order_of, stand_in
+from .numpy_traits import ReflectedUfunc, keeps_order, read_item
+
+if TYPE_CHECKING:
+    from jitlab.capture.tracers.arrays import Arrays
+
+#: Functions that are told the order of their result, or keep that of their argument, and the order without `order=`.
+ORDERS: dict[Any, str] = {
+    **dict.fromkeys((np.zeros, np.ones, np.full, np.empty, np.ndarray, np.eye, np.ascontiguousarray, np.ndarray.copy), "C"),
+    **dict.fromkeys((np.zeros_like, np.ones_like, np.full_like, np.empty_like, np.nan_to_num), "K"),
+    **dict.fromkeys((np.array, np.asarray, np.asanyarray, np.asarray_chkfinite, np.copy, np.ndarray.astype, np.astype), "K"),
+    np.asfortranarray: "F", np.require: "A",
+}  # fmt: skip
+
+#: Functions whose results may lie in another order even when their arguments lie row by row.
+_OWN_ORDERS = frozenset({np.einsum, read_item})
+
+
+def set_order(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dict[str, Any], result: Any) -> None:
+    """Note of each new array how its axes lie."""
+    made = [x for x in result if isinstance(x, Tensor)] if isinstance(result, (list, tuple)) else [result]
+    made = [x for x in made if isinstance(x, Tensor) and x.ndim > 1 and not x._path]
+    if not made or any(isinstance(n, Moving) for x in made for n in x.type.shape):
+        return
+    operands = [x for x in _tensors((args, kwargs)) if x.ndim > 1]
+    if any(isinstance(n, Moving) for x in operands for n in x.type.shape):
+        return
+    capture.order_read = capture.order_read or bool(operands)
+    for number, x in enumerate(made):
+        strides = _strides(function, args, kwargs, operands, x, number if isinstance(result, (list, tuple)) else None)
+        if strides is not None:
+            x._cell.strides = strides
+
+
+def _strides(
+    function: Any, args: Sequence[Any], kwargs: dict[str, Any], operands: Sequence[Tensor], made: Tensor, number: int | None
+) -> Strides | None:
+    shape = plain(made.type.shape)
+    order = kwargs.get("order") or ORDERS.get(function) or ("K" if keeps_order(function) else None)
+    known = [(plain(x.type.shape), x.element_strides()) for x in operands]
+    in_c_order = all(list(o := order_of(strides, n)) == sorted(o) for n, strides in known)
+    if function is np.require:
+        order = required_order(kwargs.get("requirements"))
+    if function in ORDERS or keeps_order(function):
+        if order == "A":
+            order = "F" if known and all(is_in_columns(s, n) and not is_in_rows(s, n) for n, s in known) else "C"
+        if order == "F":
+            return f_strides(shape)
+        if order == "C" or in_c_order:
+            return None
+        if function in ORDERS:
+            first = args[0]
+            if not isinstance(first, Tensor) or first.ndim != len(shape):
+                return None
+            return like_strides(plain(first.type.shape), first.element_strides(), shape)
+        elementwise = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor) and x.ndim]
+        return kept_strides([(plain(x.type.shape), x.element_strides()) for x in elementwise], shape)
+    return None if in_c_order and function not in _OWN_ORDERS else _tried(function, args, kwargs, shape, number)
+
+
+def _tried(
+    function: Any, args: Sequence[Any], kwargs: dict[str, Any], shape: Sequence[int], number: int | None
+) -> Strides | None:
+    """NumPy itself does it to stand-ins of the same layout."""
+    called = function.ufunc if isinstance(function, ReflectedUfunc) else function
+    arguments = reversed(args) if isinstance(function, ReflectedUfunc) else args
+    try:
+        with np.errstate(all="ignore"):
+            result = called(*map(_stand_in, arguments), **_stand_in(dict(kwargs)))
+    except Exception:  # the stand-ins' values are none that it takes
+        return None
+    found = result if number is None else result[number]
+    if not isinstance(found, np.ndarray) or found.shape != tuple(shape) or 0 in found.shape:
+        return None
+    order = order_of(found.strides, shape)
+    return None if -1 in order else in_order(order, shape)
+
+
+def _stand_in(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        made = stand_in(plain(x.type.shape), x.element_strides(), x.dtype)
+        return made[()] if x.is_scalar else made
+    if type(x) in (list, tuple):
+        return type(x)(map(_stand_in, x))
+    return {key: _stand_in(item) for key, item in x.items()} if type(x) is dict else x
+
+
+def _tensors(x: Any) -> Iterator[Tensor]:
+    if isinstance(x, Tensor):
+        yield x
+    elif type(x) in (list, tuple):
+        for item in x:
+            yield from _tensors(item)
+    elif type(x) is dict:
+        yield from _tensors(list(x.values()))

@@ -1,0 +1,234 @@
+"""The statements of a cell as code: as Python runs them, converted, and how they lie in loops and conditions (cells.py)."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jitlab.capture.drivers.piece_traces import Namespace
+from jitlab.capture.positions import register
+from jitlab.capture.refusals import Refusal
+from jitlab.support import trees
+
+from .convert import Converter
+from .flow_rewrite import ADDED, HOOK, LOOP, bound_names, looks_at_frames, may_jump
+from .piece_statements import BREAK, CONTINUE, RESULT, Jump, Parts, Program, Segment, Statement, is_scope
+from .splitting import FRAME_CALLS, new_name
+
+#: Why a statement with an `await` is Python's.
+WAITS = Refusal("statement", "it waits")
+#: compile(tree, filename, mode): IPython's knows the future statements of earlier cells, and allows `await`.
+Compiler = Callable[[Any, str, str], types.CodeType]
+
+
+def python_compiler(tree: Any, filename: str, mode: str) -> types.CodeType:
+    """Compile as a script is compiled."""
+    return trees.code_of(tree, filename, mode)
+
+
+class CellConverter(Converter):
+    """Converts a statement of a cell: every name that is not local to a function inside it is looked up by the capture."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if not isinstance(node.ctx, ast.Load) or node.id.startswith(ADDED) or self._is_local(node.id):
+            return node
+        return self.hook("lookup", node, ast.Constant(node.id))
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        if isinstance(node.target, ast.Name) and not self._is_local(node.target.id):
+            load = self.visit(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
+            value = self.hook("augmented", node, ast.Constant(type(node.op).__name__), load, self.visit(node.value))
+            return ast.copy_location(ast.Assign([node.target], value), node)
+        return super().visit_AugAssign(node)
+
+    def loop(self, node: ast.For | ast.While) -> list[ast.stmt]:
+        """A loop as a function: the names that it binds are its variables, taken from the cell and given back to it."""
+        names = sorted(bound_names([node])[0])
+        head = node.iter if isinstance(node, ast.For) else node.test
+        first = "".join(f"    if {name} is {HOOK}.MISSING: del {name}\n" for name in names)
+        getters = "".join(f"lambda: {name}, " for name in names)
+        text = f"def {LOOP}({', '.join(names)}):\n    pass\n{first}    return ({getters})\n"
+        function, call = trees.parse(f"{text}{HOOK}.loop({LOOP}, {tuple(names)!r})").body
+        for part in (*ast.walk(function), *ast.walk(call)):
+            if "lineno" in part._attributes:
+                ast.copy_location(part, head)
+        assert isinstance(function, ast.FunctionDef)
+        _, *unbound, result = function.body
+        function.body = [node]
+        bound = frozenset(names)
+        self.wanted = bound
+        self.scopes.append(bound)
+        self.outward.append(frozenset())
+        self.flowing(function, bound, frozenset(), frozenset())
+        self.outward.pop()
+        self.scopes.pop()
+        function.body = [*unbound, *function.body, result]
+        return [function, call]
+
+
+class CellProgram(Program):
+    """A cell.
+
+    `shown`: which statements display what expressions give, in IPython's words: "last_expr", "last", "all" or "none".
+    """
+
+    has_steps = True
+
+    def __init__(
+        self, source: str | list[ast.stmt], filename: str, namespace: Namespace, first_line: int = 1, *,
+        shown: str = "last_expr", compiler: Compiler = python_compiler,
+    ) -> None:  # fmt: skip
+        self.namespace = namespace  # what its traces read names from
+        self.filename = filename
+        self.compiler = compiler
+        if isinstance(source, str):
+            tree = trees.parse(source, filename)
+            ast.increment_lineno(tree, first_line - 1)
+            source = tree.body
+        self.segment = self.segment_of(source, top=True, shown=shown)
+
+    def segment_of(self, body: Sequence[ast.stmt], *, top: bool = False, shown: str = "none") -> Segment:
+        segment = Segment()
+        for node in body:
+            shows = shown == "all" or (
+                node is body[-1] and (shown == "last" or (shown == "last_expr" and isinstance(node, ast.Expr)))
+            )
+            statement = Statement(self, node, shows=shows)
+            if statement.plain_reason is WAITS or (top and not self._compiles(node)):
+                statement.is_made_of(None)
+            elif not shows and isinstance(node, (ast.For, ast.While)) and may_roll(node):
+                statement.is_loop, statement.plain_reason = True, None
+            elif not (isinstance(node, ast.With) and is_scope(node)):
+                statement.is_made_of(self.parts_of(node, segment, shows=shows))
+            segment.statements.append(statement)
+        return segment
+
+    def parts_of(self, node: ast.stmt, before: Segment, *, shows: bool = False) -> Parts | None:
+        if isinstance(node, ast.Break):
+            return Jump(BREAK)
+        if isinstance(node, ast.Continue):
+            return Jump(CONTINUE)
+        if isinstance(node, (ast.For, ast.While)) and _jumps_out(node.body):
+            return None
+        if (isinstance(node, ast.With) and not is_scope(node)) or isinstance(node, ast.Try):
+            return self.wrapped(node, "all" if shows else "none")
+        return super().parts_of(node, before, shows=shows)
+
+    def _compiles(self, node: ast.stmt) -> bool:
+        """Python refuses `break` outside a loop and the like when it compiles, and then so do we."""
+        if isinstance(node, (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Break, ast.Continue)):
+            try:
+                trees.code_of(ast.Module([node], []), self.filename, "exec")
+            except SyntaxError:
+                return False
+        return True
+
+    def never_captured(self, node: ast.stmt) -> Refusal | None:
+        if waits(node):
+            return WAITS
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.Expr)):
+            for part in ast.walk(node):
+                if isinstance(part, (ast.Yield, ast.YieldFrom)):
+                    return Refusal("statement", "it yields")
+                if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in FRAME_CALLS:
+                    return Refusal("effect", f"{part.func.id} looks at the names around it")
+                if isinstance(part, _SCOPES) and any(isinstance(inner, ast.NamedExpr) for inner in ast.walk(part)):
+                    return Refusal("statement", "it binds a name with := inside a comprehension")
+            return None
+        if isinstance(node, ast.With) and is_scope(node):
+            return None
+        keyword = _KEYWORDS.get(type(node), type(node).__name__.lower())
+        return Refusal("statement", f"a `{keyword}` statement is not captured")
+
+    # ---- code
+    def plain_code(self, statement: Statement) -> types.CodeType:
+        if statement.shows and not statement.is_display:  # expressions inside are displayed by Python
+            return self.compiler(ast.Interactive([statement.node]), self.filename, "single")
+        return self.compiler(ast.Module([_displayed(statement)], []), self.filename, "exec")
+
+    def converted_code(self, statement: Statement) -> types.CodeType:
+        node = copy.deepcopy(_displayed(statement))
+        converter = CellConverter()
+        body = converter.loop(node) if isinstance(node, (ast.For, ast.While)) else converter.block([node])
+        return self._registered(ast.Module(body, []), "exec")
+
+    def value_code(self, node: ast.expr) -> types.CodeType:
+        return self.compiler(ast.Expression(node), self.filename, "eval")
+
+    def context_code(self, node: ast.expr) -> types.CodeType:
+        return self._registered(ast.Expression(CellConverter().visit(copy.deepcopy(node))), "eval")
+
+    def wrapper_code(self, node: ast.stmt) -> types.CodeType:
+        return self.compiler(ast.Module([node], []), self.filename, "exec")
+
+    def new_name(self) -> str:
+        return new_name()
+
+    def raising(self, at: ast.stmt) -> types.CodeType:
+        """`raise error` at a statement's own line, so that the traceback shows it."""
+        node = ast.Raise(ast.Name("error", ast.Load()))
+        for part in ast.walk(node):
+            ast.copy_location(part, at)
+        return trees.code_of(ast.Module([node], []), self.filename, "exec")
+
+    def _registered(self, tree: ast.Module | ast.Expression, mode: str) -> types.CodeType:
+        code = trees.code_of(ast.fix_missing_locations(tree), self.filename, mode)
+        register(code)
+        return code
+
+
+def _displayed(statement: Statement) -> ast.stmt:
+    """The statement; of a displayed expression, the one that keeps what it gives."""
+    node = statement.node
+    if not statement.is_display:
+        return node
+    assert isinstance(node, ast.Expr)
+    target = ast.copy_location(ast.Name(RESULT, ast.Store()), node)
+    return ast.copy_location(ast.Assign([target], node.value), node)
+
+
+_KEYWORDS = {
+    ast.FunctionDef: "def", ast.ClassDef: "class", ast.Delete: "del", ast.ImportFrom: "import", ast.AnnAssign: "name: type",
+}  # fmt: skip
+_SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def waits(node: ast.AST) -> bool:
+    """`await`, `async for` or `async with` outside the functions in it."""
+    level = [node]
+    while level:
+        level = [node for node in level if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))]
+        for node in level:
+            if isinstance(node, (ast.Await, ast.AsyncFor, ast.AsyncWith)) or getattr(node, "is_async", False):
+                return True
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return False
+
+
+def may_roll(node: ast.For | ast.While) -> bool:
+    """May a loop of a cell become one node? Nothing in it is known beforehand to be Python's."""
+    never = (
+        ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal,
+        ast.Delete, ast.Try, ast.With, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Match, ast.Raise,
+    )  # fmt: skip
+    return not may_jump(node) and not looks_at_frames([node]) and not any(isinstance(part, never) for part in ast.walk(node))
+
+
+def _jumps_out(body: list[ast.stmt]) -> bool:
+    """A break or continue of this loop inside a `match` and the like, which are run whole by Python."""
+
+    def inside(node: ast.AST, compound: bool) -> bool:
+        if isinstance(node, (ast.Break, ast.Continue)):
+            return compound
+        if isinstance(node, (ast.For, ast.While, ast.AsyncFor)):
+            return any(inside(child, compound) for child in node.orelse)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            return False
+        compound = compound or isinstance(node, (ast.Match, getattr(ast, "TryStar", ast.Match)))
+        compound = compound or (isinstance(node, ast.With) and is_scope(node))
+        return any(inside(child, compound) for child in ast.iter_child_nodes(node) if isinstance(child, ast.AST))
+
+    return any(inside(statement, False) for statement in body)

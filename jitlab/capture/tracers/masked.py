@@ -1,0 +1,179 @@
+"""Selection: `x[mask]` while it is captured. How many elements it has depends on the data, what is done with them often not.
+
+before: x[m] = f(x[m])     after: x = where(m, f(x), x)
+before: x[m].mean()        after: sum(where(m, x, 0)) / sum(m)
+
+Arithmetic keeps the whole array and the mask; sums, means and writes through the same mask need no more. Everything else
+asks for the elements themselves, and then NumPy selects them (a host operation, reason `data_dependent_shape`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitlab.capture.numpy_calls.host_fallback import host_operation
+from jitlab.capture.numpy_calls.numpy_traits import read_item
+from jitlab.capture.positions import here
+from jitlab.ir import Node, Source, plain, positions
+from jitlab.ops.base import Unsupported
+from jitlab.ops.leaf_operations import Constant
+
+from .tensor import Lock, Path, Tensor
+
+if TYPE_CHECKING:
+    from .arrays import Arrays
+    from .tensor import Cell
+
+
+class Selection(Tensor):
+    """The elements of `whole` where `mask` is true, in C order: a 1-d array."""
+
+    __slots__ = ("_arrays", "_made", "_source", "mask", "whole")
+    mask: Tensor
+    whole: Tensor
+    _arrays: Arrays
+    _made: Tensor | None
+    _source: Source | None
+
+    def __init__(self, capture: Arrays, whole: Tensor, mask: Tensor) -> None:
+        for name, value in {"_arrays": capture, "_made": None, "_source": here(), "whole": whole, "mask": mask}.items():
+            object.__setattr__(self, name, value)
+        self.is_scalar = False
+
+    # ---- what a Tensor has of its cell; asking for it takes the elements out
+    @property
+    def _cell(self) -> Cell:  # type: ignore[override]
+        return self.elements()._cell
+
+    @property
+    def _path(self) -> Path:  # type: ignore[override]
+        return self.elements()._path
+
+    @property
+    def _shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.elements()._shape
+
+    @property
+    def _locked(self) -> Lock:  # type: ignore[override]
+        return Lock.NONE
+
+    @property
+    def capture(self) -> Arrays:
+        return self._arrays
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.whole.dtype if self._made is None else self._made.dtype
+
+    @property
+    def ndim(self) -> int:
+        return 1
+
+    def elements(self) -> Tensor:
+        """The elements themselves, taken out by NumPy."""
+        if self._made is None:
+            source = self._source
+            with positions(here if source is None else lambda: source):
+                text = "reading through a mask: how many elements there are depends on the data"
+                reason = Unsupported(text, "data_dependent")
+                made = host_operation(self._arrays, read_item, (self.whole, self.mask), {}, reason)
+            object.__setattr__(self, "_made", made)
+        assert self._made is not None
+        return self._made
+
+    def take_over(self, other: Tensor) -> None:
+        """`self op= ...` of an array of its own: it holds the result from now on."""
+        if isinstance(other, Selection) and other._made is None:
+            object.__setattr__(self, "whole", other.whole)
+        else:
+            self.write(other)
+
+    @property
+    def is_lazy(self) -> bool:
+        return self._made is None
+
+
+def select(capture: Arrays, x: Tensor, index: Any) -> Selection | None:
+    """`x[index]` for one mask of x's shape; None for every other subscript."""
+    if not isinstance(index, Tensor) or index.dtype != np.dtype(bool) or not index.ndim or x.is_scalar:
+        return None
+    if isinstance(index, Selection) or isinstance(x, Selection) or plain(index.shape) != plain(x.shape):
+        return None
+    mask = index.node()
+    if isinstance(mask.op, Constant):
+        return None  # the program wrote it down: it is positions
+    return Selection(capture, capture.fresh(x.node()), capture.fresh(mask))
+
+
+def selected(capture: Arrays, result: Any, mask: Tensor) -> Any:
+    """What a function of whole arrays gives, of the selected elements; what is no array stays as it is."""
+    return Selection(capture, result, mask) if isinstance(result, Tensor) else result
+
+
+def with_whole(operands: Sequence[Any]) -> tuple[list[Any], Tensor] | None:
+    """Operands of an elementwise function with whole arrays for selections, and their mask; None when they do not go together:
+    other masks, or arrays that are not selected."""
+    masks = [x.mask for x in operands if isinstance(x, Selection)]
+    for x in operands:
+        if isinstance(x, Selection):
+            if not x.is_lazy or not same(x.mask.node(), masks[0].node()):
+                return None
+        elif isinstance(x, Tensor) and x.ndim:
+            return None
+        elif isinstance(x, (np.ndarray, list, tuple)):
+            return None
+    return [x.whole if isinstance(x, Selection) else x for x in operands], masks[0]
+
+
+def reduced(capture: Arrays, x: Selection, name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """A reduction of all elements, from the whole array and the mask; None where that does not answer it."""
+    axis = args[0] if args else kwargs.get("axis")
+    if not x.is_lazy or len(args) > 1 or set(kwargs) - {"axis"} or axis not in (None, 0, -1) or isinstance(axis, bool):
+        return None
+    where, whole, mask = np.where, x.whole, x.mask
+    if name == "sum":
+        return capture.call_function(np.sum, (capture.call_function(where, (mask, whole, whole.dtype.type(0)), {}),), {})
+    if name == "prod":
+        return capture.call_function(np.prod, (capture.call_function(where, (mask, whole, whole.dtype.type(1)), {}),), {})
+    if name in ("any", "all"):
+        passed = capture.call_function(np.not_equal, (whole, whole.dtype.type(0)), {})
+        if name == "any":
+            return capture.call_function(np.any, (capture.call_function(np.logical_and, (mask, passed), {}),), {})
+        missing = capture.call_function(np.logical_not, (mask,), {})
+        return capture.call_function(np.all, (capture.call_function(np.logical_or, (missing, passed), {}),), {})
+    if name == "mean" and whole.dtype.kind in "iufb" and whole.dtype != np.dtype(np.float16):
+        dtype = whole.dtype if whole.dtype.kind == "f" else np.dtype(np.float64)
+        values = capture.call_method(whole, "astype", (dtype,), {})
+        total = capture.call_function(np.sum, (capture.call_function(where, (mask, values, dtype.type(0)), {}),), {})
+        count = capture.call_method(capture.call_function(np.sum, (mask,), {}), "astype", (dtype,), {})
+        return capture.call_function(np.divide, (total, count), {})
+    return None
+
+
+#: Functions that are such reductions.
+REDUCTIONS: dict[Any, str] = {np.sum: "sum", np.prod: "prod", np.any: "any", np.all: "all", np.mean: "mean"}
+
+
+def write_selection(capture: Arrays, x: Tensor, index: Any, value: Selection) -> bool:
+    """`x[mask] = selection` through the mask it was selected by. False: through another."""
+    if not value.is_lazy or not isinstance(index, Tensor) or plain(index.shape) != plain(x.shape):
+        return False
+    if isinstance(index, Selection) or not same(index.node(), value.mask.node()):
+        return False
+    whole = value.whole
+    if whole.dtype != x.dtype:
+        whole = capture.call_method(whole, "astype", (x.dtype,), {})
+    capture.assign(x, capture.call_function(np.where, (value.mask, whole, x), {}), "unsafe")
+    return True
+
+
+def same(a: Node, b: Node, depth: int = 12) -> bool:
+    """Do two nodes certainly have the same value: the same operation of the same values?"""
+    if a is b:
+        return True
+    if depth == 0 or type(a.op) is not type(b.op) or a.op != b.op or len(a.inputs) != len(b.inputs) or not a.inputs:
+        return bool(a.op == b.op and not a.inputs and not b.inputs and not a.op.is_parameter)
+    return all(same(x, y, depth - 1) for x, y in zip(a.inputs, b.inputs, strict=True))

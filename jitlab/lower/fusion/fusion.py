@@ -1,0 +1,163 @@
+"""Which stages share a loop nest, and what kept the others apart.
+
+Rules, in order of worth: elementwise work joins its consumer; stages over one space share a nest; a reduction over trailing
+axes and what reads its result over the same outer axes share the outer loop, one row at a time. A stage joins the latest nest
+that takes it. Where a value that it reads is made in another one, the obstacles stay with the stage: they are the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from jitlab.ir import Node, NotFused, Shape
+from jitlab.lower.value_names import stands_before
+
+from .cuts import NO_CUTS, Cuts
+from .groups import Group, alone
+from .nest_limits import LIMITS, Limits
+from .obstacles import FINAL, JOINED, Case, obstacles, undone, without
+from .stages import Obstacle, Stage
+
+#: What another order of the statements undoes; and so many orders are tried in a block.
+ORDERED = frozenset({NotFused.ORDER, NotFused.LATER_NEST})
+MOST_TRIED = 8
+
+
+@dataclass
+class Grouping:
+    """The groups of a block while they form: one stage after the other is put into one."""
+
+    cuts: Cuts = NO_CUTS
+    limits: Limits = LIMITS
+    fuses: bool = True  # else each stage is a group of its own
+    groups: list[Group] = field(default_factory=list)
+    where: dict[Node, int] = field(default_factory=dict)  # the number of the group that makes a value
+
+    def add(self, stage: Stage, noting: bool = True) -> None:
+        """Put a stage into the latest group that takes it, else into a new one."""
+        at = self.taken_by(stage)
+        if noting and stage.refs:
+            self._note(stage, at)
+        if at is None:
+            at = len(self.groups)
+            self.groups.append(alone(stage))
+        else:
+            self.groups[at].take(stage)
+        self.where.update(dict.fromkeys(stage.made, at))
+
+    def _note(self, stage: Stage, at: int | None) -> None:
+        """What kept a stage out of the other groups that make what it reads."""
+        made_in = {node: self.where[node] for node, _ in stage.refs if node in self.where}
+        for number in {*made_in.values()} - {at}:
+            found = tuple(self.rejected(stage, number))
+            stage.rejected.update((node, found) for node, other in made_in.items() if other == number)
+
+    def taken_by(self, stage: Stage) -> int | None:
+        """The number of the latest group that takes the stage."""
+        if stage.kind not in JOINED or not self.fuses:
+            return None
+        first = max([self.where[node] for node, _ in stage.refs if node in self.where], default=0)
+        mine = stage.touched
+        for number in range(len(self.groups) - 1, first - 1, -1):
+            group = self.groups[number]
+            if self.cuts.pairs and self.cuts.between(group.nodes, stage.computed):
+                return None
+            if _takes(group, stage, mine, self.limits):
+                return number
+        return None
+
+    def rejected(self, stage: Stage, number: int) -> list[Obstacle]:
+        """All that kept a stage out of a group that makes what it reads: without any of it, it would be there."""
+        if not self.fuses:
+            return [Obstacle(NotFused.LEVEL, stage.node)]
+        case = Case(stage, self.groups[number], self.limits)
+        found: list[Obstacle] = []
+        while (obstacle := case.obstacle) is not None and obstacle not in found:
+            if obstacle.code in FINAL:
+                return [o for o in obstacles(stage, case.group) if o.code in FINAL]
+            found.append(obstacle)
+            case = undone(case, obstacle)
+        late = dict.fromkeys(node for node, _ in stage.refs if self.where.get(node, -1) > number)
+        found += [Obstacle(NotFused.WAITS, node) for node in late]
+        free = without(case.stage, set(late))
+        mine = free.touched
+        later = [group for group in self.groups[number + 1 :] if _takes(group, free, mine, case.limits)]
+        found += [Obstacle(NotFused.LATER_NEST, group.stages[0].node) for group in later]
+        if self.cuts.pairs:
+            between = [group for group in self.groups[number + 1 :] if group not in later]
+            made = {node for group in (case.group, *between) for node in group.nodes}
+            found += [Obstacle(NotFused.CUT, a) for a, b in self.cuts.pairs if a in made and b in stage.computed][:1]
+        return found
+
+
+def _takes(group: Group, stage: Stage, mine: set[Node], limits: Limits) -> bool:
+    # Sharing a nest saves memory traffic: a value of the group, an input or a computation is read by both.
+    if len(group.stages) >= limits.stages or mine.isdisjoint(group.touched):
+        return False
+    return next(obstacles(stage, group, limits), None) is None
+
+
+def groups_of(
+    stages: Sequence[Stage], stored: set[Node], level: str, shape: Shape, cuts: Cuts = NO_CUTS
+) -> list[Group] | None:
+    """Groups in the order they run; None when something dear is to be stored first, and `stored` has grown by it."""
+    grouping = Grouping(cuts, fuses=level != "O0")
+    for stage in stages:
+        grouping.add(stage)
+    more = _dear_in_several(grouping.groups, stored, shape.recompute_operations)
+    stored |= more
+    if more:
+        return None
+    _note_moves(stages, grouping)
+    return grouping.groups
+
+
+def _note_moves(stages: Sequence[Stage], grouping: Grouping) -> None:
+    """Where only the order of statements kept a stage out of a nest: before what it would have had to come."""
+    place = {node: number for number, stage in enumerate(stages) for node in stage.made}
+    tries = 0
+    for number, stage in enumerate(stages):
+        earliest = max((place[node] for node, _ in stage.refs if node in place), default=-1)
+        for producer, found in stage.rejected.items():
+            before = min((place[o.node] for o in found if o.code in ORDERED), default=-1)
+            if tries >= MOST_TRIED or before <= earliest or not all(o.code in ORDERED for o in found):
+                continue
+            made = [node for node, _ in stage.refs if node in place]
+            if not all(stands_before(node, stages[before].node) for node in made):
+                continue  # one statement makes both
+            tries += 1
+            order = [*stages[:before], stage, *stages[before:number], *stages[number + 1 :]]
+            other = Grouping(grouping.cuts, grouping.limits)
+            for one in order:
+                other.add(one, noting=False)
+            nest = grouping.groups[grouping.where[producer]]
+            if {other.where[node] for node in (*nest.nodes, stage.node)} == {other.where[producer]}:  # and it loses nothing
+                stage.moves[producer] = stages[before].node
+
+
+def _dear_in_several(groups: list[Group], stored: set[Node], most: float) -> set[Node]:
+    """Values that several kernels would compute again in `most` operations or more: to keep them costs less."""
+    users: dict[Node, set[int]] = {}
+    cost: dict[Node, float] = {}
+    for i, group in enumerate(groups):
+        for stage in group.stages:
+            for node, operations in stage.lazy.items():
+                users.setdefault(node, set()).add(i)
+                cost[node] = operations
+    dear = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= most}
+    # Keep the last of a chain: what only feeds kept values is not computed again.
+    readers = _direct_readers(dear, groups)
+    return {node for node in dear if not readers[node] or not readers[node] <= dear}
+
+
+def _direct_readers(dear: set[Node], groups: list[Group]) -> dict[Node, set[Node]]:
+    """What reads each of these values."""
+    found: dict[Node, set[Node]] = {node: set() for node in dear}
+    for group in groups if dear else ():
+        for stage in group.stages:
+            for reader in (*stage.lazy, stage.node):
+                for node in reader.inputs:
+                    if node in found:
+                        found[node].add(reader)
+    return found

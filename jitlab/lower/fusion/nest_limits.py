@@ -1,0 +1,93 @@
+"""How long one nest may get. Machine code is made in time that grows faster than a nest does, and expressions are walked
+recursively: a value is stored where what is computed for it would get too deep or too long, and such nests stay apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from jitlab.ir import Node
+from jitlab.lower.block import Block, is_control
+from jitlab.ops.base import Elementwise, Generated, Reduction
+from jitlab.ops.layout.views import Reshape, View
+
+if TYPE_CHECKING:
+    from .groups import Group
+    from .stages import Stage
+
+#: Operations of one nest at most, and how many of them may follow on each other.
+MOST_OPERATIONS, MOST_DEEP = 1000, 128
+#: Stored values and reductions that share one nest at most: each keeps its running values on the stack.
+MOST_STAGES = 64
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much one nest may hold: stored values and reductions, operations, and operations that follow on each other."""
+
+    stages: int = MOST_STAGES
+    operations: int = MOST_OPERATIONS
+    deep: int = MOST_DEEP
+
+
+LIMITS = Limits()
+
+
+def long_values(block: Block, stored: set[Node]) -> set[Node]:
+    """The values to store so that nothing is computed from more operations on the way than a nest may have."""
+    found: set[Node] = set()
+    if len(block.nodes) <= MOST_DEEP:
+        return found
+    deep: dict[Node, int] = {}  # of what is computed by whoever reads it: how many operations follow on each other,
+    behind: dict[Node, frozenset[Node]] = {}  # and which they are
+    for node in block.nodes:
+        lazy = [source for source in dict.fromkeys(node.inputs) if source in deep]
+        while True:
+            depth = 1 + max((deep[source] for source in lazy), default=0)
+            made = frozenset((node,)).union(*(behind[source] for source in lazy))
+            if depth <= MOST_DEEP and len(made) <= MOST_OPERATIONS:
+                break
+            if depth > MOST_DEEP:
+                lazy.sort(key=deep.__getitem__)
+            else:
+                lazy.sort(key=lambda source: len(behind[source]))
+            if not _may_be_stored(lazy[-1], block, deep[lazy[-1]]):
+                break
+            found.add(lazy[-1])
+            del deep[lazy[-1]], behind[lazy.pop()]
+        if not (node in stored or isinstance(node.op, Reduction) or is_control(node)):
+            deep[node], behind[node] = depth, made
+    return found
+
+
+def _may_be_stored(node: Node, block: Block, depth: int) -> bool:
+    if not node.ndim and block.ordered:
+        return False  # it is in a register
+    return isinstance(node.op, (Elementwise, Generated)) or (depth >= 2 * MOST_DEEP and isinstance(node.op, (View, Reshape)))
+
+
+def depth_of(stage: Stage) -> int:
+    """How many operations of a stage follow on each other at most."""
+    deep: dict[Node, int] = {}
+    for node in (*stage.passed, stage.node):  # inputs first
+        deep[node] = 1 + max((deep[source] for source in node.inputs if source in deep), default=0)
+    return deep[stage.node]
+
+
+def depth_within(stage: Stage, group: Group) -> int:
+    """The same with what the stage reads of its nest, whose values are not loaded again."""
+    return depth_of(stage) + max((group.deep[node] for node, _ in stage.refs if node in group.deep), default=0)
+
+
+def is_too_long(stage: Stage, group: Group, limits: Limits = LIMITS) -> bool:
+    """Would the nest have more operations than one may have, were the stage in it?"""
+    own = len(stage.passed) + 1
+    most = limits.operations
+    if own + len(group.operations) > most and len(group.operations.union(_computed(stage))) > most:
+        return True
+    return len(group.operations) + own > limits.deep and depth_within(stage, group) > limits.deep
+
+
+def _computed(stage: Stage) -> Iterable[Node]:
+    return (*stage.passed, *stage.made)

@@ -1,0 +1,55 @@
+"""What a nest computes again: a value is computed at each place where it is read, unless it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from jitlab.ir import Node
+from jitlab.lower.schedule.inlining import Position, Unreadable
+from jitlab.ops.base import Elementwise
+
+#: A nest computes no more than this again for an element, in additions: below, a store and loads cost more.
+MOST_AGAIN = 40.0
+
+
+def weight(node: Node) -> float:
+    """The time of an operation on one element, in additions."""
+    if not isinstance(node.op, Elementwise):
+        return 0.0
+    op, _ = node.op.with_known(node)
+    return op.weight or op.flops_per_element
+
+
+class Places:
+    """The places where one stage computes values. `dear` grows by what is stored because it would be computed again too often;
+    `again`: values that are computed again whatever that costs; `is_body`: numbers are in registers."""
+
+    def __init__(self, dear: set[Node], again: Collection[Node] = (), is_body: bool = False) -> None:
+        self.dear, self.again, self.is_body = dear, again, is_body
+        self._seen: set[tuple[Node, frozenset[str]]] = set()
+        self._repeated: list[Node] = []  # the values under way that were computed before, the outermost first
+        self._work = 0.0
+
+    def enter(self, node: Node, position: Position) -> bool:
+        """A value is computed at a place; True when it was at another one before: `leave` then ends it. Raises Unreadable of
+        what is to be stored."""
+        moving = frozenset(name for index in position for name in index.vars)
+        if not moving or not isinstance(node.op, Elementwise):
+            return False
+        if (node, moving) not in self._seen:
+            self._seen.add((node, moving))
+            return False
+        if not self._repeated and (node in self.again or (self.is_body and not node.ndim)):
+            return False
+        self._repeated.append(node)
+        self._work += weight(node)
+        if self._work >= MOST_AGAIN:
+            outermost = self._repeated[0]
+            self._work = 0.0
+            self._repeated.clear()
+            self.dear.add(outermost)
+            raise Unreadable(outermost)
+        return True
+
+    def leave(self) -> None:
+        self._repeated.pop()

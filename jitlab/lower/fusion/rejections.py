@@ -1,0 +1,221 @@
+"""The edges of a cluster that go through memory, each with all that fusion found in the way; the first of it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+from jitlab.ir import (
+    Cluster,
+    Edge,
+    Flip,
+    KernelInfo,
+    Nest,
+    NestChange,
+    Node,
+    NotFused,
+    Reason,
+    Rejection,
+    Shape,
+    inner_nodes,
+    is_operation,
+)
+from jitlab.ir.programs.program import Statement
+from jitlab.lower.program_builder import Shared
+from jitlab.lower.value_names import called
+from jitlab.ops.base import Elementwise, Generated
+from jitlab.ops.layout.views import Reshape
+
+from .groups import Group
+from .inside import origins_of
+from .nest_limits import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
+from .obstacles import ALONE, CUT
+from .sentences import Between, lines_of, sentence
+from .stages import Obstacle, Stage
+
+#: Which of several reasons is told: all of an edge save the same bytes, so the first of the list.
+RANK = {code: number for number, code in enumerate(NotFused)}
+
+LIMITS: dict[NotFused, tuple[Any, ...]] = {
+    NotFused.TOO_LONG: (MOST_OPERATIONS, MOST_DEEP), NotFused.TOO_MANY_VALUES: (MOST_STAGES,),
+}  # fmt: skip
+
+#: What undoes a rejection where the program is another one.
+UNDONE = {
+    NotFused.WHOLE_REDUCTION: "it did without the result", NotFused.REDUCED_OUTER_AXIS: "it did without the result",
+    NotFused.WAITS: "it did without what is known later", NotFused.AFTER_LOOPS: "it did without the value",
+    NotFused.CLOSED: "it did without the value", NotFused.GATHERED: "it read each element where it is made",
+    NotFused.READ_AGAIN: "it read each element where it is made", NotFused.RESHAPED: "it kept the shape",
+    NotFused.DIFFERENT_SPACE: "both went over the same elements", NotFused.OTHER_AXES: "it reduced the axes of the nest",
+    NotFused.SCAN: "both ran along one axis, one way", NotFused.ORDER: "it came earlier",
+    NotFused.LATER_NEST: "it came earlier", NotFused.CUT: "it were not cut",
+}  # fmt: skip
+
+def boundaries(
+    groups: Sequence[Group], shared: Shared, otherwise: Sequence[set[Node]] = (), outputs: Collection[Node] = ()
+) -> list[Edge]:
+    """The edges between groups, each with the one reason: from what is stored to what reads it. `otherwise`: what would share a
+    nest at a higher level; `outputs`: what is stored anyway."""
+    where = {node: group for group in groups for node in group.nodes}
+    edges: dict[tuple[Node, Node], Edge] = {}
+    for group in groups:
+        for stage in group.stages:
+            for producer in dict.fromkeys(node for node, _ in stage.refs):
+                if where.get(producer, group) is group:
+                    continue
+                readers = [n for n in stage.computed if producer in n.inputs and is_operation(n)] or [stage.node]
+                if all((producer, reader) in edges for reader in readers):
+                    continue
+                at = Between(producer, readers[0], stage, where[producer])
+                found = _obstacles(at, shared)
+                rejections = tuple(_rejection(at, obstacle) for obstacle in found)
+                reason = Reason(found[0].code, sentence(at, found[0]), rejections[0].evidence)
+                for reader in readers:
+                    cure = _cure(at, group, reader, rejections, otherwise)
+                    if cure == AGAIN:
+                        cure = f"{called(producer)} were computed a second time, for {called(reader)}"
+                        cure += _price(producer, at.made, group, groups, outputs, shared.sizes.shape)
+                    edge = Edge(producer, reader, reason, producer.type.nbytes, cure, rejections)
+                    if (producer, reader) in shared.cuts.pairs:
+                        edge = _cut(edge)
+                        edges.pop((producer, reader), None)
+                    edges.setdefault((producer, reader), edge)
+    return list(edges.values())
+
+
+def _cut(edge: Edge) -> Edge:
+    """An edge that a what-if cuts."""
+    text = f"Cut: {called(edge.producer)} is stored"
+    return Edge(edge.producer, edge.consumer, Reason(NotFused.CUT, text), edge.bytes, None, edge.rejections)
+
+
+def _obstacles(at: Between, shared: Shared) -> list[Obstacle]:
+    """What was found in the way, what is told of it first."""
+    if at.own.is_dear and at.places > 1:
+        return [Obstacle(NotFused.RECOMPUTE_IS_DEAR, at.producer)]
+    found = dict.fromkeys(_seen_from(at, obstacle, shared) for obstacle in at.stage.rejected[at.producer])
+    return sorted(found, key=lambda obstacle: RANK[obstacle.code])
+
+
+def _seen_from(at: Between, obstacle: Obstacle, shared: Shared) -> Obstacle:
+    """What keeps a stage out of a nest, said of one of the values that it reads there."""
+    code, node = obstacle
+    if code in CUT and node is not at.producer:
+        code = NotFused.WAITS
+    elif code is NotFused.DIFFERENT_SPACE and isinstance(at.reader.op, Reshape):
+        code = NotFused.RESHAPED
+    elif code is NotFused.UPDATED:
+        code = next((c for c, *ends in shared.refused if _are(ends, at.producer, at.stage.node)), code)
+    return Obstacle(code, node)
+
+
+def _are(nests: Sequence[Statement], *nodes: Node) -> bool:
+    """Are nodes computed in these nests, one in each?"""
+    return all(node.origins <= origins_of([nest]) for nest, node in zip(nests, nodes, strict=True))
+
+
+def _rejection(at: Between, obstacle: Obstacle) -> Rejection:
+    code, node = obstacle
+    evidence = LIMITS.get(code, ())
+    if code is NotFused.RECOMPUTE_IS_DEAR:
+        evidence = at.places, at.again
+    elif code is NotFused.GATHERED:
+        evidence = (at.pick.name,)
+    return Rejection(code, (node.name,), evidence, at.producer.type.nbytes, _flip(at, code))
+
+
+def _flip(at: Between, code: NotFused) -> Flip | None:
+    """The change that undoes a rejection."""
+    before = at.stage.moves.get(at.producer)
+    if code in (NotFused.ORDER, NotFused.LATER_NEST) and before is not None:
+        text = f"{called(at.stage.node)} came before {called(before)} ({lines_of(before)})"
+        return Flip(NestChange.MOVE, text, (at.stage.node.name, before.name))
+    if code in LIMITS:
+        return Flip(NestChange.LIMIT, "nests might be larger", (), LIMITS[code])
+    return Flip(NestChange.REWRITE, UNDONE[code], (at.stage.node.name, at.producer.name)) if code in UNDONE else None
+
+
+#: Stands for the text about a second copy, which is made for each reader.
+AGAIN = "again"
+
+
+def _cure(
+    at: Between, group: Group, reader: Node, rejections: Sequence[Rejection], otherwise: Sequence[set[Node]]
+) -> str | None:
+    """What the person can do, that was tried: another level, another order, a second copy of the value."""
+    first = rejections[0]
+    if first.code is NotFused.LEVEL:
+        return "--level O1" if any({at.producer, reader} <= nest for nest in otherwise) else None
+    if first.flip is not None and first.flip.change is NestChange.MOVE:
+        return first.flip.text
+    repeats = isinstance(at.producer.op, (Elementwise, Generated)) and at.producer not in at.stage.picked
+    return AGAIN if repeats and first.code not in LIMITS and group.kind in ("map", "row", "column", "scan") else None
+
+
+def _price(
+    producer: Node, made: Group, group: Group, groups: Sequence[Group], outputs: Collection[Node], shape: Shape
+) -> str:
+    """Said of a copy that saves nothing: it reads what the value is made of, and what is dear of that is stored instead."""
+    own = next(s for s in made.stages if producer in s.made)
+    dear = [node for node, operations in own.lazy.items() if operations >= shape.recompute_operations]
+    instead = sum(node.type.nbytes for node in dear if not any(node in other.inputs for other in dear))
+    known = {node for stage in group.stages for node in stage.reads}
+    added = sum(node.type.nbytes for node in own.reads - known)
+    others = [other for other in groups if other not in (made, group) and any(producer in s.reads for s in other.stages)]
+    saved = producer.type.nbytes
+    if producer not in outputs and len(others) < 2:
+        saved *= 2 + len(others)  # perhaps nobody stores it any more
+    return ", which saves no memory traffic" if added >= saved or instead >= producer.type.nbytes else ""
+
+
+def unread(edges: Sequence[Edge], kernels: Iterable[KernelInfo], groups: Iterable[Group], nodes: Sequence[Node]) -> list[Edge]:
+    """The edges of a cluster that no stage reads a stored value over: memory that changes in place, views that a library reads
+    where they lie. No kernel has both ends."""
+    homes: dict[Node, set[str]] = {}
+    for kernel in kernels:
+        for node in kernel.nodes:
+            homes.setdefault(node, set()).add(kernel.name)
+    stages = {node: stage for group in groups for stage in group.stages for node in stage.made if stage.kind in ALONE}
+    known = {(_owner(edge.producer), edge.consumer) for edge in edges}
+    inside = set(nodes)
+    found = []
+    for consumer in nodes:
+        for source in dict.fromkeys(consumer.inputs) if is_operation(consumer) else ():
+            producer = _owner(source)
+            if not is_operation(producer) or producer not in inside or (producer, consumer) in known:
+                continue
+            stage = stages.get(consumer) or stages.get(producer)
+            if stage is not None and homes.get(producer, set()).isdisjoint(homes.get(consumer, ())):
+                known.add((producer, consumer))
+                found.append(_edge_where_it_lies(producer, consumer, stage, source.type.nbytes))
+    return found
+
+
+def _owner(node: Node) -> Node:
+    """The operation that gives a value: a loop for one of its results."""
+    return node if is_operation(node) or not node.inputs else node.inputs[0]
+
+
+def _edge_where_it_lies(producer: Node, consumer: Node, stage: Stage, nbytes: int) -> Edge:
+    code, name, lines = ALONE[stage.kind], called(producer), lines_of(consumer)
+    if code is NotFused.LIBRARY_CALL:
+        text = f"a library call reads {name} where it lies"
+    elif code is NotFused.UPDATED:
+        text = f"{called(consumer)} writes a part of {name} where it lies"
+    elif stage.node is consumer:
+        text = f"{called(consumer)} is a loop or branch of its own"
+    else:
+        text = f"{name} is a loop or branch of its own, which ends before it is read"
+    rejection = Rejection(code, (consumer.name,), (consumer.name,), nbytes)
+    return Edge(producer, consumer, Reason(code, f"{text} ({lines})", (consumer.name,)), nbytes, None, (rejection,))
+
+
+def inner_edges(cluster: Cluster, shared: Shared, nests: Sequence[Nest]) -> Iterator[Edge]:
+    """The edges in bodies that go through memory: what was joined after all shares a nest, and numbers stay in registers."""
+    own = {inner for node in cluster.nodes for inner, _, _ in inner_nodes(node)}
+    for groups in shared.bodies:
+        for edge in boundaries(groups, shared):
+            ends = edge.producer.origins | edge.consumer.origins
+            fused = any(ends <= nest.origins for nest in nests)
+            if edge.producer.ndim and edge.producer in own and edge.consumer in own and not fused:
+                yield edge

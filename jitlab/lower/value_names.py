@@ -1,0 +1,64 @@
+"""What a value is called for people: as the program calls it where that is known, then the node that capture made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jitlab.ir import Node, told, told_node
+from jitlab.ops.control_flow import Loop
+
+from .block import is_control, overwritten
+
+
+def called(node: Node) -> str:
+    """`u` for a variable that a loop carries or an array that is changed, "the result of the branch" where a side makes it,
+    else the program's name or expression with the operation's: "`inv6` (realdiv_1)"."""
+    inside = _carried(node)
+    if inside is not None:
+        return f"`{inside}`"
+    if node.op.name == "Item" and is_control(node.inputs[0]):
+        base = _changed(node)
+        return f"`{base}`" if base else "the result of the branch"
+    base = _changed(node)
+    return f"`{base}`" if base else _made_in(node) or told(node.name.removesuffix("_moved"), node.called, node.within)
+
+
+def stands_before(a: Node, b: Node) -> bool:
+    """Does the program write all of one operation before the other begins?"""
+    if a.within != b.within or {s.file for s in a.sources} != {s.file for s in b.sources} or not a.sources:
+        return False
+    ends = max((s.end_line, s.end_column) for s in a.sources)
+    return ends <= min((s.line, s.column) for s in b.sources)
+
+
+def called_all(nodes: Iterable[Node]) -> str:
+    """Several of them in a row."""
+    return ", ".join(told_node(node) for node in nodes)
+
+
+def _carried(node: Node) -> str | None:
+    """The variable of a loop that the node is a result of."""
+    if node.op.name != "Item" or not isinstance(node.inputs[0].op, Loop):
+        return None
+    return str(node.inputs[0].op.body.parameters[node.op.index].name)
+
+
+def _made_in(node: Node) -> str | None:
+    """A new version of an array without a name: by the line that made it."""
+    base = next((base for _, base in overwritten(node)), None)
+    while base is not None:
+        node, base = base, next((base for _, base in overwritten(base)), None)
+        if base is None and node.sources:
+            return f"the array made in line {min(source.line for source in node.sources)}"
+    return None
+
+
+def _changed(node: Node) -> str | None:
+    """The array that a new version is one of, where it has a name in the program: an argument, or what a loop carries."""
+    seen = node
+    while not seen.op.is_parameter:
+        base = next((base for _, base in overwritten(seen)), None)
+        if base is None:
+            return _carried(seen)
+        seen = base
+    return seen.name if seen is not node else None

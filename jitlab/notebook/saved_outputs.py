@@ -1,0 +1,118 @@
+"""The outputs of cells as they were shown last, in the user's cache folder: who runs a notebook again gets the same bytes.
+
+See jitlab/report/store/settled.py for when that is. What stands in the folder is used as data only: text, and JSON that the
+panel reads as it reads any saved notebook.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jitlab
+import jitlab.report as report_package
+from jitlab.config import cache_folder, config
+from jitlab.report import MIME, Report
+from jitlab.report.render.outline import PARTS
+from jitlab.report.store.settled import Entry, key_of, neutral, ran_quick, times_of
+
+KEPT_IN_MEMORY = 64
+MOST_FILES = 500
+MOST_BYTES = 4_000_000  # of one file, opened
+
+
+class SavedOutputs:
+    """Remembers outputs by what they say. `folder` None: for this session only."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self._known: OrderedDict[str, Entry] = OrderedDict()
+
+    @classmethod
+    def of_user(cls) -> SavedOutputs:
+        folder = cache_folder() if config.cache else None
+        return cls(folder / "outputs" if folder is not None else None)
+
+    def settle(self, report: Report, own_numbers: list[int], show: tuple[str, ...] = PARTS) -> Report:
+        """The report as it is shown below its cell: with the bytes of the last time, when it says nothing new. `show`: which
+        parts are shown besides the verdict."""
+        data = neutral(report.data, own_numbers)
+        if show != PARTS:
+            data["show"] = list(show)
+        fresh = Report(data)
+        if not config.stable_outputs:
+            report.saved = fresh._repr_mimebundle_()
+            return report
+        key, times = key_of(data, drawn_by(), str(config.saved_bytes), *show), times_of(data)
+        entry = self._known.get(key) or self._read(key)
+        if entry is None:
+            entry = Entry.of(fresh._repr_mimebundle_(), times)
+        elif key in self._known and ran_quick(entry.bundle[MIME]) and not ran_quick(data):
+            entry = Entry.of(fresh._repr_mimebundle_(), times)  # somebody ran it again for the times that last
+        elif not entry.takes(times):
+            entry = entry.renewed(fresh._repr_mimebundle_(), times)
+        self._known[key] = entry
+        self._known.move_to_end(key)
+        while len(self._known) > KEPT_IN_MEMORY:
+            self._known.popitem(last=False)
+        self._write(key, entry)
+        report.saved = self._of_this_cell(entry.bundle, data)
+        return report
+
+    def _of_this_cell(self, bundle: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+        """Two cells with the same source have the same output but for the cell's id."""
+        shown = bundle[MIME]
+        return {**bundle, MIME: {**shown, "cell": {**shown["cell"], "id": data["cell"]["id"]}}}
+
+    # ---- files
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{key}.json.z"
+
+    def _read(self, key: str) -> Entry | None:
+        """What was kept; None where there is nothing, or nothing that can be trusted."""
+        if self.folder is None:
+            return None
+        with suppress(OSError, ValueError, zlib.error, RecursionError):
+            path = self._path(key)
+            if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
+                return None
+            unpacked = zlib.decompressobj().decompress(path.read_bytes(), MOST_BYTES)
+            entry = Entry.from_json(json.loads(unpacked))
+            bundle = entry.bundle if entry else {}
+            if isinstance(bundle.get(MIME), dict) and isinstance(bundle[MIME].get("cell"), dict):
+                return entry
+        return None
+
+    def _write(self, key: str, entry: Entry) -> None:
+        """Written beside and then moved, so that nobody reads half of it. Never raises: it is a cache."""
+        if self.folder is None:
+            return
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            packed = zlib.compress(json.dumps(entry.to_json(), ensure_ascii=False).encode("utf-8", "backslashreplace"), 1)
+            beside = self.folder / f"{key}.{os.getpid()}.tmp"
+            beside.write_bytes(packed)
+            beside.replace(self._path(key))
+            self._make_room()
+
+    def _make_room(self) -> None:
+        files = list(self.folder.glob("*.json.z")) if self.folder is not None else []
+        if len(files) > MOST_FILES:
+            files.sort(key=lambda path: path.stat().st_mtime)
+            for path in files[: len(files) - MOST_FILES]:
+                path.unlink(missing_ok=True)
+
+
+@cache
+def drawn_by() -> str:
+    """The version of what makes reports: another one may say or draw them otherwise."""
+    files = Path(report_package.__file__).parent.rglob("*.py")
+    return f"{jitlab.__version__} {max(path.stat().st_mtime_ns for path in files)}"

@@ -1,0 +1,817 @@
+"""Arithmetic on elements: sums, products, quotients, powers, extremes, and the parts of complex numbers.
+
+Cotangents of complex values follow ∂L/∂re + i·∂L/∂im, so a holomorphic f sends g to g·conj(f'(x)). Where a derivative can
+be infinite (a quotient, a root, a power, an exponential, and what is computed from those), a zero cotangent stays zero: the
+branch that `np.where` did not take never puts a NaN into a gradient (docs/internals/gradients.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jitlab.ir import ArrayType, Node
+from jitlab.ops.base import Elementwise, broadcast_shapes
+from jitlab.ops.build_nodes import apply, cast, constant, elementwise
+from jitlab.ops.emitter import Emitter
+from jitlab.ops.leaf_operations import Constant
+from jitlab.support.transactions import variable
+
+from . import complex_bodies
+
+X = np.linspace(-2.0, 2.0, 8)  # no zero among them, no tie with Y
+Y = np.array([0.5, -1.5, 2.0, 3.0, -0.25, 1.0, 4.0, 2.5])
+Z = X + 1j * Y
+I8 = np.array([-128, -7, -1, 0, 1, 7, 100, 127], np.int8)
+J8 = np.array([-1, 2, 0, 0, 3, -2, 100, 1], np.int8)
+BOOLS = np.array([True, False, True, True, False, False, True, False])
+SPECIALS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.5, 2.5])
+COMPLEX_SPECIALS = np.array([complex(x, y) for x, y in zip(SPECIALS, SPECIALS[::-1], strict=True)])
+
+NO_COMPLEX = "no loop body for complex numbers"
+
+
+class Unary(Elementwise):
+    """A function of one element, with its derivative."""
+
+    differentiable: ClassVar[bool] = True
+    singular: ClassVar[bool] = False  # the derivative can be infinite
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        """The derivative at x."""
+        raise NotImplementedError
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        (x,) = inputs
+        slope = conj(self.derivative(x, out))
+        return [unless_zero(g, multiply(g, slope)) if self.singular else along(g, slope, x)]
+
+
+@dataclass(frozen=True)
+class Add(Elementwise):
+    """x + y; of bools: or."""
+
+    ufunc: ClassVar[np.ufunc] = np.add
+    tf_name: ClassVar[str | None] = "AddV2"
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [g, g]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.add(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), BOOLS, ~BOOLS
+        yield cls(), Z, Z[::-1]
+
+
+@dataclass(frozen=True)
+class Sub(Elementwise):
+    """x - y."""
+
+    ufunc: ClassVar[np.ufunc] = np.subtract
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [g, negative(g)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.sub(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), Z, Z[::-1]
+
+
+@dataclass(frozen=True)
+class Mul(Elementwise):
+    """x * y; of bools: and."""
+
+    ufunc: ClassVar[np.ufunc] = np.multiply
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, y = inputs
+        return [along(g, conj(y), y), along(g, conj(x), x)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.mul(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), BOOLS, ~BOOLS
+        yield cls(), Z, Z[::-1]
+
+
+@dataclass(frozen=True)
+class RealDiv(Elementwise):
+    """x / y of floats or complex numbers; NumPy makes float64 of integers first."""
+
+    ufunc: ClassVar[np.ufunc] = np.true_divide
+    flops_per_element: ClassVar[float] = 4
+    weight: ClassVar[float] = 9
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        _, y = inputs
+        gx = divide(g, conj(y))
+        gy = negative(multiply(gx, conj(out)))
+        if isinstance(y.op, Constant) and np.all(y.op.value != 0):
+            return [gx, gy]
+        return [unless_zero(g, gx), unless_zero(g, gy)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.div(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), Z, Z[::-1]
+        yield cls(), np.array([1.0, -1.0, 0.0]), np.array([0.0, 0.0, 0.0])
+
+
+@dataclass(frozen=True)
+class FloorDiv(Elementwise):
+    """x // y, rounded down; an integer divided by zero gives zero."""
+
+    ufunc: ClassVar[np.ufunc] = np.floor_divide
+    flops_per_element: ClassVar[float] = 8
+    weight: ClassVar[float] = 50
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [None, None]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.floor_divide(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
+class FloorMod(Elementwise):
+    """x % y with the sign of y; the remainder of an integer by zero is zero."""
+
+    ufunc: ClassVar[np.ufunc] = np.remainder
+    flops_per_element: ClassVar[float] = 10
+    weight: ClassVar[float] = 50
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, y = inputs
+        return [g, negative(multiply(g, elementwise(FloorDiv(), x, y)))]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.remainder(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, np.array([0.7, -1.5, 1.3, 3.0, -0.3, 1.1, 4.0, 0.9])
+        yield cls(), I8, J8
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
+class Fmod(Elementwise):
+    """The remainder of x by y with the sign of x, as C has it."""
+
+    ufunc: ClassVar[np.ufunc] = np.fmod
+    tf_name: ClassVar[str | None] = "TruncateMod"
+    flops_per_element: ClassVar[float] = 20
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        from .math_functions import Trunc
+
+        x, y = inputs
+        return [g, negative(multiply(g, elementwise(Trunc(), divide(x, y))))]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.fmod(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, np.array([0.7, -1.5, 1.3, 3.0, -0.3, 1.1, 4.0, 0.9])
+        yield cls(), I8, J8
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
+class Neg(Unary):
+    """-x; unsigned integers wrap."""
+
+    ufunc: ClassVar[np.ufunc] = np.negative
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [negative(g)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.neg(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), I8
+        yield cls(), Z
+
+
+@dataclass(frozen=True)
+class Abs(Unary):
+    """|x|; of a complex number its length, a float."""
+
+    ufunc: ClassVar[np.ufunc] = np.absolute
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        (x,) = inputs
+        if x.dtype.kind != "c":
+            return [multiply(g, elementwise(Sign(), x))]
+        direction = select(equal(out, 0), zero_like(x), divide(x, out))  # no slope at the tip of the cone
+        return [unless_zero(g, multiply(g, direction))]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        (x,) = xs
+        if x.dtype.kind == "c":
+            return e.hypot(e.real(x), e.imag(x))
+        return x if x.dtype.kind in "bu" else e.abs(x)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), I8
+        yield cls(), BOOLS
+        yield cls(), Z
+
+
+@dataclass(frozen=True)
+class Sign(Unary):
+    """-1, 0 or 1; NaN of NaN; of a complex number z/|z|."""
+
+    ufunc: ClassVar[np.ufunc] = np.sign
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        (x,) = inputs
+        if x.dtype.kind != "c":
+            return [None]
+        # x = |x| out, and of a turn by t at the length r only i t / r counts
+        length = elementwise(Abs(), x)
+        across = multiply(out, multiply(1j, apply(Imag(), multiply(conj(out), g))))
+        return [unless_zero(g, select(equal(length, 0), zero_like(x), divide(across, length)))]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return complex_bodies.sign(e, *xs) if xs[0].dtype.kind == "c" else e.sign(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), I8
+        yield cls(), SPECIALS
+        yield cls(), COMPLEX_SPECIALS
+
+
+@dataclass(frozen=True)
+class Square(Unary):
+    """x * x: what NumPy computes for `x**2`."""
+
+    ufunc: ClassVar[np.ufunc] = np.square
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return multiply(x, 2)
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.mul(xs[0], xs[0])
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), I8
+        yield cls(), Z
+
+
+@dataclass(frozen=True)
+class Reciprocal(Unary):
+    """1 / x; of an integer rounded towards zero."""
+
+    ufunc: ClassVar[np.ufunc] = np.reciprocal
+    flops_per_element: ClassVar[float] = 4
+    weight: ClassVar[float] = 9
+    singular: ClassVar[bool] = True
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return negative(elementwise(Square(), out))
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return "the reciprocal of an integer 0 is left to NumPy" if types[0].dtype.kind in "iu" else None
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        (x,) = xs
+        return complex_bodies.reciprocal(e, x) if x.dtype.kind == "c" else e.div(e.constant(1, x.dtype), x)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X
+        yield cls(), SPECIALS
+        yield cls(), Z
+
+
+@dataclass(frozen=True)
+class Sqrt(Unary):
+    """The square root; NaN of negative numbers."""
+
+    ufunc: ClassVar[np.ufunc] = np.sqrt
+    flops_per_element: ClassVar[float] = 6
+    weight: ClassVar[float] = 16
+    singular: ClassVar[bool] = True
+
+    def derivative(self, x: Node, out: Node) -> Node:
+        return divide(0.5, out)
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return complex_bodies.body(e, "sqrt", *xs) if xs[0].dtype.kind == "c" else e.sqrt(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X + 2.5
+        yield cls(), SPECIALS
+        yield cls(), Z
+
+
+@dataclass(frozen=True)
+class Pow(Elementwise):
+    """x ** y. Capture refuses integers with exponents that may be negative: NumPy raises ValueError for those."""
+
+    ufunc: ClassVar[np.ufunc] = np.power
+    flops_per_element: ClassVar[float] = 40
+    weight: ClassVar[float] = 120
+    differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, y = inputs
+        if isinstance(y.op, Constant) and y.ndim == 0:
+            exponent = y.op.value.item()
+            if exponent == 0:
+                return [None, None]
+            slope = multiply(_power(x, exponent - 1, y.dtype), exponent)
+            safe = exponent.real >= 1 if isinstance(exponent, complex) else exponent >= 1
+            gx = multiply(g, conj(slope))
+            gx = gx if safe else unless_zero(g, gx)
+        else:
+            slope = multiply(y, elementwise(Pow(), x, subtract(y, 1)))
+            gx = unless_zero(g, multiply(g, conj(select(equal(y, 0), zero_like(y), slope))))
+        from .math_functions import Log
+
+        one = constant(1, x.dtype)
+        positive = greater(x, 0) if x.dtype.kind != "c" else not_equal(x, 0)
+        log = elementwise(Log(), select(positive, x, one))  # 0**y is 0 around y > 0; x < 0 has no slope along y
+        return [gx, unless_zero(g, multiply(g, conj(multiply(out, log))))]
+
+    def with_known(self, node: Node) -> tuple[Elementwise, tuple[Node, ...]]:
+        x, y = node.inputs
+        most = MOST_FACTORS.get(x.dtype.kind)
+        if most is None or not isinstance(y.op, Constant) or y.ndim:
+            return self, node.inputs
+        power = y.op.value.item()
+        return (IntegerPower(int(power)), (x,)) if 2 <= power <= most and power % 1 == 0 else (self, node.inputs)
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return complex_bodies.power(e, *xs) if xs[0].dtype.kind == "c" else e.pow(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X + 2.5, Y
+        yield cls(), I8, np.abs(J8 % 5)
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+        yield cls(), Z, Z[::-1] * 0.5
+
+
+#: Up to these exponents a loop computes a power that the program writes as products: of integers modulo 2**n, of floats with
+#: what the products lose added again, so that nearly all have NumPy's bits.
+MOST_FACTORS = {"i": 15, "u": 15, "f": 4}
+
+
+@dataclass(frozen=True)
+class IntegerPower(Elementwise):
+    """x ** power by products: what a loop computes for `Pow` where the program says a small whole exponent."""
+
+    power: int
+    flops_per_element: ClassVar[float] = 2
+    exact: ClassVar[bool] = False
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.power(arrays[0], np.asarray(arrays[0]).dtype.type(self.power))
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return types[0]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.pow(xs[0], e.constant(self.power, xs[0].dtype))
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(3), X
+        yield cls(4), SPECIALS
+        yield cls(13), I8
+
+
+class Extreme(Elementwise):
+    """The larger or smaller of two. Where they tie, each gets half of the cotangent."""
+
+    differentiable: ClassVar[bool] = True
+
+    def wins(self, x: Node, y: Node) -> Node:
+        """Where x alone is the result."""
+        raise NotImplementedError
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, y = inputs
+        none, tie = zero_like(g), equal(x, y)
+        half = multiply(g, 0.5)
+        return [
+            select(self.wins(x, y), g, select(tie, half, none)),
+            select(self.wins(y, x), g, select(tie, half, none)),
+        ]
+
+    def of_complex(self, e: Emitter, order: str, nan_wins: bool, x: Any, y: Any) -> Any:
+        """x where it comes first, or is NaN (`nan_wins`), or y is NaN (otherwise)."""
+        first = complex_bodies.compare(e, order, x, y)
+        absent = x if nan_wins else y
+        return e.select(e.or_(first, _has_nan(e, absent)), x, y)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), I8, J8
+        yield cls(), BOOLS, ~BOOLS
+        yield cls(), SPECIALS, np.roll(SPECIALS, 2)
+        yield cls(), COMPLEX_SPECIALS, np.roll(COMPLEX_SPECIALS, 2)
+        yield cls(), Z, Z[::-1]
+
+
+@dataclass(frozen=True)
+class Maximum(Extreme):
+    """The larger of x and y; NaN if either is NaN."""
+
+    ufunc: ClassVar[np.ufunc] = np.maximum
+
+    def wins(self, x: Node, y: Node) -> Node:
+        return greater(x, y)
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        if xs[0].dtype.kind == "c":
+            return self.of_complex(e, "ge", True, *xs)
+        return e.or_(*xs) if xs[0].dtype.kind == "b" else e.maximum(*xs)
+
+
+@dataclass(frozen=True)
+class Minimum(Extreme):
+    """The smaller of x and y; NaN if either is NaN."""
+
+    ufunc: ClassVar[np.ufunc] = np.minimum
+
+    def wins(self, x: Node, y: Node) -> Node:
+        return greater(y, x)
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        if xs[0].dtype.kind == "c":
+            return self.of_complex(e, "le", True, *xs)
+        return e.and_(*xs) if xs[0].dtype.kind == "b" else e.minimum(*xs)
+
+
+@dataclass(frozen=True)
+class Fmax(Extreme):
+    """The larger of x and y; the other one if one is NaN."""
+
+    ufunc: ClassVar[np.ufunc] = np.fmax
+
+    def wins(self, x: Node, y: Node) -> Node:
+        return either(greater(x, y), is_nan(y))
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        if xs[0].dtype.kind == "c":
+            return self.of_complex(e, "ge", False, *xs)
+        return e.or_(*xs) if xs[0].dtype.kind == "b" else e.fmax(*xs)
+
+
+@dataclass(frozen=True)
+class Fmin(Extreme):
+    """The smaller of x and y; the other one if one is NaN."""
+
+    ufunc: ClassVar[np.ufunc] = np.fmin
+
+    def wins(self, x: Node, y: Node) -> Node:
+        return either(greater(y, x), is_nan(y))
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        if xs[0].dtype.kind == "c":
+            return self.of_complex(e, "le", False, *xs)
+        return e.and_(*xs) if xs[0].dtype.kind == "b" else e.fmin(*xs)
+
+
+@dataclass(frozen=True)
+class Clip(Elementwise):
+    """x, but low where it is below that, then high where that is above high; NaN if one is NaN. In between g passes."""
+
+    tf_name: ClassVar[str | None] = "ClipByValue"
+    flops_per_element: ClassVar[float] = 2
+    differentiable: ClassVar[bool] = True
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.clip(*arrays)
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return ArrayType(broadcast_shapes(*(t.shape for t in types)), types[0].dtype)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        x, low, high = inputs
+        none = zero_like(g)
+        below, above = greater(low, x), greater(elementwise(Maximum(), x, low), high)
+        return [
+            select(either(below, above), none, g),
+            select(above, none, select(below, g, none)),
+            select(above, g, none),
+        ]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        x, low, high = xs
+        if x.dtype.kind == "c":
+            above = e.select(e.or_(complex_bodies.compare(e, "lt", x, low), _has_nan(e, low)), low, x)
+            above = e.select(_has_nan(e, x), x, above)
+            result = e.select(e.or_(complex_bodies.compare(e, "gt", above, high), _has_nan(e, high)), high, above)
+            return e.select(_has_nan(e, above), above, result)
+        if x.dtype.kind != "f":
+            x = e.select(e.lt(x, low), low, x)
+            return e.select(e.gt(x, high), high, x)
+        x = e.select(e.or_(e.lt(x, low), e.isnan(low)), low, x)  # -0.0 stays beside a bound of 0.0
+        return e.select(e.or_(e.gt(x, high), e.isnan(high)), high, x)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, np.float64(-1.2), np.float64(0.9)
+        yield cls(), X, Y - 1.5, Y
+        yield cls(), I8, np.int8(-5), np.int8(100)
+        yield cls(), SPECIALS, np.float64(0.0), np.float64(2.0)
+        yield cls(), X, np.float64(1.0), np.float64(-1.0)
+        yield cls(), X, np.float64(np.nan), np.float64(1.0)
+        yield cls(), Z, np.complex128(-1 - 1j), np.complex128(1 + 1j)
+
+
+@dataclass(frozen=True)
+class Hypot(Elementwise):
+    """sqrt(x*x + y*y) without overflow on the way."""
+
+    ufunc: ClassVar[np.ufunc] = np.hypot
+    flops_per_element: ClassVar[float] = 12
+    differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        origin = equal(out, 0)
+        return [select(origin, zero_like(g), multiply(g, divide(x, out))) for x in inputs]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.hypot(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
+class Arctan2(Elementwise):
+    """The angle of the point (y, x), first operand y, in -pi..pi."""
+
+    ufunc: ClassVar[np.ufunc] = np.arctan2
+    tf_name: ClassVar[str | None] = "Atan2"
+    flops_per_element: ClassVar[float] = 40
+    differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        y, x = inputs
+        scaled = divide(g, add(elementwise(Square(), x), elementwise(Square(), y)))
+        return [unless_zero(g, multiply(scaled, x)), unless_zero(g, negative(multiply(scaled, y)))]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.arctan2(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+@dataclass(frozen=True)
+class Copysign(Elementwise):
+    """|x| with the sign of y."""
+
+    ufunc: ClassVar[np.ufunc] = np.copysign
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        from .comparison import Signbit
+
+        x, y = inputs
+        same = equal(elementwise(Signbit(), x), elementwise(Signbit(), y))
+        return [select(same, g, negative(g)), None]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.copysign(*xs)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), X, Y
+        yield cls(), SPECIALS, SPECIALS[::-1].copy()
+
+
+class Part(Elementwise):
+    """A real part of a complex number."""
+
+    differentiable: ClassVar[bool] = True
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        return types[0].with_dtype(real_dtype(types[0].dtype))
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), Z
+        yield cls(), Z.astype(np.complex64)
+
+
+@dataclass(frozen=True)
+class Real(Part):
+    """The real part of a complex number."""
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.array(np.real(arrays[0]))[()]
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [cast(g, inputs[0].dtype)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.real(*xs)
+
+
+@dataclass(frozen=True)
+class Imag(Part):
+    """The imaginary part of a complex number."""
+
+    def numpy(self, *arrays: Any) -> Any:
+        return np.array(np.imag(arrays[0]))[()]
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [multiply(cast(g, inputs[0].dtype), 1j)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        return e.imag(*xs)
+
+
+@dataclass(frozen=True)
+class Conj(Elementwise):
+    """The complex conjugate."""
+
+    ufunc: ClassVar[np.ufunc] = np.conjugate
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [conj(g)]
+
+    def body(self, e: Emitter, *xs: Any) -> Any:
+        (x,) = xs
+        return e.make_complex(e.real(x), e.neg(e.imag(x))) if x.dtype.kind == "c" else x
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(), Z
+        yield cls(), X
+
+
+def _has_nan(e: Emitter, z: Any) -> Any:
+    return e.or_(e.isnan(e.real(z)), e.isnan(e.imag(z)))
+
+
+def add(x: Any, y: Any) -> Node:
+    return elementwise(Add(), x, y)
+
+
+def subtract(x: Any, y: Any) -> Node:
+    return elementwise(Sub(), x, y)
+
+
+def multiply(x: Any, y: Any) -> Node:
+    return elementwise(Mul(), x, y)
+
+
+def divide(x: Any, y: Any) -> Node:
+    return elementwise(RealDiv(), x, y)
+
+
+def negative(x: Any) -> Node:
+    return elementwise(Neg(), x)
+
+
+def conj(x: Node) -> Node:
+    """The conjugate, x itself when it is real."""
+    return apply(Conj(), x) if x.dtype.kind == "c" else x
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """complex128 -> float64; a real dtype stays."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+def zero_like(x: Node) -> Node:
+    """The number 0 in the dtype of x."""
+    return constant(0, x.dtype)
+
+
+def unless_zero(g: Node, value: Node) -> Node:
+    """`value`, g times a slope, but 0 where it is NaN though g is 0: an infinite slope that nothing flows through is no NaN.
+
+    Where the slope is finite nothing is selected, so that the second derivative sees it although g is 0 there.
+    """
+    return select(both(equal(g, 0), is_nan(value)), zero_like(value), value)
+
+
+def along(g: Node, slope: Node, *from_values: Node) -> Node:
+    """g times a slope that is computed from these values: `unless_zero` where one of them may be infinite or NaN."""
+    result = multiply(g, slope)
+    return unless_zero(g, result) if any(may_be_infinite(x) for x in from_values) else result
+
+
+#: What may be infinite or NaN though no argument is, in the graph whose gradient is being taken; the pass says it.
+at_risk: ContextVar[Collection[Node]] = variable("jitlab_at_risk", ())
+
+
+def may_be_infinite(x: Node) -> bool:
+    return x in at_risk.get()
+
+
+def equal(x: Any, y: Any) -> Node:
+    from .comparison import Equal
+
+    return elementwise(Equal(), x, y)
+
+
+def not_equal(x: Any, y: Any) -> Node:
+    from .comparison import NotEqual
+
+    return elementwise(NotEqual(), x, y)
+
+
+def greater(x: Any, y: Any) -> Node:
+    from .comparison import Greater
+
+    return elementwise(Greater(), x, y)
+
+
+def either(x: Node, y: Node) -> Node:
+    from .comparison import LogicalOr
+
+    return elementwise(LogicalOr(), x, y)
+
+
+def both(x: Node, y: Node) -> Node:
+    from .comparison import LogicalAnd
+
+    return elementwise(LogicalAnd(), x, y)
+
+
+def is_nan(x: Node) -> Node:
+    from .comparison import IsNan
+
+    return elementwise(IsNan(), x)
+
+
+def select(condition: Node, x: Node, y: Node) -> Node:
+    from .casts import Select
+
+    return apply(Select(), condition, x, y)
+
+
+def _power(x: Node, exponent: Any, dtype: np.dtype) -> Node:
+    """x to a known power."""
+    match exponent:
+        case 0:
+            return constant(1, dtype)
+        case 1:
+            return x
+        case 2:
+            return elementwise(Square(), x)
+    return elementwise(Pow(), x, exponent)

@@ -1,0 +1,377 @@
+"""Discrete Fourier transforms: NumPy's own one-dimensional ones as kernels; all others are made of those.
+
+Gradients: a transform is linear, and its adjoint is the transform of the other direction that is not scaled where it was, and
+the other way round. `rfft` drops half of a Hermitian spectrum and `irfft` adds it again: every entry but the first, and the
+middle one of an even length, stands for two, which is where the weights 1/2 and 2 come from.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from jitlab.ir import ArrayType, Extent, Node, at_least, plain, same_extent
+from jitlab.ops.base import Cost, Unsupported
+from jitlab.ops.build_nodes import apply, as_node, cast, constant, elementwise
+from jitlab.ops.elementwise import arithmetic as ar
+from jitlab.ops.elementwise.comparison import Greater
+from jitlab.ops.layout import concatenation
+from jitlab.ops.layout.creation import Range
+from jitlab.ops.layout.views import expand_dims
+from jitlab.ops.library_operations import Library
+from jitlab.ops.numpy_api.arguments import as_axis, as_count, node, operand, refuse
+from jitlab.ops.registry import rule
+
+from .linear_systems import numpys_error
+
+INT64 = np.dtype("i8")
+Norm = Literal["backward", "ortho", "forward"]
+#: The scaling of the other direction.
+ADJOINT: dict[Norm, Norm] = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+ROWS = np.array([[1.0, -2.0, 0.5, 3.0, 0.25], [0.0, 1.5, -1.0, 2.0, 4.0]])
+
+
+class Transform(Library):
+    """Of each row along `axis` (not negative); `norm` says which direction is divided by the length."""
+
+    axis: int
+    norm: Norm
+    differentiable: ClassVar[bool] = True
+
+    def cost(self, out: ArrayType, *types: ArrayType) -> Cost:
+        longest = max(out.size, types[0].size, key=int)
+        n = max(int(types[0].shape[self.axis]), int(out.shape[self.axis]), 2)
+        return Cost(int(2.5 * int(longest) * math.log2(n)), types[0].nbytes, out.nbytes)
+
+
+@dataclass(frozen=True)
+class Fft(Transform):
+    """The transform of complex rows, or with `inverse` the inverse transform."""
+
+    axis: int
+    inverse: bool = False
+    norm: Norm = "backward"
+    tf_name: ClassVar[str | None] = "FFT"
+
+    @property
+    def name(self) -> str:
+        return "IFFT" if self.inverse else "FFT"
+
+    def numpy(self, x: Any) -> Any:
+        return (np.fft.ifft if self.inverse else np.fft.fft)(x, axis=self.axis, norm=self.norm)
+
+    def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        return (types[0].with_dtype(_dtype_of("fft", types[0].dtype)),)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [apply(Fft(self.axis, not self.inverse, ADJOINT[self.norm]), g)]
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(1), ROWS + 0.5j
+        yield cls(0, inverse=True), ROWS - 1j * ROWS[:, ::-1]
+        yield cls(1, inverse=True, norm="ortho"), (ROWS + 0.5j).astype("c8")
+        yield cls(1, norm="forward"), (ROWS + 2j)[:, :1]
+
+
+@dataclass(frozen=True)
+class Rfft(Transform):
+    """The first n // 2 + 1 entries of the transform of real rows of length n."""
+
+    axis: int
+    norm: Norm = "backward"
+    tf_name: ClassVar[str | None] = "RFFT"
+
+    def numpy(self, x: Any) -> Any:
+        return np.fft.rfft(x, axis=self.axis, norm=self.norm)
+
+    def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        (x,) = types
+        shape = (*x.shape[: self.axis], x.shape[self.axis] // 2 + 1, *x.shape[self.axis + 1 :])
+        return (ArrayType(shape, _dtype_of("rfft", x.dtype)),)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        n = inputs[0].shape[self.axis]
+        return [apply(Irfft(self.axis, int(n) % 2 == 1, ADJOINT[self.norm]), _weighted(g, self.axis, n, 0.5))]
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(1), ROWS
+        yield cls(0, "ortho"), ROWS
+        yield cls(1, "forward"), ROWS[:, :4].astype("f4")
+        yield cls(1), ROWS[:, :1].copy()
+
+
+@dataclass(frozen=True)
+class Irfft(Transform):
+    """The real rows, of length 2 * (m - 1) or with `odd` 2 * m - 1, of which the m entries are the Hermitian spectrum."""
+
+    axis: int
+    odd: bool = False
+    norm: Norm = "backward"
+    tf_name: ClassVar[str | None] = "IRFFT"
+
+    def _length(self, m: int) -> int:
+        return m * 2 - 1 if self.odd else m * 2 - 2
+
+    def numpy(self, x: Any) -> Any:
+        return np.fft.irfft(x, self._length(x.shape[self.axis]), self.axis, self.norm)
+
+    def results(self, *types: ArrayType) -> tuple[ArrayType, ...]:
+        (x,) = types
+        shape = (*x.shape[: self.axis], self._length(x.shape[self.axis]), *x.shape[self.axis + 1 :])
+        return (ArrayType(shape, _dtype_of("irfft", x.dtype)),)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        return [_weighted(apply(Rfft(self.axis, ADJOINT[self.norm]), g), self.axis, out.shape[self.axis], 2)]
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(1), ROWS + 0.5j
+        yield cls(1, odd=True), ROWS - 1j * ROWS[:, ::-1]
+        yield cls(0, norm="ortho"), ROWS + 1j
+        yield cls(1, norm="forward"), (ROWS + 0.5j).astype("c8")
+
+
+def _weighted(x: Node, axis: int, n: int, weight: float) -> Node:
+    """Half a spectrum of rows of length n, each entry that stands for two times `weight`."""
+    m = x.shape[axis]
+    zero, one = as_node(0), as_node(1)
+    k = apply(Range((m,)), zero, one)
+    twice = elementwise(Greater(), as_node(n), ar.multiply(k, 2))
+    first = ar.equal(k, 0)
+    real = ar.real_dtype(x.dtype)
+    simple, double = constant(1, real), constant(weight, real)
+    weights = ar.select(first, simple, ar.select(twice, double, simple))
+    return ar.multiply(x, expand_dims(weights, tuple(a for a in range(x.ndim) if a != axis)))
+
+
+@cache
+def _dtype_of(name: str, dtype: np.dtype) -> np.dtype:
+    result: np.dtype = getattr(np.fft, name)(np.ones(2, dtype)).dtype
+    return result
+
+
+# rules
+
+
+@rule(np.fft.fft)
+def fft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    return _transformed(node(a), n, axis, norm, inverse=False)
+
+
+@rule(np.fft.ifft)
+def ifft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    return _transformed(node(a), n, axis, norm, inverse=True)
+
+
+def _transformed(x: Node, n: Any, axis: Any, norm: Any, inverse: bool) -> Node:
+    function = np.fft.ifft if inverse else np.fft.fft
+    x, along = _cut(function, x, n, axis, norm)
+    if x.dtype != np.dtype("f2"):  # NumPy scales those in half precision
+        x = cast(x, np.result_type(x.dtype, np.complex64))
+    return apply(Fft(along, inverse, norm or "backward"), x)
+
+
+@rule(np.fft.rfft)
+def rfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    x = node(a)
+    if x.dtype.kind == "c":
+        numpys_error(np.fft.rfft, x.type, n=n, axis=axis, norm=norm)
+    x, along = _cut(np.fft.rfft, x, n, axis, norm)
+    return apply(Rfft(along, norm or "backward"), x)
+
+
+@rule(np.fft.irfft)
+def irfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    x = node(a)
+    odd, entries = False, None
+    if n is not None:
+        n = as_count(n)
+        entries, odd = n // 2 + 1, int(n) % 2 == 1
+    elif x.ndim and -x.ndim <= axis < x.ndim and not at_least(x.shape[axis], 2):
+        numpys_error(np.fft.irfft, x.type, n=n, axis=axis, norm=norm)
+    x, along = _cut(np.fft.irfft, x, entries, axis, norm, n)
+    if x.dtype != np.dtype("f2"):
+        x = cast(x, np.result_type(x.dtype, np.complex64))
+    return apply(Irfft(along, odd, norm or "backward"), x)
+
+
+@rule(np.fft.hfft)
+def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    x = node(a)
+    return irfft(ar.conj(x), n, axis, _swapped(x, n, axis, norm))
+
+
+@rule(np.fft.ihfft)
+def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    x = node(a)
+    return ar.conj(rfft(x, n, axis, _swapped(x, n, axis, norm)))
+
+
+@rule(np.fft.fftn)
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    x = node(a)
+    for n, axis in reversed(_lengths(x, s, axes)):
+        x = fft(x, n, axis, norm)
+    return x
+
+
+@rule(np.fft.ifftn)
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    x = node(a)
+    for n, axis in reversed(_lengths(x, s, axes)):
+        x = ifft(x, n, axis, norm)
+    return x
+
+
+@rule(np.fft.rfftn)
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    x = node(a)
+    lengths = _lengths(x, s, axes)
+    n, axis = lengths[-1]
+    x = rfft(x, n, axis, norm)
+    for n, axis in reversed(lengths[:-1]):
+        x = fft(x, n, axis, norm)
+    return x
+
+
+@rule(np.fft.irfftn)
+def irfftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = None) -> Node:
+    refuse(out=out)
+    x = node(a)
+    lengths = _lengths(x, s, axes)
+    for n, axis in lengths[:-1]:
+        x = ifft(x, n, axis, norm)
+    n, axis = lengths[-1]
+    return irfft(x, None if s is None else n, axis, norm)
+
+
+@rule(np.fft.fft2)
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Node:
+    return fftn(a, s, axes, norm, out)
+
+
+@rule(np.fft.ifft2)
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Node:
+    return ifftn(a, s, axes, norm, out)
+
+
+@rule(np.fft.rfft2)
+def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Node:
+    return rfftn(a, s, axes, norm, out)
+
+
+@rule(np.fft.irfft2)
+def irfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None, out: Any = None) -> Node:
+    return irfftn(a, s, axes, norm, out)
+
+
+def _cut(function: Any, x: Node, n: Any, axis: Any, norm: Any, asked: Any = None) -> tuple[Node, int]:
+    """x cut, or filled up with zeros, to length n along the axis, in a dtype that is transformed; and the axis."""
+    if isinstance(axis, Node) or isinstance(norm, Node):
+        raise Unsupported("a traced axis", "data_dependent")
+    n = None if n is None else as_count(n)
+    known = norm is None or norm in ADJOINT
+    if not known or not x.ndim or not -x.ndim <= operator.index(axis) < x.ndim or (n is not None and not at_least(n, 1)):
+        numpys_error(function, x.type, n=asked if asked is not None else n, axis=axis, norm=norm)
+    if asked is not None and not at_least(asked, 1):
+        numpys_error(function, x.type, n=asked, axis=axis, norm=norm)
+    axis = as_axis(axis, x.ndim)
+    length = x.shape[axis]
+    if n is None and not at_least(length, 1):
+        numpys_error(function, x.type, n=n, axis=axis, norm=norm)
+    if x.dtype.kind in "biu":
+        x = cast(x, np.dtype("f8"))
+    if n is not None and not same_extent(n, length):
+        if at_least(length - n, 1):
+            return apply(concatenation.part_view(x.type, axis, 0, n), x), axis
+        x = concatenation.pad(x, [(0, n - length if a == axis else 0) for a in range(x.ndim)], [(0, 0)] * x.ndim)
+    return x, axis
+
+
+def _swapped(x: Node, n: Any, axis: Any, norm: Any) -> Norm:
+    if norm is not None and norm not in ADJOINT:
+        numpys_error(np.fft.ihfft, x.type, n=n, axis=axis, norm=norm)
+    return ADJOINT[norm or "backward"]
+
+
+def _lengths(x: Node, s: Any, axes: Any) -> list[tuple[Any, int]]:
+    """The length asked for (None: the array's own) and the axis of each transform."""
+    if s is None and axes is None:
+        return [(None, axis) for axis in range(-x.ndim, 0)]
+    if s is None:
+        np.take(plain(x.shape), axes)  # raises IndexError as NumPy does
+        return [(None, axis) for axis in axes]
+    given = list(s)
+    if axes is None or any(n is None for n in given):
+        raise Unsupported("lengths without axes, or None among them, deprecated in NumPy")
+    if len(given) != len(axes):
+        raise ValueError("Shape and axes have different lengths.")
+    lengths = [as_count(n) for n in given]
+    return [(x.shape[axis] if int(n) == -1 else n, axis) for n, axis in zip(lengths, axes, strict=True)]
+
+
+@rule(np.fft.fftfreq)
+def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Node:
+    n = _whole(n)
+    upper, lower = (n - 1) // 2 + 1, n // 2
+    parts = [_numbers(0, upper), _numbers(-lower, lower)]
+    return ar.multiply(concatenation.concatenate(parts, 0), _step(n, d))
+
+
+@rule(np.fft.rfftfreq)
+def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Node:
+    n = _whole(n)
+    return ar.multiply(_numbers(0, n // 2 + 1), _step(n, d))
+
+
+def _whole(n: Any) -> int:
+    if isinstance(n, Node):
+        raise Unsupported("a length that is a traced value", "data_dependent")
+    if not isinstance(n, (int, np.integer, Extent)):
+        raise ValueError("n should be an integer")
+    return as_count(n)
+
+
+def _numbers(start: int, count: int) -> Node:
+    return apply(Range((count,)), as_node(start, INT64), as_node(start + 1, INT64))
+
+
+def _step(n: int, d: Any) -> Any:
+    return ar.divide(1.0, ar.multiply(as_node(n) if isinstance(n, Extent) else n, operand(d)))
+
+
+@rule(np.fft.fftshift)
+def fftshift(x: Any, axes: Any = None) -> Node:
+    return _shifted(node(x), axes, 1)
+
+
+@rule(np.fft.ifftshift)
+def ifftshift(x: Any, axes: Any = None) -> Node:
+    return _shifted(node(x), axes, -1)
+
+
+def _shifted(x: Node, axes: Any, sign: int) -> Node:
+    """The halves of each axis exchanged."""
+    if x.ndim == 0 and axes is None:
+        numpys_error(np.fft.fftshift, x.type)
+    along = range(x.ndim) if axes is None else axes if isinstance(axes, (tuple, list)) else (axes,)
+    for axis in along:
+        x = concatenation.roll(x, sign * (int(x.shape[axis]) // 2), axis)
+    return x

@@ -1,0 +1,56 @@
+"""Rules for Python's sum and `outer` of ufuncs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitlab.ir import Node
+from jitlab.ops.base import Unsupported
+from jitlab.ops.build_nodes import cast
+from jitlab.ops.elementwise import arithmetic as ar
+from jitlab.ops.layout.views import reshape
+from jitlab.ops.reducing import axis_reductions as re
+
+from .arguments import node, operand
+
+Rule = Callable[..., Any]
+
+
+def python_sum(iterable: Any, /, start: Any = 0) -> Node:
+    """Python's sum: elements of the first axis added up; integers keep their dtype unless Python's own are among them."""
+    if isinstance(iterable, (list, tuple)):
+        result = operand(start)
+        for part in iterable:
+            result = ar.add(result, operand(part))
+        if not isinstance(result, Node):
+            raise Unsupported("the sum of nothing")
+        return result
+    x = node(iterable)
+    if x.ndim == 0:
+        raise TypeError("'numpy.float64' object is not iterable")
+    dtype = np.dtype(np.add.resolve_dtypes((x.dtype, int, None))[-1])
+    total = cast(re.reduce(re.Sum, cast(x, dtype), (0,)), dtype)
+    return total if type(start) is int and start == 0 else ar.add(total, operand(start))
+
+
+FUNCTIONS: dict[Any, Rule] = {
+    sum: python_sum,
+}
+
+
+def outer_rule(rule: Rule) -> Rule:
+    def outer_of(a: Any, b: Any, /, **options: Any) -> Node:
+        x, y = node(a), node(b)
+        result: Node = rule(reshape(x, (*x.shape, *(1 for _ in y.shape))), y, **options)
+        return result
+
+    return outer_of
+
+
+METHODS: dict[str, Rule] = {}
+
+UPDATES: dict[Any, Rule] = {}
+UPDATE_METHODS: dict[str, Rule] = {}

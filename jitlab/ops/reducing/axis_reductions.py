@@ -1,0 +1,456 @@
+"""Operations that make axes go away: sums, extremes, counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jitlab.ir import ArrayType, Node, at_least
+from jitlab.ops.base import Reduction
+from jitlab.ops.build_nodes import apply, as_node, cast, constant
+from jitlab.ops.elementwise import complex_bodies
+from jitlab.ops.elementwise.arithmetic import Maximum, Minimum, conj, divide, equal, multiply, subtract, zero_like
+from jitlab.ops.elementwise.arithmetic import select as choose
+from jitlab.ops.emitter import Emitter
+from jitlab.ops.layout.views import broadcast_to, expand_dims
+
+BOOL, INT64 = np.dtype(bool), np.dtype("i8")
+MATRIX = np.array([[0.5, -1.5, 2.0], [3.0, -0.25, 1.0]])
+WITH_NAN = np.array([[1.0, np.nan, 0.0, -0.0], [2.0, 5.0, 5.0, -np.inf]])
+SMALL_INTS = np.array([[100, 100, -3], [7, -128, 127]], np.int8)
+
+
+@dataclass(frozen=True)
+class Sum(Reduction):
+    """Sum of the elements along `axes`; small integers are widened as NumPy does."""
+
+    compensated: ClassVar[bool] = True
+    differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
+
+    def numpy(self, x: Any) -> Any:
+        return np.sum(x, axis=self.axes)
+
+    def result_dtype(self, dtype: np.dtype) -> np.dtype:
+        return _widened(dtype)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        (x,) = inputs
+        return [spread(g, self.axes, x)]
+
+    def prepare(self, e: Emitter, x: Any) -> Any:
+        return e.cast(x, self.result_dtype(x.dtype))
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        return e.constant(0, self.result_dtype(dtype))
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        return e.add(total, x)
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        return e.add(left, right)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(axes=(0,)), MATRIX
+        yield cls(axes=(0, 1)), MATRIX
+        yield cls(axes=(1,)), SMALL_INTS
+        yield cls(axes=(0,)), MATRIX > 0
+        yield cls(axes=(1,)), MATRIX + 2j
+
+
+@dataclass(frozen=True)
+class SignedSum(Sum):
+    """A sum that starts with -0.0, which changes no element's sign, to be added to `initial`."""
+
+    def numpy(self, x: Any) -> Any:
+        return np.sum(x, axis=self.axes, initial=negative_zero(x.dtype))
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        dtype = self.result_dtype(dtype)
+        return e.constant(negative_zero(dtype), dtype)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(axes=(0,)), -0.0 * MATRIX
+        yield cls(axes=(0, 1)), -0.0 * np.abs(MATRIX)
+        yield cls(axes=(1,)), SMALL_INTS
+        yield cls(axes=(0,)), MATRIX + 2j
+        yield cls(axes=(0,)), np.empty((0, 3))
+
+
+@dataclass(frozen=True)
+class Mean(Reduction):
+    """Mean of the elements along `axes`: float64 of integers and bools; `reduce` casts float16 to float32 and back."""
+
+    compensated: ClassVar[bool] = True
+    differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
+
+    def numpy(self, x: Any) -> Any:
+        return np.mean(x, axis=self.axes)
+
+    def result_dtype(self, dtype: np.dtype) -> np.dtype:
+        return np.dtype("f8") if dtype.kind in "biu" else dtype
+
+    def why_not_compiled(self, *types: ArrayType) -> str | None:
+        return "NumPy sums float16 in float32" if types[0].dtype == np.dtype("f2") else None
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        (x,) = inputs
+        return [spread(divide(g, as_node(count_of(x.type, self.axes), g.dtype)), self.axes, x)]
+
+    def prepare(self, e: Emitter, x: Any) -> Any:
+        return e.cast(x, self.result_dtype(x.dtype))
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        return e.constant(0, self.result_dtype(dtype))
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        return e.add(total, x)
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        return e.add(left, right)
+
+    def finish(self, e: Emitter, total: Any, count: Any) -> Any:
+        return e.div(total, e.cast(count, total.dtype))
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(axes=(0,)), MATRIX
+        yield cls(axes=(0, 1)), MATRIX
+        yield cls(axes=(1,)), SMALL_INTS
+        yield cls(axes=(0,)), MATRIX > 0
+        yield cls(axes=(1,)), MATRIX + 2j
+        yield cls(axes=(0,)), np.empty((0, 3))
+
+
+@dataclass(frozen=True)
+class Prod(Reduction):
+    """Product of the elements along `axes`; small integers are widened as NumPy does."""
+
+    differentiable: ClassVar[bool] = True
+    exact: ClassVar[bool] = False
+
+    def numpy(self, x: Any) -> Any:
+        return np.prod(x, axis=self.axes)
+
+    def result_dtype(self, dtype: np.dtype) -> np.dtype:
+        return _widened(dtype)
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        """The product of the others, also where x is 0: one zero leaves its own slope, two leave none.
+
+        Zeros stand in the slopes as factors, so that the second derivative is right there, too: of one zero and another
+        element it is the product of the rest, of two zeros likewise.
+        """
+        (x,) = inputs
+        is_zero = equal(x, 0)
+        filled = choose(is_zero, constant(1, x.dtype), x)
+        zeros = spread(apply(CountNonzero(self.axes), is_zero), self.axes, x)
+        sum_of_zeros = spread(apply(Sum(self.axes), choose(is_zero, x, zero_like(x))), self.axes, x)
+        product = spread(apply(Prod(self.axes), filled), self.axes, x)
+        others = divide(product, filled)
+        with_one = choose(is_zero, product, multiply(others, sum_of_zeros))
+        with_two = choose(is_zero, multiply(product, subtract(sum_of_zeros, x)), zero_like(x))
+        with_zeros = choose(equal(zeros, 1), with_one, choose(equal(zeros, 2), with_two, zero_like(x)))
+        slope = choose(equal(zeros, 0), others, with_zeros)
+        return [multiply(spread(g, self.axes, x), conj(slope))]
+
+    def prepare(self, e: Emitter, x: Any) -> Any:
+        return e.cast(x, self.result_dtype(x.dtype))
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        return e.constant(1, self.result_dtype(dtype))
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        return e.mul(total, x)
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        return e.mul(left, right)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(axes=(0,)), MATRIX
+        yield cls(axes=(1,)), np.array([[2.0, 0.0, 3.0], [0.0, 4.0, 0.0]])
+        yield cls(axes=(1,)), SMALL_INTS
+        yield cls(axes=(0,)), MATRIX + 2j
+
+
+class ExtremeOf(Reduction):
+    """The largest or smallest element. Equal ones share the cotangent."""
+
+    has_identity: ClassVar[bool] = False
+    differentiable: ClassVar[bool] = True
+
+    def gradient(self, g: Node, out: Node, *inputs: Node) -> Sequence[Node | None]:
+        (x,) = inputs
+        hit = equal(x, expand_dims(out, self.axes))
+        hits = cast(apply(CountNonzero(self.axes), hit), g.dtype)
+        share = divide(g, choose(equal(hits, 0), constant(1, g.dtype), hits))  # no hit where the result is NaN
+        return [choose(hit, expand_dims(share, self.axes), zero_like(g))]
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(axes=(0,)), MATRIX
+        yield cls(axes=(0, 1)), MATRIX
+        yield cls(axes=(1,)), SMALL_INTS
+        yield cls(axes=(0,)), MATRIX > 0
+        yield cls(axes=(1,)), WITH_NAN
+        yield cls(axes=(1,)), MATRIX[:, ::-1] + 2j * MATRIX
+
+
+@dataclass(frozen=True)
+class Max(ExtremeOf):
+    """The largest element along `axes`; NaN if one is NaN."""
+
+    numpy_name: ClassVar[str] = "maximum"
+
+    def numpy(self, x: Any) -> Any:
+        return np.max(x, axis=self.axes)
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        return e.constant(lowest(dtype), dtype)
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        return Maximum().body(e, total, x)
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        return self.step(e, left, right, None)
+
+
+@dataclass(frozen=True)
+class Min(ExtremeOf):
+    """The smallest element along `axes`; NaN if one is NaN."""
+
+    numpy_name: ClassVar[str] = "minimum"
+
+    def numpy(self, x: Any) -> Any:
+        return np.min(x, axis=self.axes)
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        return e.constant(highest(dtype), dtype)
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        return Minimum().body(e, total, x)
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        return self.step(e, left, right, None)
+
+
+class Truth(Reduction):
+    """A bool from the truth of the elements."""
+
+    def result_dtype(self, dtype: np.dtype) -> np.dtype:
+        return BOOL
+
+    def prepare(self, e: Emitter, x: Any) -> Any:
+        return e.cast(x, BOOL)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(axes=(0,)), MATRIX > 0
+        yield cls(axes=(0, 1)), np.array([[0.0, np.nan], [-0.0, 0.0]])
+        yield cls(axes=(1,)), np.arange(6).reshape(3, 2)
+        yield cls(axes=(1,)), np.array([[0j, 1j], [0j, 0j]])
+
+
+@dataclass(frozen=True)
+class Any_(Truth):
+    """Is any element true?"""
+
+    tf_name: ClassVar[str | None] = "Any"
+
+    def numpy(self, x: Any) -> Any:
+        return np.any(x, axis=self.axes)
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        return e.constant(False, BOOL)
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        return e.or_(total, x)
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        return e.or_(left, right)
+
+
+@dataclass(frozen=True)
+class All(Truth):
+    """Are all elements true?"""
+
+    def numpy(self, x: Any) -> Any:
+        return np.all(x, axis=self.axes)
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        return e.constant(True, BOOL)
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        return e.and_(total, x)
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        return e.and_(left, right)
+
+
+@dataclass(frozen=True)
+class CountNonzero(Reduction):
+    """How many elements are not zero."""
+
+    def numpy(self, x: Any) -> Any:
+        return np.asarray(np.count_nonzero(x, axis=self.axes)).astype(INT64)[()]
+
+    def result_dtype(self, dtype: np.dtype) -> np.dtype:
+        return INT64
+
+    def prepare(self, e: Emitter, x: Any) -> Any:
+        return e.cast(e.cast(x, BOOL), INT64)
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        return e.constant(0, INT64)
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        return e.add(total, x)
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        return e.add(left, right)
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield from Truth.samples.__func__(cls)  # type: ignore[attr-defined]
+
+
+class ArgExtreme(Reduction):
+    """The position of the largest or smallest element, the first of equal ones; of the first NaN if there is one.
+
+    The accumulator is (best element, its position); -1 stands for no element yet. Positions decide between equals, so
+    partial results may be joined in any arrangement.
+    """
+
+    has_identity: ClassVar[bool] = False
+    numpy_name: ClassVar[str] = "argmax"
+
+    def result_dtype(self, dtype: np.dtype) -> np.dtype:
+        return INT64
+
+    def result(self, *types: ArrayType) -> ArrayType:
+        (x,) = types
+        if not all(at_least(x.shape[axis], 1) for axis in self.axes):
+            raise ValueError(f"attempt to get {self.numpy_name} of an empty sequence")
+        return super().result(x)
+
+    def better(self, e: Emitter, x: Any, y: Any) -> Any:
+        raise NotImplementedError
+
+    def prepare(self, e: Emitter, x: Any) -> Any:
+        return e.cast(x, np.dtype("u1")) if x.dtype.kind == "b" else x
+
+    def start(self, e: Emitter, dtype: np.dtype) -> Any:
+        return e.constant(0, np.dtype("u1") if dtype.kind == "b" else dtype), e.constant(-1, INT64)
+
+    def step(self, e: Emitter, total: Any, x: Any, index: Any) -> Any:
+        return self.combine(e, total, (x, index))
+
+    def combine(self, e: Emitter, left: Any, right: Any) -> Any:
+        (x, i), (y, j) = left, right
+        none = e.constant(0, INT64)
+        wins, ties = self.better(e, y, x), e.eq(x, y)
+        if x.dtype.kind in "fc":
+            x_nan, y_nan = _is_nan(e, x), _is_nan(e, y)
+            wins = e.or_(wins, e.and_(y_nan, e.invert(x_nan)))
+            ties = e.or_(ties, e.and_(y_nan, x_nan))
+        wins = e.or_(wins, e.and_(ties, e.lt(j, i)))
+        wins = e.and_(e.or_(wins, e.lt(i, none)), e.ge(j, none))
+        return e.select(wins, y, x), e.select(wins, j, i)
+
+    def finish(self, e: Emitter, total: Any, count: Any) -> Any:
+        return total[1]
+
+    @classmethod
+    def samples(cls) -> Iterator[tuple[Any, ...]]:
+        yield cls(axes=(0,)), MATRIX
+        yield cls(axes=(0, 1)), MATRIX
+        yield cls(axes=(1,)), SMALL_INTS
+        yield cls(axes=(1,)), MATRIX > 0
+        yield cls(axes=(1,)), WITH_NAN
+        yield cls(axes=(0,)), WITH_NAN
+        yield cls(axes=(1,)), np.array([[1 + 2j, 1 + 3j, 1 + 1j], [0j, complex(0, np.nan), complex(np.nan, 1)]])
+
+
+@dataclass(frozen=True)
+class ArgMax(ArgExtreme):
+    """The position of the largest element along one axis, or along all of them in C order."""
+
+    def numpy(self, x: Any) -> Any:
+        return np.argmax(x, axis=None if len(self.axes) == np.ndim(x) else self.axes[0])
+
+    def better(self, e: Emitter, x: Any, y: Any) -> Any:
+        return complex_bodies.compare(e, "gt", x, y) if x.dtype.kind == "c" else e.gt(x, y)
+
+
+@dataclass(frozen=True)
+class ArgMin(ArgExtreme):
+    """The position of the smallest element along one axis, or along all of them in C order."""
+
+    numpy_name: ClassVar[str] = "argmin"
+
+    def numpy(self, x: Any) -> Any:
+        return np.argmin(x, axis=None if len(self.axes) == np.ndim(x) else self.axes[0])
+
+    def better(self, e: Emitter, x: Any, y: Any) -> Any:
+        return complex_bodies.compare(e, "lt", x, y) if x.dtype.kind == "c" else e.lt(x, y)
+
+
+def reduce(kind: type[Reduction], x: Node, axes: tuple[int, ...], keepdims: bool = False) -> Node:
+    """`kind` of x along sorted `axes`; over no axes it is an operation on elements."""
+    if axes:
+        if kind is Mean and x.dtype == np.dtype("f2"):
+            return cast(reduce(Mean, cast(x, np.dtype("f4")), axes, keepdims), x.dtype)
+        result = apply(kind(axes), x)
+        return expand_dims(result, axes) if keepdims else result
+    if issubclass(kind, ArgExtreme):
+        return constant(0, INT64) if x.ndim == 0 else cast(multiply(cast(x, BOOL), False), INT64)
+    dtype = kind(()).result_dtype(x.dtype)
+    return cast(cast(x, BOOL) if kind is CountNonzero else x, dtype)
+
+
+def spread(g: Node, axes: tuple[int, ...], x: Node) -> Node:
+    """The value of a reduction back over the axes it came from."""
+    return broadcast_to(expand_dims(g, axes), x.shape)
+
+
+def count_of(x: ArrayType, axes: Sequence[int]) -> int:
+    """How many elements each result of a reduction comes from; an Extent where the shape has symbols."""
+    count = 1
+    for axis in axes:
+        count = x.shape[axis] * count
+    return count
+
+
+@cache
+def _widened(dtype: np.dtype) -> np.dtype:
+    result: np.dtype = np.sum(np.empty(0, dtype)).dtype
+    return result
+
+
+def _is_nan(e: Emitter, x: Any) -> Any:
+    return e.or_(e.isnan(e.real(x)), e.isnan(e.imag(x))) if x.dtype.kind == "c" else e.isnan(x)
+
+
+def negative_zero(dtype: np.dtype) -> Any:
+    """What changes no element that it is added to, also not -0.0."""
+    return complex(-0.0, -0.0) if dtype.kind == "c" else -0.0 if dtype.kind == "f" else 0
+
+
+def lowest(dtype: np.dtype) -> Any:
+    if dtype.kind == "c":
+        return complex(-np.inf, -np.inf)
+    return False if dtype.kind == "b" else -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def highest(dtype: np.dtype) -> Any:
+    if dtype.kind == "c":
+        return complex(np.inf, np.inf)
+    return True if dtype.kind == "b" else np.inf if dtype.kind == "f" else np.iinfo(dtype).max

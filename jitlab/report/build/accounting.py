@@ -1,0 +1,128 @@
+"""What was moved, what fusion saved, and what memory was asked for: the cost model's bytes beside the allocator's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from jitlab.api.check.check_text import verdict
+from jitlab.ir import told
+from jitlab.messages import units
+from jitlab.messages.escape import clean
+from jitlab.report.render import wording
+
+if TYPE_CHECKING:
+    from jitlab.report.recording import Recording
+
+Json = dict[str, Any]
+
+#: Values below this size stay in the caches and are not told of in the text; so many of the others are.
+SMALL_BYTES, MOST_TOLD = 64_000, 3
+
+#: Below what a check of a cell found.
+NOT_PYTHON = "A cell runs once, so its own Python was not run beside it; f.check(*args) does that for a function."
+
+
+def add_traffic(data: Json, recording: Recording) -> None:
+    """`allocated_bytes` of clusters, `bytes_moved` and `bytes_saved` of the verdict. What nobody measured or knows is None."""
+    title = {plan["name"]: (plan["function"], plan["trace"]) for plan in data["plans"]}
+    for cluster in data["clusters"]:
+        key = (*title[cluster["plan"]], cluster["name"])
+        cluster["allocated_bytes"] = recording.scratch.get(key)
+    data["verdict"].update(moved(data))
+    if recording.numerics is not None:
+        data["numerics"] = recording.numerics
+
+
+def moved(data: Mapping[str, Any]) -> Json:
+    """Bytes that all calls of clusters moved (the cost model's), and those that fusion kept out of memory."""
+    ran = [cluster for cluster in data["clusters"] if cluster["calls"]]
+    if not ran:
+        return {"bytes_moved": None, "bytes_saved": None}
+    saved = [cluster.get("bytes_saved") for cluster in ran]
+    if any(cluster.get("per_turn") for cluster in ran):  # nobody counted the turns of its loop
+        return {"bytes_moved": None, "bytes_saved": None}
+    return {
+        "bytes_moved": sum(c["calls"] * (c["bytes_read"] + c["bytes_written"]) for c in ran),
+        "bytes_saved": None if None in saved else sum(c["calls"] * (c.get("bytes_saved") or 0) for c in ran),
+    }
+
+
+def in_words(data: Mapping[str, Any]) -> list[str]:
+    """A sentence on traffic, one on what still reaches memory though it is no result, and the largest of those; nothing where
+    nothing ran."""
+    verdict = data["verdict"]
+    saved, moved = verdict.get("bytes_saved"), verdict.get("bytes_moved")
+    is_per_turn = any(cluster.get("per_turn") and cluster["calls"] for cluster in data["clusters"])
+    if not moved and not is_per_turn:
+        return []
+    lines = [f"moved {units.size(moved)}{_beside(saved, moved)} (cost model)"] if moved else []
+    like = {plan["name"] for plan in data["plans"] if plan.get("like", plan["name"]) == plan["name"]}
+    every = [t for t in data.get("temporaries", ()) if t["plan"] in like and t["bytes"] >= SMALL_BYTES]
+    traces = _by_value(data, sorted(every, key=lambda t: -t["bytes"]))
+    left = [of_value[0] for of_value in traces]
+    if left:
+        total = units.size(sum(t["bytes"] for t in left))
+        still = "values still reach" if len(left) > 1 else "value still reaches"
+        lines.append(f"{len(left)} {still} memory besides results, {total} a call")
+        ops = wording.operations(data)
+        for of_value in traces[:MOST_TOLD]:
+            more = f" (in {len(of_value)} traces, here the largest)" if len(of_value) > 1 else ""
+            lines.append(in_a_line(of_value[0], ops) + more)
+    return lines
+
+
+def _by_value(data: Mapping[str, Any], temporaries: list[Json]) -> list[list[Json]]:
+    """What each trace of a function stores for the same value of the program, together; a call runs one of the traces."""
+    functions = {plan["name"]: plan["function"] for plan in data["plans"]}
+    found: dict[Any, dict[str, Json]] = {}
+    for t in temporaries:
+        places = tuple(map(tuple, t["lines"])) if t["lines"] and isinstance(t["lines"][0], list) else tuple(t["lines"])
+        of_value = found.setdefault((functions[t["plan"]], t["name"], tuple(t["consumers"]), places), {})
+        of_value.setdefault(t["plan"], t)
+    return [list(of_value.values()) for of_value in found.values()]
+
+
+def _beside(saved: int | None, moved: int) -> str:
+    """What op by op would move, in words; a few bytes of numbers are nothing beside arrays."""
+    if saved is None:
+        return ""
+    if abs(saved) * 1000 < moved:
+        return ", as much as op by op"
+    return f", {units.size(abs(saved))} {'less' if saved > 0 else 'more'} than op by op"
+
+
+def numerics_in_words(data: Mapping[str, Any]) -> list[str]:
+    """How far the checked outputs are from NumPy's, and each that is out of bounds with who made it so."""
+    rows = data.get("numerics")
+    if not rows:
+        return []
+    wrong = [row for row in rows if not row["ok"]]
+    head = verdict(len(rows), len(wrong), sum(row.get("bound_ulp") is None for row in rows))
+    near = [row["nearest"] for row in rows if row.get("nearest")]
+    near = [n for n in near if n["ulp"] and n["bound_abs"]]
+    if not any(row["differing"] for row in rows):
+        said = "; the same bits"
+    elif near and not wrong:
+        one = max(near, key=lambda n: n["abs"] / n["bound_abs"])
+        said = f"; nearest to its bound: {one['ulp']:,.3g} of {one['bound_ulp']:,.3g} ULP allowed"
+    else:
+        said = ""
+    lines = [f"{head}, checked beside NumPy{said}"]
+    for row in wrong:
+        said = row["guilty"]["text"] if row["guilty"] else row.get("note", "")
+        name = told(row["output"], row.get("called") or "", row.get("within") or "", lines=wording.line_text(row["lines"]))
+        lines.append(clean(f"✗ {name}: {said}"))
+    return [*lines, NOT_PYTHON]
+
+
+def in_a_line(temporary: Mapping[str, Any], ops: Mapping[tuple[str, str], Mapping[str, Any]]) -> str:
+    """`y` (mul, line 7) → `m` (mean), sub: 64.0 kB, why"""
+    plan = temporary["plan"]
+    where = wording.line_text(wording.numbers_of(temporary["lines"]))
+    value = wording.operation_text(ops.get((plan, temporary["producer"])), temporary["producer"], where)
+    value += temporary["name"].removeprefix(temporary["producer"])
+    readers = ", ".join(wording.operation_text(ops.get((plan, name)), name) for name in temporary["consumers"])
+    text = wording.first_sentence(temporary["reason"]["text"])[0]
+    said = "" if wording.names_size(text) else f"{units.size(temporary['bytes'])}: "
+    return clean(f"{value} → {readers}: {said}{text}")

@@ -1,0 +1,158 @@
+"""What to do next, from what cost the most; and where the time of a retrace went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jitlab import messages
+from jitlab.messages import units
+from jitlab.report.recording import Recording
+from jitlab.report.render import wording
+
+Json = dict[str, Any]
+
+#: A host operation that takes less of the run is no advice.
+SHARE_FELT = 0.05
+#: Why NumPy runs an operation although nobody should change that: a scope or a setting says so, and draws keep NumPy's order.
+BEYOND_CURE = {
+    "disallowed", "level", "jit_off", "stateful_random", "slow", "not_fusible", "not_listed", "excluded", "fuel",
+}  # fmt: skip
+
+
+def things_to_do(data: Json, seconds: float | None) -> list[Json]:
+    """Retraces that a change avoids and operations on the host, each thing once, what cost the most first: the first is what
+    to do next, the second what to do then."""
+    groups: dict[tuple[str, str], list[Json]] = {}
+    for retrace in data["retraces"]:
+        if not retrace["first"]:
+            groups.setdefault((retrace["function"], retrace["argument"]), []).append(retrace)
+    whole = float(sum(r["seconds"] for r in data["retraces"] if not r["first"]))
+    curable = [(_lost(group), 0, _cure(group, whole)) for group in groups.values() if any(r["fix"] for r in group)]
+    hosts = [(f["seconds"], 1, _host(f, seconds)) for f in data["fallbacks"] if _worth_naming(f, seconds)]
+    # Of two that cost the same, the one that a line of code cures.
+    return [thing for _, _, thing in sorted([*curable, *hosts], key=lambda found: (-found[0], found[1]))]
+
+
+def _host(fallback: Json, seconds: float | None) -> Json:
+    numbers = wording.line_text(wording.numbers_of(fallback["lines"]))
+    felt = seconds and seconds >= fallback["seconds"]
+    said = "next.host_share" if felt and seconds else "next.host"
+    share = fallback["seconds"] / seconds if felt and seconds else None
+    reason = fallback["reason"]["text"] if fallback["reason"] else ""
+    why = f"Not compiled: {reason}." + (f" ({fallback['op']}, {numbers})" if numbers else "")
+    if fallback["reason"] and _draws_in_body(fallback["reason"]):
+        why += " Draw them before the loop, for all iterations at once (size=...): the rest can be native code."
+    return {
+        "text": messages.text(said, op=fallback["op"], seconds=fallback["seconds"], share=share), "code": None,
+        "why": why, "section": "clusters",
+    }  # fmt: skip
+
+
+def _draws_in_body(reason: Json) -> bool:
+    """A loop that NumPy runs for the sake of the random numbers in it."""
+    return reason["code"] == "unsupported_while" and "stateful_random" in (reason.get("evidence") or [])
+
+
+def _cure(retraces: list[Json], whole: float) -> Json:
+    """`whole`: seconds of all retraces, as the list of them has it; where the change avoids a part of them, that is said."""
+    causes = Counter(r["cause"] for r in retraces if r["fix"])
+    same = [r for r in retraces if r["cause"] == causes.most_common(1)[0][0]]
+    alike = [r for r in same if r["fix"]]
+    first, fix = same[0], alike[-1]["fix"]
+    place = alike[-1].get("place") or place_of({**first, "fix": fix})
+    often = "once" if len(retraces) == 1 else f"{len(retraces)} times"
+    what = fix["code"] if is_code(fix) and fix["code"] in messages.codes("next") else "retraced"
+    why = first["text"] + (", so each new value is captured again." if first["cause"] == "python_value" else ".")
+    code = fix["text"] if is_code(fix) else None
+    saved, all_of_it = units.duration(_lost(retraces)), units.duration(whole)
+    lost = f"{saved} lost." if saved == all_of_it else f"This could save {saved} of {all_of_it} lost."
+    return {
+        "text": messages.text(f"next.{what}", name=first["argument"] or "the argument", often=often),
+        "code": code,
+        "why": f"{why} {'' if code else _sentence(fix['text']) + ' '}{lost}{place and f' {place}'}",
+        "section": "retraces",
+    }  # fmt: skip
+
+
+def form_of(fix: Json | None) -> str:
+    """How a fix is written: "line" (before the call), "call" (in its place), "option", "decorator" and "maker" (of what makes
+    the function), "setting", "several" of these; "words" where it is a sentence."""
+    return str(fix["args"].get("form", "words")) if fix else "words"
+
+
+def is_code(fix: Json | None) -> bool:
+    """It can be copied into the program."""
+    return form_of(fix) != "words"
+
+
+def unfixed(retraces: Sequence[Mapping[str, Any]]) -> str:
+    """What is said of retraces without a fix: that it is done, that none was found (where code was compiled), or nothing."""
+    if done := retraces[-1]["done"]:
+        return str(done["text"])
+    return messages.text(f"unfixed.{'none_found' if any(r.get('compiled') for r in retraces) else 'nothing'}")
+
+
+def _sentence(fix: str) -> str:
+    return fix[:1].upper() + fix[1:] + ("" if fix.endswith(".") else ".")
+
+
+def made_in(event: Any) -> str:
+    """Where the decorator, or the call that makes the function, is changed; "" for another fix."""
+    file, line = event.fixed_at
+    if event.fix is None or not line:
+        return ""
+    what = "the decorator" if event.fix.args["form"] == "decorator" else "what makes the function"
+    return f"Write {what} in {wording.short_file(file)}, line {line} like this."
+
+
+def place_of(retrace: Json) -> str:
+    """Where its fix is written, "" where the fix says so. An argument is changed before the call: inside of the function it is
+    too late."""
+    file, line = retrace["site"]
+    form = form_of(retrace["fix"])
+    if form == "option":
+        return f"It is an option of jl.function, where {retrace['function']} is made."
+    where = f"{wording.short_file(file)}, line {line}"
+    if form == "call" and line:
+        return f"Write the call in {where} like this; nothing changes inside of {retrace['function']}."
+    if form != "line" or not line:
+        return ""
+    return f"Write this before the call in {where}, not inside of {retrace['function']}."
+
+
+def _lost(retraces: list[Json]) -> float:
+    """What retraces cost that a change avoids."""
+    return float(sum(r["seconds"] for r in retraces if r["fix"]))
+
+
+def _worth_naming(fallback: Json, seconds: float | None) -> bool:
+    """It takes a share of the run that is felt, and NumPy runs it neither because the user wants that nor because it has to."""
+    took = fallback["seconds"] or 0.0
+    wanted = fallback["reason"] and fallback["reason"]["code"] in BEYOND_CURE
+    return took > 0 and not wanted and took >= SHARE_FELT * (seconds or 0.0)
+
+
+def spent(event: Any, recording: Recording) -> list[list[Any]]:
+    """Where the time of a trace went, as [step, seconds]: "capture", "passes", "planning" and "codegen", of each cluster its
+    first compilation (a later tier comes from the background). Nested and overlapping times count once, for the step that
+    began last. What the trace was charged (the figure of its ledger) is divided as the steps' times are."""
+    key = event.function, event.trace
+    plans = [p for p in recording.plans if (p.function, p.trace) == key]
+    first: dict[str, Any] = {}
+    for step in recording.compiled.get(key, ()):
+        first.setdefault(step.cluster, step)
+    steps = [
+        ("capture", event), *(("passes", step) for step in recording.passes.get(key, ())),
+        *(("planning", step) for step in plans), *(("codegen", step) for step in first.values()),
+    ]  # fmt: skip
+    times = sorted({t for _, step in steps for t in (step.start_ns, step.start_ns + step.duration_ns)})
+    total: Counter[str] = Counter()
+    for start, end in zip(times, times[1:], strict=False):
+        running = [(s.start_ns, name) for name, s in steps if s.start_ns <= start and end <= s.start_ns + s.duration_ns]
+        if running:
+            total[max(running)[1]] += end - start
+    whole = sum(total.values())
+    share = recording.charged[key] / whole if key in recording.charged and whole else 1
+    return [[name, total[name] * share / 1e9] for name in ("capture", "passes", "planning", "codegen") if total[name]]

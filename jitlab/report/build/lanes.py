@@ -1,0 +1,100 @@
+"""The timeline of a report: what a recording kept, as lanes. Lanes of a group have one axis, so that one piece of work lies
+under another: what NumPy ran op by op; the compiled run with its launches, kernels, host operations and copies; the first call
+with its capture, passes and machine code, a lane for each tier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jitlab.report.recording import Recording
+
+    from .spans import Lane, Span
+    from .titles import Titles
+
+Json = dict[str, Any]
+
+#: The lanes of a group and the spans that they take, by kind; what is in no lane is none.
+LANES: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
+    "op by op": (("op by op", ("op",)),),
+    "compiled": (("compiled", ("launch",)), ("kernels", ("kernel",)), ("host", ("host", "statement")), ("copies", ("copy",))),
+    "first call": (("capture", ("capture",)), ("passes", ("passes",)), ("codegen", ("codegen", "load"))),
+}
+
+
+def lanes(recording: Recording, kernels: Sequence[Mapping[str, Any]], titles: Titles) -> list[Json]:
+    """The lanes that have spans. A group starts at its own first span, kept or not; `offset`: where in the recording.
+
+    `kernels` are the report's. A launch that was timed kernel by kernel gives the lane `kernels` a span for each: the durations
+    were measured, and they stand one after another from the launch's start, as they ran. A span has the name of its operation,
+    kernel or cluster, where its lines are; only a statement, which has no such entry, has `lines` of its own.
+    """
+    of_cluster: dict[tuple[str, str], list[str]] = {}
+    for kernel in kernels:
+        of_cluster.setdefault((kernel["plan"], kernel["cluster"]), []).append(kernel["name"])
+    made = []
+    for group, parts in LANES.items():
+        spans = recording.lanes[group]
+        if not spans:
+            continue
+        start = spans.began
+        assert start is not None
+        sorted_out: dict[str, list[Json]] = {}
+        lane_of = {kind: name for name, kinds in parts for kind in kinds}
+        for span in spans:
+            json = _span(span, start, titles)
+            name = lane_of[span.kind]
+            if name == "codegen" and span.tier:
+                name = f"codegen {span.tier}"
+            sorted_out.setdefault(name, []).append(json)
+            names = of_cluster.get((json["plan"] or "", span.cluster or ""), ())
+            if span.kernels_ns and len(names) == len(span.kernels_ns):
+                sorted_out.setdefault("kernels", []).extend(_kernels(json, names, span.kernels_ns))
+        order = [name for name, _ in parts]
+        for name in sorted(sorted_out, key=lambda name: order.index(name if name in order else name.split()[0])):
+            made.append(
+                {
+                    "name": name, "group": group, "offset": round((start - recording.start_ns) / 1e3, 3),
+                    "dropped": spans.dropped if name in ("op by op", "compiled", "capture") else 0,
+                    "busy": busy(sorted_out[name]) + _dropped(spans, name), "spans": sorted_out[name],
+                }
+            )  # fmt: skip
+    return made
+
+
+def busy(spans: Sequence[Mapping[str, Any]]) -> float:
+    """Microseconds in which something of a lane ran: what lies within another span counts once."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted((span["start"], span["start"] + span["duration"]) for span in spans):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return round(total, 3)
+
+
+def _dropped(spans: Lane, name: str) -> float:
+    """Microseconds of what was not kept; it is known of launches and their kernels."""
+    times = {"op by op": spans.dropped_ns, "compiled": spans.dropped_ns, "kernels": spans.dropped_kernels_ns}
+    return round(times.get(name, 0) / 1e3, 3)
+
+
+def _kernels(launch: Json, names: Sequence[str], times: Sequence[int]) -> list[Json]:
+    start, made = launch["start"], []
+    for name, ns in zip(names, times, strict=True):
+        duration = round(ns / 1e3, 3)
+        made.append(launch | {"name": name, "label": name, "kind": "kernel", "start": round(start, 3), "duration": duration})
+        start += duration
+    return made
+
+
+def _span(span: Span, start_ns: int, titles: Titles) -> Json:
+    json: Json = {
+        "name": span.name or titles.trace(span.function, span.trace), "label": span.label, "kind": span.kind,
+        "start": round((span.start_ns - start_ns) / 1e3, 3), "duration": round(span.duration_ns / 1e3, 3),
+        "cluster": span.cluster, "plan": titles.plan(span.function, span.trace, span.cluster) if span.function else None,
+    }  # fmt: skip
+    if span.bytes:
+        json["bytes"] = span.bytes
+    if span.lines:
+        json["lines"] = sorted({line for _, line, *_ in span.lines})
+    return json

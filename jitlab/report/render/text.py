@@ -1,0 +1,172 @@
+"""The report as plain text, at most 100 columns: terminal, nbconvert, screen reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from textwrap import wrap
+from typing import Any
+
+from jitlab.messages import units
+from jitlab.messages.escape import clean
+from jitlab.report.build.accounting import in_words, numerics_in_words
+from jitlab.report.build.lines import in_words as lines_in_words
+from jitlab.report.build.uses import uses_in_words
+
+from . import wording
+from .outline import PARTS, Box, KernelRow, Outline, outline
+
+WIDTH = 100
+MOST_COPIES = 6  # told of a cluster
+MOST_OPS = 40  # named of a kernel
+MOST_NESTS = 12  # told of a loop
+MOST_CUTS = 6  # told of a kernel
+MOST_BYTES = 24_000  # some 300 lines: a saved cell has them twice
+TIME_AT = 55  # the column where times end
+
+
+def report_text(data: Mapping[str, Any]) -> str:
+    """Verdict, next step, boxes in program order with their kernels and copies, loops that were not rolled, retraces. Of very
+    large reports the slowest boxes and kernels."""
+    text = ""
+    for boxes, kernels in ((40, 40), (20, 12), (8, 6), (3, 3), (1, 1)):
+        text = _text(data, outline(data, boxes, most_kernels=kernels))
+        if len(text.encode("utf-8", "replace")) <= MOST_BYTES:
+            break
+    return text
+
+
+def _text(data: Mapping[str, Any], o: Outline) -> str:
+    first_run = data["verdict"].get("first_run")
+    repeated = data["verdict"].get("repeated")
+    lines = [*_head(o), *(_folded("", clean(repeated["text"])) if repeated else ())]
+    if repeated:
+        lines += _folded("", wording.own_run(data["verdict"]["seconds"]))
+    lines += _slowest(data)
+    lines += [*(_folded("", clean(first_run["text"])) if first_run else ()), *_next(o)]
+    shown = data.get("show", PARTS)
+    if "graph" not in shown:
+        o = replace(o, boxes=(), hidden=0, loops=(), more_loops=0)
+    if "retraces" not in shown:
+        o = replace(o, retraces=(), more_retraces=0)
+    if o.boxes:
+        lines.append("")
+    for n, box in enumerate(o.boxes):
+        if box.heading:
+            lines += [""] if n else []
+            lines += _folded("", box.heading)
+        lines += _box(box)
+    if o.hidden:
+        lines.append(f"… and {o.hidden} more, each faster than these")
+    for n, text in enumerate(in_words(data)):
+        lines += _folded("" if n < 2 else "  ", text, indent="  " if n < 2 else "    ")
+    for n, text in enumerate(numerics_in_words(data)):
+        lines += _folded("" if n < 1 else "  ", text, indent="  " if n < 1 else "    ")
+    if o.loops:
+        lines.append("")
+    for loop in o.loops:
+        lines += _folded("", f"Not rolled: {loop.text} ({loop.detail})", indent="  ")
+        lines += _folded("  ", loop.why)
+    if o.more_loops:
+        lines.append(f"  … and {units.counted(o.more_loops, 'more loop')}")
+    if o.retraces:
+        lines.append("")
+    for row in o.retraces:
+        lines += _folded("↻ ", f"{row.text} ({row.detail}), {units.duration(row.seconds)} lost")
+        lines += _folded("  ", f"try: {row.proof or row.fix}" if row.fix else row.note)
+        if row.proof and row.fix and row.is_code:
+            lines += _folded("       ", row.fix)
+    if o.more_retraces:
+        lines.append(f"  … and {o.more_retraces} more")
+    if "retraces" in shown:
+        for text in uses_in_words(data):
+            lines += _folded("", text, indent="  ")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _head(o: Outline) -> list[str]:
+    measured = o.took
+    if o.numpy_seconds is not None:
+        measured += f" (NumPy {units.duration(o.numpy_seconds)}" + (f", {o.faster})" if o.faster else ")")
+    return _folded("", " · ".join(filter(None, (o.lead, *o.counts, measured))), indent="  ")
+
+
+def _slowest(data: Mapping[str, Any]) -> list[str]:
+    found = data["verdict"].get("slowest")
+    return _folded("slowest: ", clean(lines_in_words(found)), indent="  ") if found else []
+
+
+def _next(o: Outline) -> list[str]:
+    if not o.next:
+        return []
+    lines = _folded("next: ", clean(o.next["text"]), indent="      ")
+    for text in (o.next["code"], o.next["why"]):
+        if text:
+            lines += _folded("      ", clean(text))
+    return lines
+
+
+def _box(box: Box) -> list[str]:
+    if box.kind == "cluster":
+        note = ", ".join(filter(None, (box.moved, wording.calls_text(box.calls, box.seconds), box.scope and f"in {box.scope}")))
+        lines = _timed(f"■ {box.name}" + (f", {box.lines}" if box.lines else ""), box.seconds, note)
+        for kernel in box.kernels:
+            for cut in kernel.cuts[:MOST_CUTS]:
+                lines += _folded("  // ", cut.head, indent="     ")
+                lines += _folded("     ", cut.why)
+                if cut.flip:
+                    lines += _folded("     ", cut.flip)
+            if len(kernel.cuts) > MOST_CUTS:
+                lines.append(f"  // and {units.counted(len(kernel.cuts) - MOST_CUTS, 'more edge')} not fused")
+            more = [f"+{len(kernel.ops) - MOST_OPS}"] if len(kernel.ops) > MOST_OPS else []
+            named = [kernel.name, f"({kernel.lines})"] if kernel.lines else [kernel.name]
+            shown = " ".join([*named, *kernel.ops[:MOST_OPS], *more])
+            lines += _timed(f"  {shown}", kernel.seconds, kernel.note)
+            lines += _inside(kernel)
+        if box.more_kernels:
+            lines.append(f"  … and {units.counted(box.more_kernels, 'more kernel')}, each faster than these")
+        for copy in box.copies[:MOST_COPIES]:
+            lines += _folded("  // ", copy, indent="     ")
+        if len(box.copies) > MOST_COPIES:
+            left = len(box.copies) - MOST_COPIES
+            lines.append(f"  // and {left} more {'copy' if left == 1 else 'copies'}")
+        return lines
+    many = f"{box.count} × " if box.count > 1 else ""
+    where = ", ".join(filter(None, ("host" if box.kind == "host" else "Python", box.lines)))
+    return [
+        *_timed(f"◇ {many}{box.name}, {where}", box.seconds, wording.calls_text(box.calls, box.seconds)),
+        *_folded("  ", box.why),
+    ]
+
+
+def _inside(kernel: KernelRow) -> list[str]:
+    """What is fused in the body of a loop, a line each."""
+    lines: list[str] = []
+    for nest in kernel.inside[:MOST_NESTS]:
+        for cut in nest.cuts:
+            lines += _folded("     // ", cut.head, indent="        ")
+        more = [f"+{len(nest.ops) - MOST_OPS}"] if len(nest.ops) > MOST_OPS else []
+        where = f" ({nest.lines})" if nest.lines else ""
+        lines += _folded("     ", " ".join([*nest.ops[:MOST_OPS], *more]) + where, indent="       ")
+    if len(kernel.inside) > MOST_NESTS:
+        lines.append(f"     and {len(kernel.inside) - MOST_NESTS} more nests")
+    return lines
+
+
+def _timed(text: str, seconds: float | None, note: str) -> list[str]:
+    """Text, its time in one column for all, then a note; long text continues below, without the time."""
+    first, *rest = _folded("", text, indent="    ", width=TIME_AT - 10) or [""]
+    line = f"{first:<{TIME_AT - 10}}{units.duration(seconds):>10}"
+    head, *more = _folded("", note, width=WIDTH - TIME_AT - 3) or [""]
+    return [f"{line}   {head}".rstrip(), *rest, *(" " * (TIME_AT + 3) + part for part in more)]
+
+
+def _folded(mark: str, text: str, indent: str | None = None, width: int = WIDTH) -> list[str]:
+    """Wrapped text; a number stays with its unit."""
+    if not text:
+        return []
+    indent = " " * len(mark) if indent is None else indent
+    kept = re.sub(r"(?<=\d) (?=(?:[nµm]?s|[kMGT]?B|%|×)(?!\w))", "\u00a0", text)
+    lines = wrap(kept, width, initial_indent=mark, subsequent_indent=indent, break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines]

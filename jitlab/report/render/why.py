@@ -1,0 +1,161 @@
+"""Why two operations are one kernel, or what keeps them apart: the answers of `report.why` and `report.why_not`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from jitlab.errors import OptionError
+from jitlab.messages.escape import clean
+from jitlab.report.flip_trial import flip_holds
+from jitlab.report.schema import Boundary, Op, Reason
+
+from . import wording
+
+if TYPE_CHECKING:
+    from jitlab.report.report import Report
+
+#: Readers of an input that an error names.
+MOST_READERS = 4
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to `why` or `why_not`: one sentence, the reason's code, and what would change it."""
+
+    text: str
+    code: str
+    fused: bool
+    would_fuse_if: str | None = None
+    checked: bool | None = None  # the changed version was compiled: does the flip hold? None: not asked, or not to be expressed
+    about: tuple[str, str, str | None] | None = None  # plan, and an operation that is not compiled or an edge that is not fused
+
+    def __str__(self) -> str:
+        return clean(self.text)
+
+
+def why(report: Report, a: str, b: str) -> Answer:
+    """Why `a` and `b` are together, or what keeps them apart. They are names of operations ("exp"), their kinds ("Exp"), or
+    what the program calls their values ("inv6", "r2 ** 3")."""
+    first, second = _pair(report, a, b)
+    names = f"{first} and {second}"
+    if first.cluster is None or second.cluster is None or first.cluster != second.cluster:
+        return why_not(report, a, b)
+    if first.kernel is not None and first.kernel == second.kernel and _share_nest(report, first, second):
+        return Answer(f"{names} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
+    answer = _unfused(report, first, second)
+    if answer.fused:  # one of them is computed again in the other's kernel
+        return answer
+    joined = "".join(f": {c.reason.text}" for c in report.clusters if (c.plan, c.name) == (first.plan, first.cluster))
+    text = f"{names} are both in {first.cluster}{joined}. {answer.text}"
+    return Answer(text, answer.code, False, answer.would_fuse_if)
+
+
+def why_not(report: Report, a: str, b: str, *, check: bool = False) -> Answer:
+    """Why `a` and `b` are not one kernel: the reason, and what would change it. `check`: the changed version is compiled,
+    while the function is there, and `checked` says whether it holds."""
+    answer = _unfused(report, *_pair(report, a, b))
+    if not check or answer.would_fuse_if is None or answer.about is None:
+        return answer
+    holds = flip_holds(report.data, answer.about)
+    if holds is None:
+        return answer
+    text = f"{answer.text} {'Checked: compiled so, it does.' if holds else 'Checked: compiled so, it does not.'}"
+    return replace(answer, text=text, checked=holds)
+
+
+def _unfused(report: Report, first: Op, second: Op) -> Answer:
+    """What is between two operations, unless they are one kernel after all."""
+    one = first.kernel is not None and (first.cluster, first.kernel) == (second.cluster, second.kernel)
+    if one and _share_nest(report, first, second):
+        return Answer(f"{first} and {second} are one kernel, {first.kernel} of {first.cluster}.", "fused", True)
+    joint = next((k for k in report.kernels if k.cluster == first.cluster and {first.name, second.name} <= set(k.ops)), None)
+    if joint is not None and not one:  # one of them is computed in several kernels
+        names = f"{first} and {second}"
+        text = f"{names} are one kernel, {joint.name} of {joint.cluster}: one is computed again there."
+        return Answer(text, "fused", True)
+    for op in (first, second):
+        if op.cluster is None:
+            reason = op.reason or Reason(code="unknown", text="the plan gives no reason")
+            flip = f"Would compile if {op.would_compile_if}." if op.would_compile_if else None
+            text = f"{op} is not compiled: {reason.text}."
+            return Answer(f"{text} {flip}" if flip else text, reason.code, False, flip, about=(op.plan, op.name, None))
+    for edge in _edges(report, first, second):
+        flip = wording.no_flip(edge.reason.code, (first.op, second.op))
+        if edge.would_fuse_if:
+            flip = wording.flip_text(edge.would_fuse_if)
+        text = f"{edge.said[0]} and {edge.said[1]} are not fused: {edge.reason.text}. {flip}"
+        about = (edge.plan, edge.producer, edge.consumer)
+        return Answer(text, edge.reason.code, False, edge.would_fuse_if, about=about)
+    return Answer(f"{first} and {second} share no edge: nothing goes from one to the other.", "no_edge", False)
+
+
+def _pair(report: Report, a: str, b: str) -> tuple[Op, Op]:
+    """The two operations meant; of several of a kind, the pair that is connected, the first in the program."""
+    firsts, seconds = _found(report, a), _found(report, b)
+    pairs = [(x, y) for x in firsts for y in seconds if x.plan == y.plan and x is not y]
+    if not pairs and firsts == seconds:
+        raise OptionError(f"{a!r} and {b!r} are one operation, {firsts[0]}", hint="say two")
+    if not pairs:
+        raise OptionError(f"{a!r} and {b!r} are in no plan together")
+    for x, y in pairs:
+        if x.name in y.inputs or y.name in x.inputs:
+            return x, y
+    return pairs[0]
+
+
+def _found(report: Report, name: str) -> list[Op]:
+    """The operations of this name, else of this kind, else those whose values the program calls so."""
+    if not isinstance(name, str):
+        raise OptionError(f"{name!r} is no name of an operation", hint='two names, as in why("exp", "sum")')
+    found = [op for op in report.ops if op.name == name]
+    found = found or [op for op in report.ops if op.op.lower() == name.lower()]
+    found = found or [op for op in report.ops if op.called == name]
+    if not found:
+        readers = [op for op in report.ops if name in op.inputs]
+        if readers and "summary" not in report.data:  # of a report that was cut down, an operation may be missing
+            shown = ", ".join(dict.fromkeys(repr(op.called or op.name) for op in readers[:MOST_READERS]))
+            raise OptionError(f"{name!r} is an input: no operation makes it", hint=f"say one that reads it: {shown}")
+        names = dict.fromkeys(n for op in report.ops for n in (op.name, op.op, op.called) if n)
+        raise OptionError(f"this report has no operation {name!r}", hint=wording.one_of(name, names))
+    return found
+
+
+def _share_nest(report: Report, first: Op, second: Op) -> bool:
+    """Of one kernel: are they in one nest, where the kernel is a loop or branch with nests inside?"""
+    kernels = [k for k in report.data["kernels"] if (k["plan"], k["name"]) == (first.plan, first.kernel)]
+    nests = [nest["ops"] for kernel in kernels[:1] for nest in kernel.get("nests", ())]  # a cut report may lack it
+    apart = [op for op in (first, second) if any(op.name in nest for nest in nests)]
+    return len(apart) < 2 or any(first.name in nest and second.name in nest for nest in nests)
+
+
+def _edges(report: Report, first: Op, second: Op) -> Iterable[Boundary]:
+    """The cut edges on a way from one to the other, nearest first."""
+    ops = {op.name: op for op in report.ops if op.plan == first.plan}
+    cut = {(edge.producer, edge.consumer): edge for edge in report.boundaries if edge.plan == first.plan}
+    for producer, consumer in ((first, second), (second, first)):
+        ways: list[list[str]] = [[consumer.name]]
+        seen = {consumer.name}
+        while ways:
+            way = ways.pop(0)
+            if way[0] == producer.name:
+                steps = list(zip(way, way[1:], strict=False))
+                outside = [(_outermost(a, ops), _outermost(b, ops)) for a, b in steps]
+                found = [cut[pair] for pair in (*steps, *outside) if pair in cut]
+                if found:
+                    return found
+            for source in ops[way[0]].inputs:
+                if source in ops and source not in seen:
+                    seen.add(source)
+                    ways.append([source, *way])
+    return [edge for pair, edge in cut.items() if set(pair) == {first.name, second.name}]
+
+
+def _outermost(name: str, ops: Mapping[str, Op]) -> str:
+    """The loop or branch around an operation, and around that; itself where there is none."""
+    seen = {name}
+    while name in ops and (around := ops[name].parent) is not None and around not in seen:  # a saved report may say anything
+        seen.add(around)
+        name = around
+    return name

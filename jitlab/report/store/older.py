@@ -1,0 +1,47 @@
+"""Reports that an earlier jitlab wrote, as they are written now. What they have no code for is read off its text, here alone:
+the texts of a version that is closed stay as they are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from jitlab.report.schema import VERSION
+from jitlab.support import trees
+
+Json = dict[str, Any]
+
+
+def upgraded(data: Json) -> Json:
+    """The report as of the newest version; what is not as it should be stays so, for the check of types to find."""
+    if data["version"] >= VERSION or not isinstance(data.get("retraces"), list):
+        return data
+    retraces = [_retrace(entry) if isinstance(entry, Mapping) else entry for entry in data["retraces"]]
+    return {**data, "version": VERSION, "retraces": retraces}
+
+
+def _retrace(entry: Mapping[str, Any]) -> Json:
+    """Version 1 had the fix as text, and without one `proof` said that it is done."""
+    fix, proof = entry.get("fix"), entry.get("proof")
+    if isinstance(fix, str) and fix:
+        code = "as_array" if "asarray(" in fix else "cast" if ".astype(" in fix else ""
+        made = {"code": code, "args": {"form": _form(fix, str(entry.get("argument")))}, "text": fix}
+        return {**entry, "fix": made, "done": None}
+    is_done = isinstance(proof, str) and proof.endswith("Nothing to fix.")
+    return {**entry, "done": {"code": "", "args": {}, "text": proof} if is_done else None, "proof": ""}
+
+
+def _form(fix: str, argument: str) -> str:
+    """Where code goes, or that it is a sentence."""
+    try:
+        body = trees.parse(fix.removeprefix("@")).body
+    except (SyntaxError, ValueError):
+        return "words"
+    if not body or (isinstance(body[0], ast.Expr) and not isinstance(body[0].value, ast.Call)):
+        return "words"
+    if fix.startswith("@"):
+        return "decorator"
+    if fix.startswith(("reduce_retracing", "input_signature")):
+        return "option"
+    return "call" if isinstance(body[0], ast.Expr) else "line" if fix.startswith(f"{argument} = ") else "several"

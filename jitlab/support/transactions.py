@@ -1,0 +1,149 @@
+"""Work that happens whole or not at all.
+
+An interrupt may come between any two steps of Python's: after a state was entered and before the `try` that would leave it,
+between two tables that belong together. So what this thread is in the midst of is noted where such work begins, with the tables
+that it changes, and put back where it ends by an exception of any kind.
+
+    with Whole(function, ledger):   # `TABLES` of each: the fields that hold what it knows
+        ...
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import inspect
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any, ParamSpec, Protocol, TypeVar
+from weakref import WeakSet
+
+from .address_space import have_thread_blocks
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_kept: list[tuple[Callable[[], Any], Callable[[Any], Any]]] = []
+
+
+def keep(read: Callable[[], Any], put_back: Callable[[Any], Any]) -> None:
+    """`read()` says what this thread is in the midst of, and `put_back` takes that."""
+    _kept.append((read, put_back))
+
+
+def variable(name: str, default: T) -> ContextVar[T]:
+    """A variable of what a thread (or task) is in the midst of."""
+    made = ContextVar(name, default=default)
+    keep(made.get, made.set)
+    return made
+
+
+class _Manager(contextlib._GeneratorContextManager):  # type: ignore[type-arg]
+    """One of `contextlib.contextmanager`, which is known to be open. The end of one that an interrupt left open would come when
+    the collector finds it, in the midst of other work: `Whole` ends it in its way, and keeps it from ending again."""
+
+    def __enter__(self) -> Any:
+        _open.managers.append(self)
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        try:
+            return super().__exit__(*error)
+        finally:
+            if inspect.getgeneratorstate(self.gen) == inspect.GEN_CLOSED:  # else it has not ended: `Whole` looks after it
+                _open.managers[:] = [other for other in _open.managers if other is not self]
+
+    def end(self) -> None:
+        """End one that was left open. What cannot be now (no memory for it) never is, also not with the process: the collector
+        would end it in the midst of other work."""
+        with contextlib.suppress(BaseException):
+            self.gen.close()
+        if inspect.getgeneratorstate(self.gen) != inspect.GEN_CLOSED:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
+
+
+class _Open(threading.local):
+    """What this thread is inside of, innermost last."""
+
+    def __init__(self) -> None:
+        self.managers: list[_Manager] = []
+
+
+_open = _Open()
+
+
+def contextmanager(function: Callable[P, Iterator[T]]) -> Callable[P, contextlib.AbstractContextManager[T]]:
+    """As `contextlib.contextmanager`, for what a thread is in the midst of."""
+
+    @functools.wraps(function)
+    def made(*args: P.args, **kwargs: P.kwargs) -> Any:
+        return _Manager(function, args, kwargs)  # type: ignore[arg-type]
+
+    return made
+
+
+class Begun(Protocol):
+    """Work of a thread. A fork makes children in which that thread is not: there `put_back` leaves what was before."""
+
+    thread: int
+
+    def put_back(self) -> None: ...
+
+
+class Whole:
+    """Inside, what is done happens whole, or the thread's state and the owners' tables are what they were before. Whoever else
+    changes such tables holds the same lock."""
+
+    __slots__ = ("__weakref__", "_depth", "_owners", "_states", "_tables", "thread")
+
+    def __init__(self, *owners: Any) -> None:
+        self._owners = owners
+
+    def __enter__(self) -> None:
+        have_thread_blocks()
+        self._states = [read() for read, _ in _kept]
+        self._depth = len(_open.managers)
+        self._tables = [{name: _copied(getattr(owner, name)) for name in owner.TABLES} for owner in self._owners]
+        self.thread = threading.get_ident()
+        under_way.add(self)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        under_way.discard(self)
+        if kind is None:
+            return
+        self.put_back()
+        for manager in reversed(_open.managers[self._depth :]):
+            manager.end()
+        del _open.managers[self._depth :]
+        for (_, put_back), state in zip(_kept, self._states, strict=True):
+            put_back(state)
+
+    def put_back(self) -> None:
+        for owner, tables in zip(self._owners, self._tables, strict=True):
+            vars(owner).update(tables)
+
+
+def _after_fork() -> None:
+    """What other threads had begun nobody ends in the child."""
+    for begun in list(under_way):
+        if begun.thread != threading.get_ident():
+            begun.put_back()
+
+
+under_way: WeakSet[Begun] = WeakSet()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _copied(table: Any) -> Any:
+    """A table, and the lists in it, as they are now."""
+    if isinstance(table, dict):
+        made = table.copy()
+        for key, value in table.items():
+            if type(value) is list:
+                made[key] = value.copy()
+        return made
+    return table.copy() if isinstance(table, (list, set)) else table

@@ -1,0 +1,231 @@
+"""What a call of machine code needs: an array of 8-byte slots (`ContextLayout`), and what its statuses mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jitlab.ir.programs.program import (
+    Assign,
+    Buffer,
+    Call,
+    Define,
+    Expr,
+    Finish,
+    For,
+    Gemm,
+    Let,
+    Load,
+    Local,
+    Partial,
+    Program,
+    Read,
+    Scalar,
+    Statement,
+    Step,
+    Store,
+    Variable,
+    expressions,
+    walk,
+)
+from jitlab.support.lazy import lazy
+
+#: What `run` returns. PAUSED: call again. STOPPED: a signal's handler raised, the exception is in the context's ERROR slots.
+#: FAILED + code: the check with that code failed.
+DONE, PAUSED, STOPPED, FAILED = range(4)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A function of the module: statements that run once, or one loop that runs in chunks of its iterations (`outer`)."""
+
+    kernel: str
+    statements: list[Statement]
+    outer: For | None
+
+    @lazy
+    def changes(self) -> frozenset[str]:
+        return changes(self.statements)
+
+    @lazy
+    def is_whole(self) -> bool:
+        """Is it one chunk? What changes an argument is not left half done when a signal ends the call."""
+        return self.outer is None or any(f"={b.name}" in self.changes for b in self.buffers if b.kind == "input")
+
+    @lazy
+    def buffers(self) -> tuple[Buffer, ...]:
+        """What it reads and writes, each once."""
+        found: dict[str, Buffer] = {}
+        for s in walk(self.statements):
+            for buffer in written(s):
+                found[buffer.name] = buffer
+            if isinstance(s, Gemm):
+                found |= {s.a.name: s.a, s.b.name: s.b}
+            elif isinstance(s, Call):
+                found |= {b.name: b for b in s.ins}
+            elif isinstance(s, Finish):
+                found |= {b.name: b for b in s.partials}
+        for e in _all_expressions(self.statements):
+            if isinstance(e, Load):
+                found[e.buffer.name] = e.buffer
+        return tuple(found.values())
+
+    @lazy
+    def variables(self) -> dict[str, Variable]:
+        found = {s.variable.name: s.variable for s in walk(self.statements) if isinstance(s, Assign)}
+        return found | {e.variable.name: e.variable for e in _all_expressions(self.statements) if isinstance(e, Read)}
+
+    @lazy
+    def bound(self) -> dict[str, np.dtype]:
+        """The Locals that its top level binds."""
+        found: dict[str, np.dtype] = {}
+        for s in self.statements:
+            if isinstance(s, Let):
+                found[s.name] = s.value.dtype
+            elif isinstance(s, Finish):
+                found[s.accumulator.name] = s.accumulator.result
+            elif isinstance(s, For) and s.finish:
+                found |= {a.name: a.result for a in s.accumulators}
+        return found
+
+    @lazy
+    def wanted(self) -> dict[str, np.dtype]:
+        """The Locals that it reads."""
+        return {e.name: e.dtype for e in _all_expressions(self.statements) if isinstance(e, Local)}
+
+    @lazy
+    def scalars(self) -> frozenset[str]:
+        """The numbers of the program that it reads."""
+        return frozenset(e.name for e in _all_expressions(self.statements) if isinstance(e, Scalar))
+
+
+@dataclass(frozen=True)
+class ContextLayout:
+    """Which slot of the context holds what. The first are the runtime's own: where to go on, cycles until a pause, BLAS, where
+    to note times, the functions by which signals are looked after, when that was done last, what calls libraries, and an
+    exception."""
+
+    program: Program
+
+    RESUME_PHASE, RESUME_AT, BUDGET, SGEMM, DGEMM, TIMES, LOOK, STARTED, CALL, ERROR = range(10)
+    FIRST = 14
+
+    @lazy
+    def buffers(self) -> dict[str, int]:
+        p = self.program
+        return {b.name: self.FIRST + i for i, b in enumerate((*p.inputs, *p.outputs, *p.temps, *p.rows))}
+
+    @lazy
+    def buffer_count(self) -> int:
+        p = self.program
+        return len(p.inputs) + len(p.outputs) + len(p.temps) + len(p.rows)
+
+    @lazy
+    def symbols(self) -> dict[str, int]:
+        """Of sizes the caller passes, then of those a top-level Define binds."""
+        start = self.FIRST + self.buffer_count
+        return {name: start + i for i, name in enumerate((*self.program.symbols, *self.defined))}
+
+    @lazy
+    def defined(self) -> tuple[str, ...]:
+        return tuple(s.symbol for phase in self.phases for s in phase.statements if isinstance(s, Define))
+
+    @lazy
+    def scalars(self) -> dict[str, int]:
+        start = self.FIRST + self.buffer_count + len(self.symbols)
+        return {name: start + 2 * i for i, (name, _) in enumerate(self.program.scalars)}
+
+    @lazy
+    def kept(self) -> dict[str, int]:
+        """Variables and Locals that live longer than one call of a phase."""
+        start = self.FIRST + self.buffer_count + len(self.symbols) + 2 * len(self.program.scalars)
+        touched: dict[str, int] = {}
+        for phase in self.phases:
+            for name in phase.variables:
+                touched[name] = touched.get(name, 0) + (1 if phase.outer is None else 2)  # chunks are calls of their own
+        names = [name for name, times in touched.items() if times > 1]
+        wanted = {name for phase in self.phases for name in phase.wanted if name not in phase.bound}
+        names += [name for phase in self.phases for name in phase.bound if name in wanted]
+        return {name: start + 2 * i for i, name in enumerate(dict.fromkeys(names))}
+
+    @property
+    def chunks(self) -> int:
+        """The first of one slot a phase: how many iterations of its outer loop make a chunk."""
+        return self.FIRST + self.buffer_count + len(self.symbols) + 2 * len(self.program.scalars) + 2 * len(self.kept)
+
+    @lazy
+    def phases(self) -> list[Phase]:
+        """In the order they run. A loop at the top level is a phase of its own, unless its accumulators finish after it."""
+        result: list[Phase] = []
+        for kernel in self.program.kernels:
+            straight: list[Statement] = []
+            for statement in kernel.body:
+                if isinstance(statement, For) and not statement.accumulators:
+                    if straight:
+                        result.append(Phase(kernel.name, straight, None))
+                    result.append(Phase(kernel.name, [statement], statement))
+                    straight = []
+                else:
+                    straight.append(statement)
+            if straight:
+                result.append(Phase(kernel.name, straight, None))
+        return result
+
+    @lazy
+    def stored(self) -> frozenset[str]:
+        """The buffers that some phase writes."""
+        return frozenset(b.name for phase in self.phases for s in walk(phase.statements) for b in written(s))
+
+    @property
+    def calls(self) -> int:
+        """The first of one slot a library call: the operation, as the function at CALL knows it."""
+        return self.chunks + len(self.phases)
+
+    @property
+    def size(self) -> int:
+        return self.calls + len(self.program.calls)
+
+
+def written(s: Statement) -> tuple[Buffer, ...]:
+    """The buffers that a statement stores into, those inside its blocks left out."""
+    if isinstance(s, Store):
+        return (s.buffer,)
+    if isinstance(s, Gemm):
+        return (s.out,)
+    if isinstance(s, Call):
+        return s.outs
+    return s.partials if isinstance(s, Partial) else ()
+
+
+def changes(statements: Sequence[Statement]) -> frozenset[str]:
+    """What has another value after the statements, or in their next turn, in the words of `Expr.depends`."""
+    names: set[str] = set()
+    for s in walk(statements):
+        names.update(f"={buffer.name}" for buffer in written(s))
+        if isinstance(s, For):
+            names.add(s.var)
+            names.update(a.name for a in s.accumulators)
+        elif isinstance(s, (Step, Finish)):
+            names.add(s.accumulator.name)
+            if isinstance(s, Step) and s.bound:
+                names.add(s.bound)
+        elif isinstance(s, Let):
+            names.add(s.name)
+        elif isinstance(s, Assign):
+            names.add(f"={s.variable.name}")
+        elif not isinstance(s, (Store, Gemm, Call, Partial)) and hasattr(s, "symbol"):
+            names.add(s.symbol)
+    return frozenset(names)
+
+
+def _all_expressions(statements: Sequence[Statement]) -> Iterator[Expr]:
+    seen: set[int] = set()
+    todo = [e for s in walk(statements) for e in expressions(s)]
+    while todo:
+        e = todo.pop()
+        if id(e) not in seen:
+            seen.add(id(e))
+            yield e
+            todo.extend(e.parts)

@@ -1,0 +1,162 @@
+"""What launches a cluster's machine code: the context that its calls start from, and what a call puts into it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from jitlab.ir import plain
+from jitlab.ir.programs.program import Buffer, Call, For, Gemm, If, Repeat, Statement, expressions, work
+from jitlab.lower import Lowered
+from jitlab.targets.cpu_llvm.compiling import MachineCode
+from jitlab.targets.target import END_NS, START_NS, TICKS, Launcher
+
+from . import host_calls
+from .blas import gemm_address
+from .buffers import ALIGNMENT, pool
+from .context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase
+from .device import address_of
+from .signals import prepare, raise_stopped
+
+#: Cycles after which a native function comes up for air: some 50 ms.
+BUDGET = 100_000_000
+
+#: Operations on elements in one chunk of an outer loop, about.
+CHUNK_STEPS = 1 << 18
+
+#: What a call of a library is taken for, in such operations.
+CALL_STEPS = 1 << 14
+
+#: For estimates: the turns of a loop without a count.
+UNKNOWN_TURNS = 100
+
+
+class ContextLauncher(Launcher):
+    """Runs the machine code of a cluster: a context to start from, with what is known before a call, and the slots of what is
+    not."""
+
+    code: MachineCode
+
+    def __init__(self, lowered: Lowered, code: MachineCode) -> None:
+        self.lowered, self.code, layout = lowered, code, code.layout
+        self.phases = [phase.kernel for phase in layout.phases]
+        self.constants: list[np.ndarray] = []  # what the template points to
+        self.template = self._template()
+        position_of = {node: i for i, node in enumerate(lowered.cluster.inputs)}
+        first = layout.FIRST
+        #: (slot, input of the cluster), and the slots of the results.
+        self.inputs = [(first + i, position_of[n]) for i, n in enumerate(lowered.inputs) if n in position_of]
+        first += len(lowered.inputs)
+        self.outputs = range(first, first + len(lowered.outputs))
+        self.results = [(plain(n.shape), n.dtype) for n in lowered.outputs]
+        first += len(lowered.outputs)
+        #: (slot, offset in the scratch memory)
+        self.scratch: list[tuple[int, int]] = []
+        self.scratch_bytes = 0
+        for i, buffer in enumerate((*lowered.program.temps, *lowered.program.rows)):
+            self.scratch.append((first + i, self.scratch_bytes))
+            self.scratch_bytes += -(-_bytes(buffer, lowered) // ALIGNMENT) * ALIGNMENT
+        #: (slot, input of the cluster, axis)
+        self.strides = [
+            (layout.symbols[symbol], position_of[lowered.inputs[number]], axis)
+            for symbol, (number, axis) in lowered.strides.items()
+        ]
+
+    def _template(self) -> np.ndarray:
+        lowered, layout = self.lowered, self.code.layout
+        template = np.zeros(layout.size, np.int64)
+        template[layout.BUDGET] = BUDGET
+        prepare(template)
+        template[layout.SGEMM] = gemm_address("sgemm")
+        template[layout.DGEMM] = gemm_address("dgemm")
+        if lowered.program.calls:
+            template[layout.CALL] = host_calls.address()
+            sites = host_calls.call_sites(lowered.program)
+            template[layout.calls : layout.calls + len(sites)] = sites
+        for name, number in layout.symbols.items():
+            template[number] = lowered.symbol_values[name]
+        for number, op in zip(layout.scalars.values(), lowered.constants, strict=True):
+            data = op.data.ljust(16, b"\0")
+            template[number : number + 2] = np.frombuffer(data[:16], np.int64)
+        for position, node in enumerate(lowered.inputs):
+            value = getattr(node.op, "value", None)
+            if value is not None:
+                array = np.ascontiguousarray(value)
+                self.constants.append(array)
+                template[layout.FIRST + position] = array.ctypes.data
+        for number, phase in enumerate(layout.phases):
+            template[layout.chunks + number] = _chunk(lowered, phase)
+        return template
+
+    def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray], times: np.ndarray | None) -> int | None:
+        context = self.template.copy()
+        for slot, position in self.inputs:
+            context[slot] = address_of(inputs[position])
+        for slot, out in zip(self.outputs, outputs, strict=True):
+            context[slot] = address_of(out)
+        for symbol, position, axis in self.strides:
+            array = inputs[position]
+            context[symbol] = array.strides[axis] // array.itemsize
+        if times is not None:
+            context[ContextLayout.TIMES] = address_of(times) + 8 * TICKS
+        scratch = None  # lives as long as the launch
+        if self.scratch_bytes:
+            scratch = pool.take(self.scratch_bytes)
+            start = address_of(scratch)
+            for slot, offset in self.scratch:
+                context[slot] = start + offset
+        pointer = context.__array_interface__["data"][0]
+        started = time.perf_counter_ns()
+        try:
+            status = self.code.run(pointer)
+            while status == PAUSED:  # back in Python: signals are looked after here
+                status = self.code.run(pointer)
+            if times is not None:
+                times[START_NS], times[END_NS] = started, time.perf_counter_ns()
+            if status == STOPPED:
+                raise_stopped(context)
+        finally:
+            if scratch is not None:
+                pool.give(scratch)
+        return None if status == DONE else status - FAILED
+
+
+def _chunk(lowered: Lowered, phase: Phase) -> int:
+    """Iterations of an outer loop between two looks at the clock: some 100 µs of work; for vectors a multiple of 256."""
+    outer = phase.outer
+    if phase.is_whole or outer is None:
+        return 1 << 62
+    each = max(_steps(outer.body, lowered.symbol_values), 1)
+    wanted = max(CHUNK_STEPS // each, 1)
+    return int(-(-wanted // 256) * 256) if outer.vector or wanted >= 256 else int(wanted)
+
+
+def _steps(statements: Sequence[Statement], sizes: Mapping[str, int]) -> int:
+    """Operations on elements in one run of the statements, about; what an expression shares counts once."""
+    total = 0
+    for s in statements:
+        own = 1 + int(sum(work(e) for e in expressions(s)))
+        if isinstance(s, For):
+            known = [max(i.const.evaluate(sizes), 0) for i in s.extent if not i.vars]
+            total += min(known, default=1) * _steps(s.body, sizes)
+        elif isinstance(s, Repeat):
+            times = UNKNOWN_TURNS if s.count is None else max(s.count.evaluate(sizes), 0)
+            total += times * (own + _steps(s.before, sizes) + _steps(s.body, sizes))
+        elif isinstance(s, If):
+            total += own + max(_steps(s.then, sizes), _steps(s.orelse, sizes))
+        elif isinstance(s, Gemm):
+            total += s.m.evaluate(sizes) * s.n.evaluate(sizes) * s.k.evaluate(sizes) // 8
+        elif isinstance(s, Call):
+            total += CALL_STEPS
+        else:
+            total += own
+    return total
+
+
+def _bytes(buffer: Buffer, lowered: Lowered) -> int:
+    size = buffer.dtype.itemsize
+    for n in buffer.shape:
+        size *= n.evaluate(lowered.symbol_values)
+    return max(size, 1)

@@ -1,0 +1,62 @@
+"""The processor as a target: machine code by LLVM, run in this process on NumPy's arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from jitlab.ir import Graph, Shape
+from jitlab.ir.programs.program import Program
+from jitlab.lower import Lowered
+from jitlab.targets.target import Compiled, Origin, Peaks, Target
+
+from . import machine
+from .calls.blas import gemm_address
+from .calls.device import Memory
+from .calls.entry import CEntry, c_entry
+from .calls.launcher import ContextLauncher
+from .compiling import MachineCode, final_tier, machine_code
+from .cpu_shape import shape
+from .listing import ModuleListing, listing
+from .peaks import known_peaks
+
+
+class CpuTarget(Target):
+    """Everything else in this folder, behind the interface."""
+
+    key = machine.KEY
+    stages = ("llvm", "llvm-optimized", "asm")
+
+    def __init__(self) -> None:
+        self.device = Memory()
+
+    @property
+    def machine(self) -> str:
+        return machine.cpu_name()
+
+    @property
+    def shape(self) -> Shape:
+        return shape(bool(gemm_address("dgemm")))
+
+    def compiled(self, program: Program, origin: Origin) -> MachineCode:
+        return machine_code(self.key, program, origin)
+
+    def launcher(self, lowered: Lowered, code: Compiled) -> ContextLauncher:
+        return ContextLauncher(lowered, cast(MachineCode, code))
+
+    def listing(self, program: Program) -> ModuleListing:
+        return listing(program, final_tier(program))
+
+    def last_tier(self, program: Program) -> str:
+        return final_tier(program)
+
+    def entry(
+        self, graph: Graph, launchers: Sequence[ContextLauncher], form: type | None, scalars: Sequence[bool]  # type: ignore[override]
+    ) -> CEntry | None:
+        return c_entry(graph, launchers, form, scalars)
+
+    def known_peaks(self) -> Peaks | None:
+        return known_peaks()
+
+
+CPU = CpuTarget()

@@ -1,0 +1,190 @@
+"""Program -> LLVM text: loops, vectors with masked tails, reductions in a fixed order, calls of a BLAS.
+
+One module a Program. Each phase of each kernel is a function over a range of its outer loop (phase.py); `run` calls them in
+order, a chunk at a time, and returns PAUSED after about 50 ms so that Python can look after its signals; the
+user's loops have Python look after them where they are (`look`). Everything a call needs stands in its context (context.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from jitlab.ir.programs.program import Program
+from jitlab.ops.base import Operation
+from jitlab.targets.cpu_llvm.calls.context import DONE, FAILED, PAUSED, STOPPED, ContextLayout, Phase
+
+from .body import Slots, poly_text
+from .function_text import FunctionText, module_text
+from .phase import phase_function
+
+__all__ = ["DONE", "FAILED", "PAUSED", "STOPPED", "ContextLayout", "identity", "module_for"]
+
+#: When this was imported: what was edited since then is not what runs.
+_imported_ns = time.time_ns()
+
+COUNTER = "llvm.readcyclecounter" if platform.machine().lower() in ("x86_64", "amd64") else "llvm.readsteadycounter"
+
+
+def module_for(program: Program) -> str:
+    """The LLVM module of a Program; its entry is `i64 @run(ptr context)`."""
+    return module_text(functions_of(ContextLayout(program), phase_function))
+
+
+def identity(program: Program) -> str:
+    """What the module of a Program depends on, beside the processor and LLVM: equal for equal modules alone."""
+    known = "" if Operation.has_others else _sources()
+    return f"{known}\n{program.text}" if known else module_for(program)
+
+
+@cache
+def _sources() -> str:
+    """A hash of what writes modules: operations, Programs, this target; "" where they are not the files they were made of."""
+    digest = hashlib.sha256(f"{sys.version_info[:2]} {np.__version__}".encode())
+    package = Path(__file__).parents[3]
+    try:
+        for folder in ("ops", "ir", "targets/cpu_llvm"):
+            files = sorted((package / folder).rglob("*.py"))
+            if not files or any(file.stat().st_mtime_ns > _imported_ns for file in files):
+                return ""
+            for file in files:
+                digest.update(f"{file.name} {file.stat().st_size} ".encode() + file.read_bytes())
+    except OSError:
+        return ""
+    return digest.hexdigest()
+
+
+def functions_of(layout: ContextLayout, write: Callable[[ContextLayout, Phase, str], FunctionText]) -> list[FunctionText]:
+    """The functions of the module in order; `write` writes the one of a phase."""
+    functions = [write(layout, phase, f"phase{number}") for number, phase in enumerate(layout.phases)]
+    looking = [_look(layout)] if any("@look" in f.render() for f in functions) else []
+    return [*looking, *functions, _entry(layout)]
+
+
+def _look(layout: ContextLayout) -> FunctionText:
+    """look(ctx): when the budget of cycles is spent, let other threads and Python's signal handlers run; 1 if one raised.
+
+    The exception is taken out of the thread's state into the context: between here and Python lies code that knows of none.
+    """
+    fn = FunctionText("look", [("ptr", "ctx")], returns="i64")
+    fn.linkage, fn.attributes = "internal", "noinline nounwind cold"
+    slot = Slots(fn)
+    fn.declare(f"declare i64 @{COUNTER}()")
+    now = fn.instr(f"call i64 @{COUNTER}()")
+    spent = fn.instr(f"sub i64 {now}, {slot(layout.STARTED)}")
+    over, ask, caught, given, fine = (fn.label(hint) for hint in ("over", "ask", "caught", "given", "fine"))
+    fn.branch_if(fn.instr(f"icmp ugt i64 {spent}, {slot(layout.BUDGET)}"), over, fine)
+    fn.block(over)
+    fn.emit(f"store i64 {now}, ptr {slot.pointer(layout.STARTED)}")
+    table = slot(layout.LOOK, "ptr")
+    fn.branch_if(fn.instr(f"icmp eq ptr {table}, null"), fine, ask)
+    fn.block(ask)
+    hold, leave, enter, check, take, free = (
+        fn.instr(f"load ptr, ptr {fn.instr(f'getelementptr ptr, ptr {table}, i64 {k}')}") for k in range(6)
+    )
+    state = fn.instr(f"call i32 {hold}()")
+    fn.emit(f"call void {enter}(ptr {fn.instr(f'call ptr {leave}()')})")
+    raised = fn.instr(f"icmp ne i32 {fn.instr(f'call i32 {check}()')}, 0")
+    fn.branch_if(raised, caught, given)
+    fn.block(caught)
+    fn.emit(f"call void {take}({', '.join(f'ptr {slot.pointer(layout.ERROR + k)}' for k in range(3))})")
+    fn.branch(given)
+    fn.block(given)
+    fn.emit(f"call void {free}(i32 {state})")
+    fn.ret(fn.instr(f"zext i1 {raised} to i64"))
+    fn.block(fine)
+    fn.ret(0)
+    return fn
+
+
+def _entry(layout: ContextLayout) -> FunctionText:
+    """run(ctx): each phase in chunks; DONE, PAUSED (call again), STOPPED, or FAILED + code."""
+    fn = FunctionText("run", [("ptr", "ctx")], returns="i64")
+    slot = Slots(fn)
+    fn.declare(f"declare i64 @{COUNTER}()")
+    started = fn.instr(f"call i64 @{COUNTER}()")
+    fn.emit(f"store i64 {started}, ptr {slot.pointer(layout.STARTED)}")
+    budget = slot(layout.BUDGET)
+    resume = slot(layout.RESUME_PHASE)
+    times = fn.instr(f"load ptr, ptr {slot.pointer(layout.TIMES)}")
+    timed = fn.instr(f"icmp ne ptr {times}, null")
+    begun = fn.instr(f"or i64 {resume}, {slot(layout.RESUME_AT)}")
+    first = fn.instr(f"and i1 {timed}, {fn.instr(f'icmp eq i64 {begun}, 0')}")
+    note, dispatch = fn.label("note"), fn.label("dispatch")
+    fn.branch_if(first, note, dispatch)
+    fn.block(note)
+    fn.emit(f"store i64 {started}, ptr {times}")
+    fn.branch(dispatch)
+    fn.block(dispatch)
+    labels = [fn.label("phase") for _ in layout.phases]
+    finished = fn.label("finished")
+    cases = " ".join(f"i64 {i}, label %{label}" for i, label in enumerate(labels))
+    fn.emit(f"switch i64 {resume}, label %{finished} [ {cases} ]")
+    for number, phase in enumerate(layout.phases):
+        after = labels[number + 1] if number + 1 < len(labels) else finished
+        fn.block(labels[number])
+        loop, body, paused, end, failed, on = (
+            fn.label(hint) for hint in ("chunks", "chunk", "paused", "phase.end", "failed", "chunk.done")
+        )
+        at = slot(layout.RESUME_AT)
+        extent = _extent(fn, slot, layout, phase)
+        buffers = "".join(f", ptr {slot(layout.buffers[b.name], 'ptr')}" for b in phase.buffers)
+        size = slot(layout.chunks + number)
+        before = fn.current
+        fn.branch(loop)
+        fn.block(loop)
+        lo = fn.phi("i64", [(at, before)])
+        fn.branch_if(fn.instr(f"icmp slt i64 {lo}, {extent}"), body, end)
+        fn.block(body)
+        left = fn.instr(f"sub i64 {extent}, {lo}")
+        smaller = fn.instr(f"icmp slt i64 {size}, {left}")
+        hi = fn.instr(f"add i64 {lo}, {fn.instr(f'select i1 {smaller}, i64 {size}, i64 {left}')}")
+        status = fn.instr(f"call i64 @phase{number}(ptr %ctx, i64 {lo}, i64 {hi}{buffers})")
+        fn.branch_if(fn.instr(f"icmp eq i64 {status}, {DONE}"), on, failed, likely=True)
+        fn.block(failed)
+        fn.ret(status)
+        fn.block(on)
+        now = fn.instr(f"call i64 @{COUNTER}()")
+        spent = fn.instr(f"sub i64 {now}, {started}")
+        over = fn.instr(f"icmp ugt i64 {spent}, {budget}")
+        lo.add_incoming(hi, fn.current)
+        fn.branch_if(over, paused, loop, likely=False)
+        fn.block(paused)
+        fn.emit(f"store i64 {number}, ptr {slot.pointer(layout.RESUME_PHASE)}")
+        fn.emit(f"store i64 {hi}, ptr {slot.pointer(layout.RESUME_AT)}")
+        fn.ret(PAUSED)
+        fn.block(end)
+        fn.emit(f"store i64 0, ptr {slot.pointer(layout.RESUME_AT)}")
+        stamp, go = fn.label("stamp"), fn.label("go")
+        fn.branch_if(timed, stamp, go)
+        fn.block(stamp)
+        ticks = fn.instr(f"call i64 @{COUNTER}()")
+        place = fn.instr(f"getelementptr i64, ptr {times}, i64 {number + 1}")
+        fn.emit(f"store i64 {ticks}, ptr {place}")
+        fn.branch(go)
+        fn.block(go)
+        fn.branch(after)
+    fn.block(finished)
+    fn.emit(f"store i64 0, ptr {slot.pointer(layout.RESUME_PHASE)}")
+    fn.emit(f"store i64 0, ptr {slot.pointer(layout.RESUME_AT)}")
+    fn.ret(DONE)
+    return fn
+
+
+def _extent(fn: FunctionText, slot: Slots, layout: ContextLayout, phase: Phase) -> str:
+    """The trip count of a phase's outer loop."""
+    if phase.outer is None:
+        return "1"
+    first, *others = (
+        poly_text(fn.instr, lambda name: slot(layout.symbols[name]), index.const) for index in phase.outer.extent
+    )
+    for other in others:
+        first = fn.instr(f"select i1 {fn.instr(f'icmp slt i64 {other}, {first}')}, i64 {other}, i64 {first}")
+    return first
