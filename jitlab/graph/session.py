@@ -140,13 +140,13 @@ class Session:
         trace, values = self._trace(run, feeds, elements)
         states = random_states(trace.generators) if trace.generators else ()
         try:
-            return trace, trace(trace.collect(values))
+            return trace, trace.answer((), trace.collect(values), ())
         except NotReplayable:
             set_random_states(states)
             for traces in run.traces.values():
                 traces[:] = [known for known in traces if known is not trace]
         trace, values = self._trace(run, feeds, elements)
-        return trace, trace(trace.collect(values))
+        return trace, trace.answer((), trace.collect(values), ())
 
     def _run_for(self, elements: list[Any], feeds: list[GraphTensor]) -> Run:
         key = tuple(map(_identity, elements)), tuple(map(id, feeds)), len(self.graph.capture.all_steps)

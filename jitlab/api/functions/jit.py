@@ -58,7 +58,7 @@ from jitlab.capture import (
     signature_key,
     spans,
 )
-from jitlab.capture.drivers.run_events import emit_call, emit_statement, emit_timed_call
+from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
 from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.ir import Options, Source, outside
@@ -79,8 +79,12 @@ class Jit(Explained):
 
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
     _lock: Any
-    TABLES = ("_paths", "_traces", "_refused", "_failed", "_history", "_count", "_clock", "_last")
+    TABLES = ("_traces", "_refused", "_failed", "_history", "_count", "_clock", "_last")
 
+    #: What ends a recording, and a run, so that Python takes the call.
+    refused_by: ClassVar[tuple[type[Exception], ...]] = (Exception,)
+    given_up_by: ClassVar[tuple[type[Exception], ...]] = (Exception,)
+    runs_otherwise = "in pieces, with Python between"
     joins_types = False  # a name has one dtype on all ways, or that is a TypeError; else Python takes the way
 
     def __init__(self, python_function: Callable[..., Any], options: JitOptions) -> None:
@@ -93,11 +97,10 @@ class Jit(Explained):
         self._binds_own = is_function and not {"__wrapped__", "__signature__"} & vars(python_function).keys()
         self._stages = Options(True if options.fullgraph else None, options.jit_level, options.exec_order, replays=True)
         self._last: CallTrace | None = None
-        self._paths: dict[Any, list[Trace]] = {}  # of capture mode "trace"
-        self._traces: dict[Any, list[CallTrace]] = {}
+        self._traces: dict[Any, list[Any]] = {}
         self._refused: dict[Any, Refusal] = {}  # signatures that cannot be recorded whole, and why
         self._failed: set[Any] = set()  # signatures whose recording ended with an error of the program's
-        self._history: list[CallTrace] = []
+        self._history: list[Any] = []
         self._count = self._clock = 0
         locks.own(self)
         self._is_checked = False
@@ -116,11 +119,10 @@ class Jit(Explained):
         if outside.is_python:
             return self.python_function(*args, **kwargs)
         try:
-            trace = self._last
-            if trace is not None and not kwargs and len(args) == self._signature.count and self._signature.is_simple:
-                gathered = trace.gather(args)
-                if gathered is not None:
-                    return self._perform(trace, args, *gathered)
+            if not kwargs and len(args) == self._signature.count and self._signature.is_simple:
+                trace = self._last
+                gathered = None if trace is None else trace.gather(args)
+                return self._run(args) if gathered is None else self._perform(trace, args, *gathered)
             return self._run(self._bind(args, kwargs))
         except Exception as error:
             only_users(error)
@@ -148,30 +150,29 @@ class Jit(Explained):
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
         values = self._bind(args, kwargs)
-        key = signature_key(values)
-        for trace in self._traces.get(key, ()):
-            if trace.gather(values) is not None:
-                return Found(_with_origins(trace), trace.costs)
-        if key in self._refused:
-            return Found(refusal=self._refused[key][1])
-        if not why:
-            return Found()
-        failed = self._failed_guards(key, values)
-        capture = CallCapture(self.name, strict=False)  # what a call depends on is seen when it is recorded
         try:
-            refuse_syntax(self._code_function())
-            trace = record_call(capture, self.python_function, self._signature.names, values, self._signature.call_form, 0)
+            key, at = self._keyed(values)
+        except _Refused as refused:
+            return Found(refusal=refused.refusal.text)
+        for trace in self._traces.get(key, ()):
+            if trace.gather(at) is not None:
+                return Found(self._leaves(trace, values), trace.costs)
+        if (refusal := self._refused.get(key)) is not None:
+            return Found(self._leaves(None, values), refusal=refusal.text)
+        return self._missed(key, at, values) if why else Found()
+
+    def _missed(self, key: Any, at: Sequence[Any], values: tuple[Any, ...]) -> Found:
+        """What a call that has no trace would meet."""
+        failed = self._failed_guards(key, at)
+        try:
+            trace = self._captured(values, at, 0, strict=False)  # what a call depends on is seen when it is recorded
         except Exception as error:
-            return Found(refusal=reason_of(error)[1])
-        return Found(_with_origins(trace), failed=failed)
+            return Found(refusal=reason_of(error).text)
+        return Found(self._leaves(trace, values), failed=failed)
 
     def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
-        values = self._bind(args, kwargs)
-        key = signature_key(values)
-        found = self._find(key, values) or self._refused.get(key) or self._found_or_recorded(key, values)
-        if isinstance(found, Refusal):
-            return f"This call runs in pieces, with Python between: {found.text}."
-        return found[:2]
+        found = self._served(self._bind(args, kwargs))
+        return f"This call runs {self.runs_otherwise}: {found.text}." if isinstance(found, Refusal) else found[:2]
 
     def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any) -> Ways:
         values = self._bind(args, kwargs)
@@ -184,7 +185,6 @@ class Jit(Explained):
             formed = lambda outputs, inputs: trace.answered(outputs, values, inputs, numbers)  # noqa: E731
         return Ways(lambda: self.python_function(*plain_args, **plain_kwargs), formed, roots)
 
-    # ---- running
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not kwargs and self._signature.is_simple and len(args) == self._signature.count:
             return args
@@ -215,42 +215,50 @@ class Jit(Explained):
         if not self._is_checked:
             check_backend(self.options.backend)
             self._is_checked = True
-        key = signature_key(values)
-        found = self._find(key, values) or self._refused.get(key) or self._found_or_recorded(key, values)
-        if isinstance(found, Refusal):
-            return self._run_in_pieces(values, found)
+        found = self._served(values)
+        if isinstance(found, Refusal):  # below `except`: the program finds no error of ours behind what it does
+            return self._run_otherwise(values, found)
         trace, inputs, numbers = found
-        self._last = trace
+        if isinstance(trace, CallTrace):
+            self._last = trace
         trace.last_call = self._clock = self._clock + 1
         return self._perform(trace, values, inputs, numbers)
 
-    def _failed_guards(self, key: Any, values: tuple[Any, ...]) -> Failed:
+    # ---- what finds a trace
+    #: What the traces of such calls are kept by, and what their lookups are given.
+    _keyed: Callable[[tuple[Any, ...]], tuple[Any, Sequence[Any]]] = staticmethod(signature_key)
+
+    def _leaves(self, trace: Any, values: tuple[Any, ...]) -> tuple[Leaf, ...]:
+        """What a call depends on."""
+        return () if trace is None else _with_origins(trace)
+
+    def _failed_guards(self, key: Any, at: Sequence[Any]) -> Failed:
         """Of each trace of such calls, else of the newest, the guard that keeps this one from it."""
-        found = failed_of(self._traces.get(key) or self._history[-NEAREST:], values)
+        found = failed_of(self._traces.get(key) or self._history[-NEAREST:], at)
         return {trace.number: _with_origin(trace, change) for trace, change in found}
 
-    def _find(self, key: Any, values: tuple[Any, ...]) -> _Gathered | None:
-        """The trace of such a call, and what it reads."""
-        for trace in self._traces.get(key, ()):
-            gathered = trace.gather(values)
-            if gathered is not None:
-                return trace, *gathered
-        return None
-
-    def _found_or_recorded(self, key: Any, values: tuple[Any, ...]) -> _Gathered | Refusal:
-        """The same, recorded where it was not, or why that cannot be."""
-        with locks.Released(self._lock), self._lock:
-            found = self._find(key, values) or self._refused.get(key)  # another thread may have been quicker
-            if found is not None:
-                return found
-            try:
-                trace = self._record(key, values)
-            except _Refused as refused:
-                return refused.refusal
-        gathered = trace.gather(values)
+    def _served(self, values: tuple[Any, ...]) -> _Gathered | Refusal:
+        """The trace of a call, recorded where it was not, or why that cannot be."""
+        try:
+            key, at = self._keyed(values)
+            for trace in self._traces.get(key, ()):
+                gathered = trace.gather(at)
+                if gathered is not None:
+                    return trace, *gathered
+            if (refusal := self._refused.get(key)) is not None:
+                return refusal
+            with locks.Released(self._lock), self._lock:
+                known = next((known for known in self._traces.get(key, ()) if known.gather(at) is not None), None)
+                if known is None and (refusal := self._refused.get(key)) is not None:  # another thread may have been quicker
+                    return refusal
+                trace = known or self._record(key, at, values)
+        except _Refused as refused:
+            return refused.refusal
+        gathered = trace.gather(at)
         return Refusal("value", "what it reads changes while it is read") if gathered is None else (trace, *gathered)
 
-    def _perform(self, trace: CallTrace, values: tuple[Any, ...], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
+    # ---- running
+    def _perform(self, trace: Any, values: tuple[Any, ...], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
         states = random_states(trace.generators) if trace.generators else ()
         started = time.perf_counter_ns() if events.active() else 0
         trace.costs.called()
@@ -259,7 +267,7 @@ class Jit(Explained):
         refusal: Exception | None = None
         try:
             result = trace.answer(values, inputs, numbers)
-        except Exception as error:
+        except self.given_up_by as error:
             if self.options.fullgraph and isinstance(error, errors.InternalError):
                 raise
             refusal = error
@@ -270,7 +278,7 @@ class Jit(Explained):
             emit_timed_call(self.name, trace, started)
         return result
 
-    def _run_in_pieces(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
+    def _run_otherwise(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         """What cannot be recorded whole is recorded statement by statement, with Python between."""
         function = self.python_function
         args, kwargs = ((), {}) if self._binds_own else self._signature.call_form(values)
@@ -317,20 +325,23 @@ class Jit(Explained):
             )  # fmt: skip
 
     # ---- recording
-    def _record(self, key: Any, values: tuple[Any, ...]) -> CallTrace:
+    def _captured(self, values: tuple[Any, ...], at: Sequence[Any], number: int, *, strict: bool) -> Trace:
+        refuse_syntax(self._code_function())
+        capture = CallCapture(self.name, strict=strict)
+        return record_call(
+            capture, self.python_function, self._signature.names, values, self._signature.call_form, number
+        )
+
+    def _record(self, key: Any, at: Sequence[Any], values: tuple[Any, ...]) -> Any:
         started = time.perf_counter_ns()
-        failed = self._failed_guards(key, values)
-        capture = CallCapture(self.name, strict=self.options.fullgraph)
+        failed = self._failed_guards(key, at)
         costs = Costs()
         try:
-            refuse_syntax(self._code_function())
             with Whole(), costs.spending():
-                trace = record_call(
-                    capture, self.python_function, self._signature.names, values, self._signature.call_form, self._count + 1
-                )
+                trace = self._captured(values, at, self._count + 1, strict=self.options.fullgraph)
         except errors.InvalidArgumentError:
             raise
-        except Exception as error:
+        except self.refused_by as error:
             if self.joins_types and isinstance(error, errors.ControlFlowTypeError):
                 raise TypeError(f"Type Join Failed: {error}") from None
             if self.options.fullgraph:
@@ -339,13 +350,13 @@ class Jit(Explained):
         with Whole(self, self.ledger):
             with costs.spending():
                 trace.run = self._compiled(trace)
-            return self._kept(key, trace, costs, failed, started)
+            self.ledger.traced(trace, self._leaves(trace, values), costs, failed, started)
+            return self._kept(key, trace)
 
-    def _kept(self, key: Any, trace: CallTrace, costs: Costs, failed: Failed, started: int) -> CallTrace:
+    def _kept(self, key: Any, trace: Trace) -> Trace:
         self._count += 1
         trace.last_call = self._clock = self._clock + 1
         known = self._traces.setdefault(key, [])
-        self.ledger.traced(trace, _with_origins(trace), costs, failed, started)
         known.insert(0, trace)
         self._history.append(trace)
         while len(self._history) > config.max_traces:
@@ -393,117 +404,46 @@ class Jit(Explained):
 class PathJit(Jit):
     """Capture mode "trace": the path that the first call takes is what every call with such arguments takes."""
 
-    def _run(self, values: tuple[Any, ...]) -> Any:
-        if not self._is_checked:
-            check_backend(self.options.backend)
-            self._is_checked = True
-        leaves: list[Any] = []
-        trace = self._path_of(values, leaves)
-        if isinstance(trace, Refusal):  # below `except`: the program finds no error of ours behind what it does
-            return self._run_as_python(values, trace)
-        trace.last_call = self._clock = self._clock + 1
-        trace.costs.called()
-        states = random_states(trace.generators) if trace.generators else ()
-        started, reason = time.perf_counter_ns(), None
-        try:
-            result = trace(trace.collect(leaves))
-        except (NotReplayable, errors.InternalError) as refusal:
-            if self.options.fullgraph and isinstance(refusal, errors.InternalError):
-                raise
-            reason = self._foreign(reason_of_run(refusal))
-        if reason is not None:
-            set_random_states(states)
-            return self._run_as_python(values, reason)
-        emit_call(self.name, trace.number, started)
-        return result
+    refused_by = (errors.Signal, errors.JitlabError)
+    given_up_by = (NotReplayable, errors.InternalError)
+    runs_otherwise = "as Python"
 
-    def _path_of(self, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
-        """The trace of a call, whose arrays are appended to `leaves`; or why Python has to run it."""
-        try:
-            key = key_of(values, leaves)
-        except Foreign as foreign:
-            return self._foreign(Refusal("foreign_type", foreign.what))
-        return self._find_path(key, leaves) or self._refused.get(key) or self._path_found_or_recorded(key, values, leaves)
-
-    def _find_path(self, key: Any, leaves: list[Any]) -> Trace | None:
-        return next((trace for trace in self._paths.get(key, ()) if trace.fits(leaves)), None)
-
-    def _path_found_or_recorded(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
-        with locks.Released(self._lock), self._lock:
-            try:
-                return self._find_path(key, leaves) or self._refused.get(key) or self._record_path(key, values, leaves)
-            except _Refused as refused:
-                return refused.refusal
-
-    def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
-        values = self._bind(args, kwargs)
+    @staticmethod
+    def _keyed(values: tuple[Any, ...]) -> tuple[Any, Sequence[Any]]:
         leaves: list[Any] = []
         try:
-            key = key_of(values, leaves)
+            return key_of(values, leaves), leaves
         except Foreign as foreign:
-            return Found(refusal=foreign.what)
-        described = leaves_of(self._signature.names, values)
-        if key in self._refused:
-            return Found(described, refusal=self._refused[key][1])
-        known = self._paths.get(key, [])
-        fitting = next((trace for trace in known if trace.fits(leaves)), None)
-        return Found(described, fitting.costs) if fitting else Found(described, failed=misfits(known, leaves))
+            refusal = Refusal("foreign_type", foreign.what)
+        raise _Refused(refusal)
 
-    def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
-        values = self._bind(args, kwargs)
-        leaves: list[Any] = []
-        try:
-            key = key_of(values, leaves)
-        except Foreign as foreign:
-            return f"This call runs as Python: {foreign.what}."
-        found = self._path_found_or_recorded(key, values, leaves)
-        return f"This call runs as Python: {found.text}." if isinstance(found, Refusal) else (found, found.collect(leaves))
+    def _leaves(self, trace: Any, values: tuple[Any, ...]) -> tuple[Leaf, ...]:
+        return leaves_of(self._signature.names, values)
 
-    def _foreign(self, refusal: Refusal) -> Refusal:
-        """Python runs the call, unless it was to be captured whole."""
-        if self.options.fullgraph:
+    def _failed_guards(self, key: Any, at: Sequence[Any]) -> Failed:
+        return misfits(self._traces.get(key, ()), at)
+
+    def _missed(self, key: Any, at: Sequence[Any], values: tuple[Any, ...]) -> Found:
+        return Found(self._leaves(None, values), failed=self._failed_guards(key, at))
+
+    def _captured(self, values: tuple[Any, ...], at: Sequence[Any], number: int, *, strict: bool) -> Trace:
+        capture = PathCapture(self.name, strict=strict)
+        return record_path(
+            capture, self.python_function, self._signature.names, values, at, self._signature.call_form, number
+        )
+
+    def _run_otherwise(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
+        return self._run_as_python(values, refusal)
+
+    def _run_as_python(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
+        if self.options.fullgraph:  # the call was to be captured whole
             error = EndPiece(refusal.code, refusal.text)
             raise refusal_error(self.name, self.options.capture_mode, error, self._definition())
-        return refusal
-
-    def _record_path(self, key: Any, values: tuple[Any, ...], leaves: list[Any]) -> Trace:
-        started = time.perf_counter_ns()
-        capture = PathCapture(self.name, strict=self.options.fullgraph)
-        costs = Costs()
-        try:
-            with Whole(), costs.spending():
-                trace = record_path(
-                    capture, self.python_function, self._signature.names, values, leaves, self._signature.call_form,
-                    self._count + 1,
-                )  # fmt: skip
-        except errors.InvalidArgumentError:
-            raise
-        except (errors.Signal, errors.JitlabError) as error:
-            if self.options.fullgraph:
-                raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
-            raise self._refuse(key, reason_of(error)) from None
-        with Whole(self, self.ledger):
-            with costs.spending():
-                trace.run = self._compiled(trace)
-            return self._kept_path(key, values, leaves, trace, costs, started)
-
-    def _kept_path(
-        self, key: Any, values: tuple[Any, ...], leaves: list[Any], trace: Trace, costs: Costs, started: int
-    ) -> Trace:
-        self._count += 1
-        failed = misfits(self._paths.get(key, ()), leaves)
-        self.ledger.traced(trace, leaves_of(self._signature.names, values), costs, failed, started)
-        self._paths.setdefault(key, []).append(trace)
-        kept = [(known, where) for where, traces in self._paths.items() for known in traces]
-        if len(kept) > config.max_traces:
-            oldest, where = min(kept, key=lambda pair: pair[0].last_call)
-            self._paths[where].remove(oldest)
-            self.ledger.evicted(oldest)
-        return trace
+        return super()._run_as_python(values, refusal)
 
 
 #: A trace, the arrays that a call of it reads, and the numbers.
-_Gathered = tuple[CallTrace, list[Any], tuple[Any, ...]]
+_Gathered = tuple[Any, list[Any], tuple[Any, ...]]
 
 
 def _inlined(capture: Capture, function: Jit, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

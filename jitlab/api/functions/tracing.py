@@ -286,7 +286,7 @@ class Function(Traces):
         trace.costs.called()
         states = random_states(trace.generators) if trace.generators else ()
         try:
-            return trace(trace.collect(leaves))
+            return trace.answer((), trace.collect(leaves), ())
         except (NotReplayable, errors.InternalError):
             set_random_states(states)
             raise

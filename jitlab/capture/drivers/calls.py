@@ -42,14 +42,14 @@ class CallTrace(PieceTrace):
     origins: dict[str, str] = field(default_factory=dict)  # path of something read -> "global", "closure", ...
     is_bare: bool = False  # its result needs neither numbers nor the caller's own objects
 
-    def answer(self, args: Sequence[Any], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
+    def answer(self, args: Sequence[Any], inputs: Sequence[Any], numbers: tuple[Any, ...]) -> Any:
         """Run, write into the caller's arrays, give the result its form."""
         assert self.run is not None
         if self.writes:
             self.check_piece(inputs)
         return self.answered(self.run(inputs), args, inputs, numbers)
 
-    def answered(self, outputs: list[Any], args: Sequence[Any], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
+    def answered(self, outputs: list[Any], args: Sequence[Any], inputs: Sequence[Any], numbers: tuple[Any, ...]) -> Any:
         """What a call gives, of the graph's outputs; the inputs that it changes are written."""
         if self.shared or self.rows:
             self.separate(outputs, inputs)
@@ -325,9 +325,10 @@ def _scan(function: types.FunctionType) -> tuple[str, str, Source] | None:
 # ---- which trace may fit
 
 
-def signature_key(values: Sequence[Any]) -> Any:
-    """A hashable key of a call's values: traces of other keys do not fit. Floats count by type alone."""
-    return tuple(map(_key, values))
+def signature_key(values: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """A hashable key of a call's values, and what lookups of its traces are given: traces of other keys do not fit. Floats
+    count by type alone."""
+    return tuple(map(_key, values)), values
 
 
 def _key(value: Any) -> Any:

@@ -97,7 +97,7 @@ class PieceTrace(Trace):
             else:
                 np.copyto(inputs[number], outputs[output])
 
-    def check_piece(self, inputs: list[Any]) -> None:
+    def check_piece(self, inputs: Sequence[Any]) -> None:
         """As `check_writable`; a moving view is known to keep clear of its own base."""
         if self.apart is None:
             self.apart = self._pairs()

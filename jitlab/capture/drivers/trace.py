@@ -60,10 +60,7 @@ class Trace:
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
         """Run on real inputs, write what NumPy would have written, and give the results their form."""
-        assert self.run is not None
-        if self.writes:
-            self.check_writable(inputs)
-        return self.formed(self.run(inputs), inputs)
+        return self.answer((), inputs, ())
 
     def formed(self, outputs: list[Any], inputs: Sequence[Any]) -> Any:
         """What a call gives, of the graph's outputs; the inputs that it changes are written."""
@@ -120,6 +117,17 @@ class Trace:
     def collect(self, leaves: Sequence[Any]) -> list[Any]:
         """The real inputs of a call: its argument leaves, then the captured arrays."""
         return [*(leaves[n] for n in self.leaves), *(input.value for input in self.inputs[len(self.leaves) :])]
+
+    def gather(self, at: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]] | None:
+        """The real inputs of a call with these argument leaves, and the numbers it reads; None where the trace does not fit."""
+        return (self.collect(at), ()) if self.fits(at) else None
+
+    def answer(self, args: Sequence[Any], inputs: Sequence[Any], numbers: tuple[Any, ...]) -> Any:
+        """The same for a call with these arguments, of what was gathered for it."""
+        assert self.run is not None
+        if self.writes:
+            self.check_writable(inputs)
+        return self.formed(self.run(inputs), inputs)
 
     def check_writable(self, inputs: Sequence[Any]) -> None:
         """Written arrays can be written, and overlap no other input (their order of writes would show)."""
