@@ -9,6 +9,7 @@ import os
 import sys
 import sysconfig
 import weakref
+from array import array
 from collections.abc import Callable
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
@@ -44,7 +45,7 @@ _added: dict[int, weakref.ref[CodeType]] = {}
 _wrappers: dict[int, weakref.ref[CodeType]] = {}
 _spans: dict[int, dict[int, Source]] = {}  # by the id of converted code, then by instruction
 _long: dict[int, weakref.ref[CodeType]] = {}  # other code that is at an instruction beyond LONG, by id
-_positions: dict[int, list[Position]] = {}  # by the id of converted or long code, one for each instruction
+_positions: dict[int, array[int]] = {}  # by the id of converted or long code: four for each instruction, -1 where it has none
 _user: dict[str, bool] = {}
 MOST_FILES = 5000  # each cell of a notebook is one
 
@@ -230,10 +231,12 @@ def _position(frame: FrameType) -> tuple[int, int, int, int]:
     if key in _converted or index >= LONG:  # a long program asks for each of its instructions
         if key not in _converted and key not in _long:
             _long[key] = _noted(frame.f_code)
-        if key not in _positions:
-            _positions[key] = list(frame.f_code.co_positions())
-        if index < len(_positions[key]):
-            found = _positions[key][index]
+        known = _positions.get(key)
+        if known is None:
+            known = _positions[key] = array("i", [-1 if n is None else n for at in frame.f_code.co_positions() for n in at])
+        if 4 * index < len(known):
+            line, end_line, column, end_column = (None if n < 0 else n for n in known[4 * index : 4 * index + 4])
+            found = line, end_line, column, end_column
     else:
         found = next(islice(frame.f_code.co_positions(), index, None), found)
     line, end_line, column, end_column = found

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SPANS = 2000  # kept of each lane
 COMPARED_SPANS = 5000  # kept of what NumPy ran: each cluster is many of its operations
 TRACES = 1000  # kept of each recording
+PLANS = 100  # kept of what may not run any more when a report is made of it
 TEXT_CHARACTERS = 4_000_000  # of stages, kept of each recording
 DEVICE_COPIES = ("CopyToDevice",)
 MOST_MET = 3  # values told of what is another each time
@@ -403,9 +404,9 @@ def remember_plan(function: str, trace: int, plan: dict[str, Any]) -> None:
             _plan_of_cluster.move_to_end(cluster["name"])
         _plan_of_trace[function, trace] = plan
         _plan_of_trace.move_to_end((function, trace))
-        while len(_plan_of_cluster) > 4 * TRACES:
+        while len(_plan_of_cluster) > 4 * PLANS:
             _plan_of_cluster.popitem(last=False)
-        while len(_plan_of_trace) > TRACES:
+        while len(_plan_of_trace) > PLANS:
             _plan_of_trace.popitem(last=False)
 
 

@@ -170,4 +170,4 @@ _lock = locks.shared("dumps")
 _numbers = itertools.count()
 _next_version = itertools.count(1)
 _versions: dict[str, int] = {}
-MOST_VERSIONS = 10_000  # an older cluster that is dumped again is another version
+MOST_VERSIONS = 1000  # an older cluster that is dumped again is another version

@@ -28,6 +28,7 @@ from jitlab.capture.rewrite.flow_rewrite import HOOK
 from jitlab.capture.rewrite.piece_statements import RESULT, Segment, Statement, is_scope
 from jitlab.capture.rewrite.recursion_limit import room_for
 from jitlab.errors import CaptureError
+from jitlab.events import current_cell
 from jitlab.ir import Source, outside
 from jitlab.support.transactions import under_way
 
@@ -36,8 +37,8 @@ from .piece_traces import EndPiece, Failed, Namespace, PieceTrace
 from .pieces import CellCapture, Executor, Names
 from .run_events import emit_call
 
-#: Cells whose traces are kept for the next time they are run.
-MOST_PROGRAMS = 256
+#: Cells whose traces are kept for the next time they are run, and of one cell its newest sources.
+MOST_PROGRAMS, MOST_SOURCES = 256, 4
 #: How the names begin that only stand in the namespace while a cell runs.
 OURS = "__jl_"
 #: Reasons for which --strict lets Python run a statement.
@@ -194,7 +195,8 @@ def run_cell(
     def keep(value: Any) -> None:
         result.value, result.has_value = value, True
 
-    program = _program((source, filename, first_line), namespace, lambda: CellProgram(source, filename, namespace, first_line))
+    key = (source, filename, first_line)
+    program = _program(key, namespace, first_line, lambda: CellProgram(source, filename, namespace, first_line))
     run = _Run(program, namespace, executor, result, title=title or display_name(filename), strict=strict, show=keep)
     before, outside.unmarked = outside.unmarked, True
     try:
@@ -225,7 +227,10 @@ async def run_nodes(
     result = result if result is not None else CellResult()
     with room_for(*nodes):
         key = (ast.dump(ast.Module(nodes, []), include_attributes=True), filename, shown)
-        program = _program(key, namespace, lambda: CellProgram(nodes, filename, namespace, shown=shown, compiler=compiler))
+        program = _program(
+            key, namespace, nodes[0].lineno if nodes else 1,
+            lambda: CellProgram(nodes, filename, namespace, shown=shown, compiler=compiler),
+        )  # fmt: skip
         run = _Run(program, namespace, executor, result, title=title, strict=strict, show=display)
         with run:
             await run.top(program.segment)
@@ -239,13 +244,16 @@ def _forget(program: CellProgram) -> None:
             _programs.pop(key, None)
 
 
-def _program(key: Any, namespace: Namespace, make: Callable[[], CellProgram]) -> CellProgram:
+def _program(key: Any, namespace: Namespace, first_line: int, make: Callable[[], CellProgram]) -> CellProgram:
     """The program of a cell, the one of its last run when nothing else has its name."""
     program = _programs.get(key)
     if program is None or program.namespace is not namespace:
+        _programs.pop(key, None)
         program = _programs[key] = make()
-        while len(_programs) > MOST_PROGRAMS:
-            _programs.popitem(last=False)
+        program.place = current_cell() or program.filename, first_line
+        sources = [key for key, known in _programs.items() if known.place == program.place]
+        for old in [*sources[:-MOST_SOURCES], *list(_programs)[:-MOST_PROGRAMS]]:
+            _programs.pop(old, None)
     _programs.move_to_end(key)
     return program
 

@@ -83,6 +83,7 @@ class CellProgram(Program):
     ) -> None:  # fmt: skip
         self.namespace = namespace  # what its traces read names from
         self.filename = filename
+        self.place = filename, first_line  # of which cell, and where in it, also when its source changes
         self.compiler = compiler
         if isinstance(source, str):
             tree = trees.parse(source, filename)
