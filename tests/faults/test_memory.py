@@ -101,8 +101,8 @@ def test_under_jit_python_runs_what_cannot_be_compiled(kib):
 
 #: Of tables that keep so many of what came last: fewer, so that they are full when bytes are counted.
 KEPT_LAST = {
-    "api.definitions": "_copies.most", "capture.convert": "_trees.most", "ir.called": "_known.most", "ir.texts": "KEPT",
-    "runtime.compiled": "MOST_UNUSED", "runtime.dumps": "MOST_VERSIONS",
+    "api.retraces.definitions": "_copies.most", "capture.rewrite.convert": "_trees.most", "ir.graphs.called": "_known.most",
+    "ir.texts": "KEPT", "runtime.compiled": "MOST_UNUSED", "runtime.dumps": "MOST_VERSIONS",
 }  # fmt: skip
 CHANGES = {
     "run again": "@jl.HOW\ndef f(x):\n    return np.sin(x) * 7 + x.sum()\n",
