@@ -18,7 +18,7 @@ def described(names):
     return left.described({name: value for name, value in names.items() if name != "__warningregistry__"})
 
 
-def same(shell, cells, above, first=""):
+def same(shell, cells, above, first="", alike=lambda described: described):
     theirs = run_cells(shell, cells, namespace())
     plain = described(theirs.names), described(theirs.values)
     if first:
@@ -30,7 +30,12 @@ def same(shell, cells, above, first=""):
     assert mine.shown == theirs.shown
     found = described(mine.names), described(mine.values)
     assert list(found[0][0]) == list(plain[0][0])
-    assert found == plain
+    assert alike(found) == alike(plain)
+
+
+def rounded(described):
+    """Compiled functions differ from NumPy's in the last bits."""
+    return re.sub(r"\d+\.\d{12,}", lambda number: f"{float(number[0]):.13g}", str(described))
 
 
 def without_traceback(text):
@@ -62,4 +67,4 @@ def test_a_notebook_with_jit_on_leaves_what_it_leaves_without(ip, op_by_op, name
 @warnings
 @pytest.mark.parametrize("name", [name for name in NOTEBOOKS if "error" in name or "try" in name or "store" in name])
 def test_a_compiled_notebook_leaves_what_it_leaves_without(ip, name):
-    same(ip, NOTEBOOKS[name], "%%jit\n")
+    same(ip, NOTEBOOKS[name], "%%jit\n", alike=rounded)
