@@ -223,5 +223,12 @@ def test_the_definition_of_a_c_function_outlives_it():
     assert flags.value == FASTCALL_KEYWORDS
     del made
     gc.collect()
-    taken = [ctypes.create_string_buffer(b"\xff" * 31) for _ in range(20_000)]  # memory that was given back is somebody's now
-    assert flags.value == FASTCALL_KEYWORDS and taken
+    size = 4 * ctypes.sizeof(ctypes.c_void_p) + len("<lambda>") + 1
+    allocate, free = ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawFree
+    allocate.restype, allocate.argtypes, free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    taken = [allocate(size) for _ in range(20_000)]  # memory that was given back is somebody's now
+    for place in taken:
+        ctypes.memset(place, 0xFF, size)
+    assert flags.value == FASTCALL_KEYWORDS
+    for place in taken:
+        free(place)

@@ -47,7 +47,7 @@ SCRATCH_BYTES = 1 << 14
 
 
 class _MethodDef(ctypes.Structure):
-    _fields_ = (("name", ctypes.c_char_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p))
+    _fields_ = (("name", ctypes.c_void_p), ("meth", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_void_p))
 
 
 class CEntry(Entry):
@@ -60,14 +60,25 @@ class CEntry(Entry):
     def make(self, busy: ctypes.c_int64, calls: ctypes.c_int64, otherwise: Any, name: str) -> tuple[Any, Any]:
         text = entry_text(replace(self.warm, site=self.site), ctypes.addressof(busy), ctypes.addressof(calls), _api())
         loaded = machine.load(machine.compile_object(text, "quick"), ["warm"])
-        definition = _MethodDef(name.encode(), loaded.address("warm"), FASTCALL_KEYWORDS, None)
-        # The function reads its definition also when the collector of cycles visits or frees it, in any order with what else
-        # goes, and when Python ends: nothing may free it before the function, so nothing does.
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(definition))
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
-        function = new(ctypes.addressof(definition), otherwise, None)
+        function = new(_defined(name.encode(), loaded.address("warm")), otherwise, None)
         return function, (loaded, self, busy, calls)
+
+
+def _defined(name: bytes, code: int) -> int:
+    """The address of a definition, its name behind it. The function reads it also when the collector of cycles visits or frees
+    the function, in any order with what else goes, and when Python ends: nothing may free it before, so nothing does."""
+    size = ctypes.sizeof(_MethodDef)
+    allocate = ctypes.pythonapi.PyMem_RawMalloc
+    allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    place = allocate(size + len(name) + 1)
+    if not place:
+        raise MemoryError(f"no room for the {size} bytes of a C function's definition")
+    ctypes.memmove(place + size, name, len(name) + 1)
+    definition = _MethodDef.from_address(place)
+    definition.name, definition.meth, definition.flags, definition.doc = place + size, code, FASTCALL_KEYWORDS, None
+    return int(place)
 
 
 def c_entry(
