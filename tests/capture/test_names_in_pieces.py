@@ -165,6 +165,17 @@ def best_of_a_host_loop(x, out):
     return s, best, arg
 
 
+SCALE = 2.0
+
+
+@program
+def walrus_of_a_lambda(x, out):
+    out.append(0)
+    twice = lambda v: (SCALE := v * 2) + SCALE  # noqa: E731, F841
+    out.append(twice(3))
+    return x * SCALE
+
+
 ARRAYS = (
     [0.0, 1, 2, 3], [0.0, 0.1], [5.0, 5, 5], [1.0, 2.0], [0.0, 0.0, 9.0], [2.0, 0.2], [0.4, 0.4, 0.4, 0.4, 0.4, 7.0], [3.0],
 )  # fmt: skip

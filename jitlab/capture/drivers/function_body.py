@@ -6,6 +6,7 @@ behind sees the very names that it would see.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import types
 from collections.abc import Iterator, MutableMapping
@@ -13,9 +14,9 @@ from typing import Any
 
 from jitlab.capture.guards.gathering import Place
 from jitlab.capture.hooks import HOOKS
-from jitlab.capture.rewrite.body_code import Body, Frame, looks_at_its_frame
+from jitlab.capture.rewrite.body_code import Body, Frame
 from jitlab.capture.rewrite.convert import find_definition
-from jitlab.capture.rewrite.flow_rewrite import HOOK
+from jitlab.capture.rewrite.flow_rewrite import HOOK, looks_at_frames
 from jitlab.capture.rewrite.piece_statements import RESULT, RETURN, Statement
 from jitlab.capture.state import Capture
 from jitlab.support.transactions import contextmanager
@@ -144,8 +145,10 @@ def body_of(function: types.FunctionType) -> Body | None:
     if function.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return None
     found = find_definition(function)
-    if found is None or looks_at_its_frame(found[0]) is not None:
+    if found is None or looks_at_frames([found[0]]):
         return None
+    if any(isinstance(node, ast.Name) and node.id == "UnboundLocalError" for node in ast.walk(found[0])):
+        return None  # it may look at what the error of a name that is not bound says
     return Body(function, *found)
 
 

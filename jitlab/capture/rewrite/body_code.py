@@ -19,7 +19,7 @@ from jitlab.ir import Source
 from jitlab.support import trees
 
 from .convert import Converter, qualified
-from .flow_rewrite import HOOK, argument_names
+from .flow_rewrite import HOOK, argument_names, bound_names
 from .liveness import bound_for_certain
 from .piece_statements import BODY, BREAK, CONTINUE, RESULT, Program, Segment, Statement
 
@@ -69,11 +69,9 @@ class Body(Program):
         self.first = next((arg.arg for arg in (*arguments.posonlyargs, *arguments.args)), "")
         nodes = definition.body if isinstance(definition, ast.FunctionDef) else [_returning(definition.body)]
         nodes = [_Prepared(self.first).visit(copy.deepcopy(node)) for node in nodes]
-        self.globals = frozenset().union(*(_declared(node, ast.Global) for node in nodes))
-        self.nonlocals = frozenset().union(*(_declared(node, ast.Nonlocal) for node in nodes))
+        bound, self.nonlocals, self.globals = bound_names(nodes)
         self.outside = self.globals | self.nonlocals
-        bound = argument_names(arguments).union(*map(_stored, nodes)) - self.outside
-        self.locals = bound | {TEST, RESULT, BODY}
+        self.locals = (argument_names(arguments) | bound | {TEST, RESULT, BODY}) - self.outside
         self.loads = Counter(name for node in nodes for name in _names_loaded(node))
         loops = (loop for node in nodes for loop in ast.walk(node) if isinstance(loop, (ast.For, ast.While)))
         self.repeated = {id(part) for loop in loops for part in ast.walk(loop)}
@@ -246,21 +244,6 @@ class _Jumps(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _inner
 
 
-#: Calls that see the names of the frame they stand in.
-_FRAME_CALLS = frozenset({"locals", "eval", "exec"})
-
-
-def looks_at_its_frame(definition: ast.AST) -> ast.AST | None:
-    """What sees the local names of the function it stands in as such: a call, or the error of one that is not bound."""
-    for node in ast.walk(definition):
-        if isinstance(node, ast.Name) and node.id == "UnboundLocalError":
-            return node
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if node.func.id in _FRAME_CALLS or (node.func.id in ("vars", "dir") and not node.args):
-                return node
-    return None
-
-
 # ---- syntax
 
 
@@ -278,19 +261,6 @@ def _does_nothing(node: ast.stmt) -> bool:
     )
 
 
-def _declared(node: ast.AST, kind: type[ast.Global] | type[ast.Nonlocal]) -> frozenset[str]:
-    return frozenset(name for part in _own(node) if isinstance(part, kind) for name in part.names)
-
-
-def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement that are not those of a function or class in it."""
-    yield node
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-        return
-    for child in ast.iter_child_nodes(node):
-        yield from _own(child)
-
-
 def _loaded(node: ast.AST) -> frozenset[str]:
     """Names that a statement reads, or that functions in it may."""
     return frozenset(_names_loaded(node))
@@ -306,24 +276,6 @@ def _names_loaded(node: ast.AST) -> Iterator[str]:
             yield from part.names
 
 
-def _stored(node: ast.AST) -> frozenset[str]:
-    """Names that a statement binds or deletes in the function it stands in."""
-    names: set[str] = set()
-    inside: set[int] = set()
-    for part in _own(node):
-        if isinstance(part, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-            inside.update(id(name) for g in part.generators for name in ast.walk(g.target))
-    for part in _own(node):
-        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load) and id(part) not in inside:
-            names.add(part.id)
-        elif isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(part.name)
-        elif isinstance(part, (ast.Import, ast.ImportFrom)):
-            names.update((alias.asname or alias.name).split(".")[0] for alias in part.names)
-        elif isinstance(part, ast.ExceptHandler) and part.name:
-            names.add(part.name)
-        elif isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
-            names.add(part.name)
-        elif isinstance(part, ast.MatchMapping) and part.rest:
-            names.add(part.rest)
-    return frozenset(names)
+def _stored(node: ast.stmt) -> frozenset[str]:
+    """Names that a statement binds, deletes or declares in the function it stands in."""
+    return frozenset().union(*bound_names([node]))

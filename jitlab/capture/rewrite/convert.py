@@ -26,11 +26,10 @@ from jitlab.support.lazy import Kept, OfEach
 
 from .flow_rewrite import ADDED, HOOK, FlowConverter, argument_names, bound_names, is_added, looks_at_frames, walrus_names
 from .recursion_limit import room_for
+from .splitting import FRAME_CALLS
 from .staleness import is_compiled_from, may_have_changed, texts_of
 
 _BUILTIN_NAMES = frozenset(dir(builtins))
-#: Calls that look at the frame they stand in; they stay as they are.
-_FRAME_CALLS = frozenset({"super", "locals", "vars", "dir", "globals", "eval", "exec", "__import__"})
 
 #: Of the code of each function its converted copy.
 _codes: OfEach[types.CodeType | None] = OfEach()
@@ -373,7 +372,7 @@ class Converter(FlowConverter):
     # ---- calls
     def visit_Call(self, node: ast.Call) -> ast.AST:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name in _FRAME_CALLS and not self._is_local(name) and not (node.args and name in ("vars", "dir")):
+        if name in FRAME_CALLS and not self._is_local(name) and not (node.args and name in ("vars", "dir")):
             node.args = [self.visit(a) for a in node.args]
             if name == "super" and not node.args and self.flow is not None and self.flow.depth and self.flow.first:
                 names = ("__class__", self.flow.first)  # what Python finds by itself where the function is the user's own

@@ -29,7 +29,7 @@ ADDED = "__jl_"
 #: The function that a loop of a cell is.
 LOOP = f"{ADDED}loop"
 #: Functions that look at the frame they are called in: where one is called, control flow stays as it stands.
-_LOOK_AT_FRAMES = frozenset({"locals", "vars", "dir", "eval", "exec"})
+_LOOK_AT_FRAMES = frozenset({"locals", "eval", "exec"})
 
 
 @dataclass
@@ -366,7 +366,10 @@ def bound_names(body: Sequence[ast.stmt]) -> tuple[frozenset[str], frozenset[str
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             bound.add(child.name)
             return
-        if isinstance(child, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+        if isinstance(child, ast.Lambda):  # what it binds is its own
+            walk(child.args)
+            return
+        if isinstance(child, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
             bound.update(walrus_names(child))
             return
         if isinstance(child, ast.Global):
@@ -422,10 +425,12 @@ def is_added(code: types.CodeType) -> bool:
     return code.co_name.startswith(ADDED) or (code.co_argcount == 1 and code.co_varnames[0] == f"{ADDED}later")
 
 
-def looks_at_frames(body: Sequence[ast.stmt]) -> bool:
+def looks_at_frames(body: Sequence[ast.AST]) -> bool:
     """Does it call what reads or writes the variables of the frame it stands in?"""
     return any(
-        isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in _LOOK_AT_FRAMES
+        isinstance(part, ast.Call)
+        and isinstance(part.func, ast.Name)
+        and (part.func.id in _LOOK_AT_FRAMES or (part.func.id in ("vars", "dir") and not part.args))
         for statement in body
         for part in ast.walk(statement)
     )
