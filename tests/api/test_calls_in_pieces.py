@@ -207,6 +207,113 @@ def test_a_loop_in_pieces_is_left_as_python_leaves_it(function, at):
         assert (repr(got), mine) == (repr(want), pythons)
 
 
+def catches(x, log, at):
+    y = x * 2
+    try:
+        z = y + 1
+        w = z[at] * 3
+        log.append("fits")
+    except IndexError as error:
+        log.append(str(error))
+        w = y.sum()
+    else:
+        w = w + z.mean()
+    finally:
+        log.append(float(y.mean()))
+    try:
+        error  # noqa: B018
+    except NameError as unbound:
+        log.append(type(unbound).__name__)
+    return w
+
+
+def returns_through_finally(x, log, at):
+    for i in range(4):
+        with np.errstate(all="ignore"):
+            try:
+                y = x + i
+                log.append(i)
+                if i == at:
+                    return y * 2
+                if i == 1:
+                    continue
+                y = y / 0
+            finally:
+                log.append("finally")
+                if at == 5:
+                    break  # noqa: B012
+        log.append("behind")
+    return y
+
+
+def overrules(x, log, at):
+    try:
+        y = x[at] + 1
+        log.append(1)
+        return y
+    finally:
+        if at == 1:
+            return x * 3  # noqa: B012
+
+
+class Suppressing:
+    def __init__(self, log):
+        self.log = log
+
+    def __enter__(self):
+        self.log.append("in")
+        return 3.0
+
+    def __exit__(self, kind, error, trace):
+        self.log.append(kind and kind.__name__)
+        return kind is IndexError
+
+
+def suppresses(x, log, at):
+    y = x - 1
+    with Suppressing(log) as by, Suppressing(log):
+        y = y * by
+        y = y + x[at]
+        log.append("reached")
+    return y * by
+
+
+def raises_again(x, log, at):
+    try:
+        y = x * 2
+        try:
+            return y[at]
+        except IndexError:
+            log.append("again")
+            raise
+    except LookupError as error:
+        raise ValueError("outer") from error
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 5, 9])
+@pytest.mark.parametrize("function", [catches, returns_through_finally, overrules, suppresses, raises_again])
+def test_a_try_or_with_in_pieces_does_what_python_does(function, at):
+    def outcome(called, log):
+        try:
+            return repr(called(np.arange(3.0), log, at)), log
+        except Exception as error:
+            cause = error.__cause__
+            return type(error), str(error).split("\n")[0], type(cause), type(error.__context__), log
+
+    traced = jl.jit(function)
+    for _ in range(3):
+        assert outcome(traced, []) == outcome(function, [])
+
+
+def test_the_blocks_of_a_try_and_of_a_with_are_compiled():
+    with jl.record() as recording:
+        jl.jit(catches)(np.arange(3.0), [], 1)
+        jl.jit(suppresses)(np.arange(3.0), [], 1)
+    found = {line for cluster in recording.report().clusters for line in cluster.lines}
+    firsts = [f.__code__.co_firstlineno for f in (catches, suppresses)]
+    assert {firsts[0] + 3, firsts[0] + 4, firsts[1] + 3} <= found
+
+
 def raises_in_loops(x, log):
     y = x * 2
     for i in range(3):

@@ -53,6 +53,8 @@ from .trace import Trace
 _TAKEN_APART = frozenset({"effect", "value", "foreign_type", "dtype", "compiled_function"})
 _RETIRED = Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again")
 _WATCHED = Refusal("errstate", "np.errstate asks NumPy to tell of floating-point errors")
+#: Reasons that say nothing of a statement whose blocks are captured.
+_TOLD_BY_PARTS = ("statement", "errstate")
 #: What Python runs without anything to say of it.
 _QUIET = (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)
 _EMPTY: Mapping[str, Any] = {}
@@ -296,7 +298,7 @@ class Driver:
         parts = statement.parts()
         if parts is None:
             return self.replace(segment, at, 1, reason)
-        if reason.code not in ("statement", "errstate") and not (statement.is_loop or isinstance(parts, Scoped)):
+        if not (statement.is_loop or isinstance(parts, Scoped) or reason.source is None and reason.code in _TOLD_BY_PARTS):
             self.telling.ran(statement, reason, time.perf_counter_ns())
         return 1, self.parts(parts)
 

@@ -114,8 +114,6 @@ class CellProgram(Program):
             return Jump(CONTINUE)
         if isinstance(node, (ast.For, ast.While)) and _jumps_out(node.body):
             return None
-        if (isinstance(node, ast.With) and not is_scope(node)) or isinstance(node, ast.Try):
-            return self.wrapped(node, "all" if shows else "none")
         return super().parts_of(node, before, shows=shows)
 
     def _compiles(self, node: ast.stmt) -> bool:

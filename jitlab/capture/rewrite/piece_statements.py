@@ -15,6 +15,7 @@ from jitlab.capture.positions import register_wrapper
 from jitlab.capture.refusals import Refusal
 from jitlab.ir import Source
 
+from .flow_rewrite import may_jump
 from .splitting import Group, Step, may_work, split
 
 #: The name that holds what a displayed expression, or a call, gives.
@@ -238,7 +239,7 @@ class Program:
             return self.wrapped(node, shown)
         if isinstance(node, ast.With) and is_scope(node):
             return Scoped([self.context_code(item.context_expr) for item in node.items], self.segment_of(node.body))
-        return None
+        return self.wrapped(node, shown) if isinstance(node, (ast.With, ast.Try)) else None
 
     def wrapped(self, node: ast.For | ast.With | ast.Try, shown: str) -> Wrapped:
         blocks: list[Segment] = []
@@ -249,10 +250,11 @@ class Program:
                 return []
             call = ast.Call(ast.Name(BODY, ast.Load()), [ast.Constant(len(blocks))], [])
             blocks.append(self.segment_of(body, shown=shown))
-            test = ast.If(call, [ast.Break()], [])
-            for part in ast.walk(test):
+            # a `break` in a `finally` that nobody wrote would be warned of
+            made = ast.If(call, [ast.Break()], []) if any(map(may_jump, body)) else ast.Expr(call)
+            for part in ast.walk(made):
                 ast.copy_location(part, body[0])
-            return [test]
+            return [made]
 
         statement = copy.copy(node)
         statement.body = called(node.body)
