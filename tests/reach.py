@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from jitlab.ir import Poly
+from jitlab.ir import Lowered, Poly
 from jitlab.ir.programs.program import Buffer, Define, For, Gemm, If, Index, Load, Repeat, Store, expressions, walk
-from jitlab.lower import Lowered
 
 Loops = tuple[tuple[str, tuple[Index, ...]], ...]  # outermost first: variable, extents
 

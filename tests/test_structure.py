@@ -1,6 +1,7 @@
 """The one direction of imports (a line imports from lines below it only), the public names, and what `import jitlab` loads."""
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -22,6 +23,7 @@ LINES = (
     ("differentiation", "graph"),
     ("api",),
     ("autograph", "variable", "datasets", "nn"),
+    ("compile",),
     ("runtime",),
     ("targets",),
     ("capture", "passes", "cluster", "lower"),
@@ -118,10 +120,28 @@ def test_a_file_begins_with_one_line_that_says_what_it_is(file):
     assert re.match(r'"""[A-Z`%_a-z].*[.:;,\w)"]$', first), first
 
 
-def test_only_api_names_every_stage():
-    stages = {"capture", "passes", "cluster", "runtime"}
+def test_one_file_names_every_stage():
+    stages = {"capture", "passes", "cluster", "lower", "targets"}
     naming = [str(file) for file in FILES if part_of(file) != "__init__" and stages <= {part for part, _ in imported(file)}]
-    assert naming == ["api/stage_list.py"]
+    assert naming == ["compile.py"]
+    assert {part_of(file) for file in FILES if "lower" in {part for part, _ in imported(file)}} == {"lower", "compile"}
+
+
+STAGE = re.compile(r"^\| (\w+) \| `(\w+)` → `(\w+)`[^|]*\| `([\w/]+)\.py` `([\w.]+)` \|", re.MULTILINE)
+
+
+def test_each_stage_is_from_the_type_to_the_type_that_contributing_shows():
+    page = PACKAGE.parent / "CONTRIBUTING.md"
+    if not page.exists():
+        pytest.skip("CONTRIBUTING.md is not part of this copy")
+    stages = STAGE.findall(page.read_text(encoding="utf-8"))
+    assert [name for name, *_ in stages] == ["passes", "clustering", "lowering", "target"]
+    for _, before, after, file, name in stages:
+        function = importlib.import_module(f"jitlab.{file.replace('/', '.')}")
+        for part in name.split("."):
+            function = getattr(function, part)
+        *parameters, result = function.__annotations__.values()
+        assert before in parameters and result == after
 
 
 #: The folders of targets, and what of their names code would spell.

@@ -1,9 +1,10 @@
 """What people call: `function`, and the stages behind it.
 
-Parts, in the order of the data: functions, control_functions, host_callbacks, printing, stage_list, retraces, explaining,
+Parts, in the order of the data: functions, control_functions, host_callbacks, printing, retraces, explaining,
 check, whatif.
 """
 
+from jitlab.compile import compile_trace
 from jitlab.ir import Options
 
 from .control_functions import cond, while_loop
@@ -14,7 +15,6 @@ from .functions.jit import Jit, jit
 from .functions.tracing import Function
 from .host_callbacks import numpy_function, py_func, py_function
 from .printing import print_
-from .stage_list import compile_trace
 
 __all__ = [
     "ConcreteFunction",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from jitlab.errors import EagerScopeError, OptionError
-from jitlab.ir import Decision, NodeDef, Scope, current_graph, deciding, outside
+from jitlab.ir import DECISIONS, Decision, Graph, NodeDef, Scope, current_graph, deciding, outside
 
 CompileOps = bool | Callable[[NodeDef], Any]
 
@@ -107,3 +107,12 @@ def _as_bool(value: Any) -> bool:
             f"jit_scope(compile_ops={value!r}): {type(value).__name__!r} object cannot be interpreted as an integer;"
             " pass True, False, or a function of an operation's node_def"
         ) from None
+
+
+def without_scopes(graph: Graph) -> Graph:
+    """The same graph with nothing marked: the clusterer decides alone."""
+    plain = graph.rewrite(lambda node: None)
+    plain.marked_only = False
+    for node in plain.nodes:
+        node.attrs = {name: value for name, value in node.attrs.items() if not name.startswith("_Xla") and name != DECISIONS}
+    return plain

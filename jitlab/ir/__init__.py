@@ -34,6 +34,7 @@ from .plans.decisions import (
     made_now,
     pulling_back,
 )
+from .plans.lowered import Lowered
 from .plans.overrides import NO_OVERRIDES, Overrides, again_name, computed_again, reordered
 from .plans.plan import Cluster, ClusterCode, Clustering, ClusteringInput, Copy, Edge, KernelInfo, Plan, Temporary
 from .plans.plan_json import is_operation, line_numbers
@@ -74,6 +75,7 @@ __all__ = [
     "Bounds",
     "ENDLESS",
     "LARGEST",
+    "Lowered",
     "Cluster",
     "ClusteringInput",
     "ClusteringOptions",

@@ -5,7 +5,7 @@ lower.
 """
 
 from .block import overwritten
-from .lower import Lowered, lower
+from .lower import lower
 from .program_builder import Layout
 
-__all__ = ["Layout", "Lowered", "lower", "overwritten"]
+__all__ = ["Layout", "lower", "overwritten"]

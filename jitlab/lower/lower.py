@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
 
-from jitlab.ir import NO_OVERRIDES, Cluster, Copy, Edge, KernelInfo, Node, Overrides, Shape, Temporary, is_operation
+from jitlab.ir import NO_OVERRIDES, Cluster, Copy, KernelInfo, Lowered, Node, Overrides, Shape, is_operation
 from jitlab.ir.programs.program import Buffer, Kernel, Program
 from jitlab.ops.layout.views import Reshape, Update, View
-from jitlab.ops.leaf_operations import Constant
 
 from .block import Block, with_items
 from .fusion.cuts import Cuts
@@ -29,26 +28,6 @@ from .traffic import is_per_turn, traffic
 
 #: Each piece of scratch memory starts at a multiple of so many bytes.
 ALIGNMENT = 128
-
-
-@dataclass
-class Lowered:
-    """A cluster's Program and how its inputs reach it. `strides` names the symbols that are an input's stride (in elements)."""
-
-    cluster: Cluster
-    program: Program
-    inputs: list[Node]  # one for each Program input, constants that are arrays among them
-    outputs: list[Node]  # one for each Program output
-    constants: list[Constant]  # values of the Program's scalars, in order
-    symbol_values: dict[str, int]
-    strides: dict[str, tuple[int, int]]  # symbol -> (input, axis)
-    kernels: list[KernelInfo] = field(default_factory=list)
-    boundaries: list[Edge] = field(default_factory=list)
-    copies: list[Node] = field(default_factory=list)  # inputs to be made contiguous first
-    kept: list[Copy] = field(default_factory=list)  # what the Program copies although NumPy changes it in place
-    in_place: dict[Node, Node] = field(default_factory=dict)  # outputs of the cluster that are inputs it has overwritten
-    temporaries: list[Temporary] = field(default_factory=list)
-    scratch_bytes: int = 0  # that a call needs, each piece from a multiple of ALIGNMENT on
 
 
 def lower(

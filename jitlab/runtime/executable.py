@@ -23,6 +23,7 @@ from jitlab.ir import (
     ClusterCode,
     Clustering,
     Graph,
+    Lowered,
     Node,
     Options,
     Origins,
@@ -34,11 +35,9 @@ from jitlab.ir import (
     is_operation,
 )  # fmt: skip
 from jitlab.ir.texts import texts_of
-from jitlab.lower import Lowered, lower
 from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.transactions import Whole
-from jitlab.targets.devices import default_target
 from jitlab.targets.target import END_NS, LAYOUTS, START_NS, TICKS, Entry, Launcher, Origin, Target
 
 from .compiled import compiled
@@ -46,6 +45,7 @@ from .donation import endings, leave, wanted_later
 from .held import REFUSALS, Held, held_until, is_told
 from .size_checks import Sizes
 
+Lower = Callable[..., Lowered]
 #: A cluster's name, its inputs' layouts, and the outputs that lie in arguments' places.
 Key = tuple[str, tuple[str, ...], frozenset[Node]]
 NONE: frozenset[Node] = frozenset()
@@ -68,6 +68,7 @@ class Variant:
 class Executable:
     """Runs one trace. `run` takes arrays (or NumPy scalars) for the graph's parameters and gives its outputs.
 
+    `lower` is the stage that makes the Program of a cluster for inputs that lie as they do in a call, `target` compiles it.
     `writes`: (parameter, output) where an output is a parameter's new version; only `run_in_place` may store it there.
     `lasting`: for operations that may raise, the parameters that have these outputs when one has; the others stay.
     `captured`: the graph before any pass, and `options`: what decided how it was compiled, where these are known.
@@ -78,13 +79,13 @@ class Executable:
     _lock: Any
 
     def __init__(
-        self, clustering: Clustering, *, function: str = "", trace: int = 1, level: str = "O1",
+        self, clustering: Clustering, lower: Lower, target: Target, *, function: str = "", trace: int = 1, level: str = "O1",
         writes: Sequence[tuple[int, int]] = (), lasting: Mapping[str, Sequence[tuple[int, int]]] = NOTHING,
-        is_trial: bool = False, target: Target | None = None, captured: Graph | None = None, options: Options | None = None,
+        is_trial: bool = False, captured: Graph | None = None, options: Options | None = None,
     ) -> None:  # fmt: skip
         self.is_trial = is_trial  # of a what-if: no run of it is the program's
-        self.target = target or default_target()
-        self.clustering, self.function, self.trace, self.level = clustering, function, trace, level
+        self.target = target
+        self.clustering, self.lower, self.function, self.trace, self.level = clustering, lower, function, trace, level
         self.graph = clustering.graph
         self.captured, self.options = captured, options
         self.plan = Plan(function, trace, clustering, target=self.target.key)
@@ -105,11 +106,14 @@ class Executable:
             _live[next(_numbers)] = self
 
     def changed(self, overrides: Overrides, level: str | None = None) -> Executable:
-        """The same graph compiled by other decisions, for a what-if: a second executable, this one stays as it is."""
-        clustering = clustered_anew(self.clustering, overrides=overrides)
+        """The same graph compiled by other decisions, for a what-if."""
+        return self.trial(clustered_anew(self.clustering, overrides=overrides), level)
+
+    def trial(self, clustering: Clustering, level: str | None = None) -> Executable:
+        """A second executable, of another clustering or level: this one, its costs and its plan stay as they are."""
         return Executable(
-            clustering, function=self.function, trace=self.trace, level=level or self.level, writes=self._writes,
-            is_trial=True, target=self.target,
+            clustering, self.lower, self.target, function=self.function, trace=self.trace, level=level or self.level,
+            writes=self._writes, is_trial=True,
         )  # fmt: skip
 
     @property
@@ -122,21 +126,20 @@ class Executable:
         for variant in list(self._variants.values()):
             variant.launcher.code.wait()
 
-    def prepare(self, arguments: Sequence[Any], in_place: bool = False) -> None:
-        """Lower every cluster (for these arguments' layouts), so that the plan is whole before the first run."""
+    def prepare(self, arguments: Sequence[Any] | None = None, in_place: bool = False) -> None:
+        """Lower every cluster (for these arguments' layouts; None: row by row), so that the plan is whole before the first
+        run."""
         with Whole(), self.costs.spending(), locks.Released(self._lock), self._lock:
             if not self.plan.is_whole:
                 self._plan(arguments, in_place)
         costs.tell_charge(self.function, self.trace, self.costs)
 
-    def _plan(self, arguments: Sequence[Any], in_place: bool) -> None:
+    def _plan(self, arguments: Sequence[Any] | None, in_place: bool) -> None:
         """Fill the plan, at the end and by one step: whatever stops this before leaves it as it was."""
         started = time.perf_counter_ns()
-        values = dict(zip(self.graph.parameters, arguments, strict=True))
+        values = {} if arguments is None else dict(zip(self.graph.parameters, arguments, strict=True))
         device = self.target.device
-        given = {
-            node: device.layout_of(device.array(a)) or "C" for node, a in zip(self.graph.parameters, arguments, strict=True)
-        }
+        given = {node: device.layout_of(device.array(array)) or "C" for node, array in values.items()}
         made = Plan(self.function, self.trace, self.clustering, target=self.target.key)
         lowerings: list[Lowered] = []
         for cluster in self.clustering.clusters:
@@ -389,7 +392,7 @@ class Executable:
         """With outputs in arguments' places, unless a check could then leave an argument half changed."""
         wanted = self._endings.get(cluster.name, {})
         try:
-            lowered = lower(
+            lowered = self.lower(
                 cluster, self._values, layouts, self.target.shape, level=self.level,
                 ends={node: wanted[node] for node in ends}, overrides=self.clustering.overrides,
             )  # fmt: skip

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitlab.errors import InternalError
-from jitlab.ir import Extent, Graph, Node, every_node, plain
-from jitlab.lower import Lowered
+from jitlab.ir import Extent, Graph, Lowered, Node, every_node, plain
 from jitlab.ops.layout.views import Update, View
 
 

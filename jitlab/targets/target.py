@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitlab import events
-from jitlab.ir import Graph, Origins, Shape
+from jitlab.ir import Graph, Lowered, Origins, Shape
 from jitlab.ir.programs.program import Program
-from jitlab.lower import Lowered
 from jitlab.support import native_call_log
 from jitlab.support.lazy import lazy
 

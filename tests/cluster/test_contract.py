@@ -8,12 +8,12 @@ import pytest
 
 import jitlab as jl
 from jitlab.cluster import cluster, for_functions, for_session, jit_scope, reset_names
+from jitlab.compile import runnable
 from jitlab.config import config
 from jitlab.errors import InvalidArgumentError
 from jitlab.flags import read_flags
 from jitlab.ir import Apart, Clustering, Joined, Stays
 from jitlab.ops.build_nodes import constant
-from jitlab.runtime import Executable
 from tests.cluster.cluster_graphs import (
     MATRIX,
     OFF,
@@ -300,7 +300,7 @@ def test_2_4_a_lone_marked_constant_is_a_cluster(g):
         two = constant(2.0)
     clustering = clustered(g, two, options=OFF)
     (c,) = clustering.clusters
-    assert c.nodes == [two] and Executable(clustering).run([np.ones(3)]) == [2.0]
+    assert c.nodes == [two] and runnable(clustering).run([np.ones(3)]) == [2.0]
     assert not clustered(g, two, options=OURS).clusters  # a number of a function is no operation
 
 
@@ -523,7 +523,7 @@ def test_2_10_the_summary_of_a_graph(g):
 
 
 def plan(clustering: Clustering):
-    return Executable(clustering, function="f").plan
+    return runnable(clustering, function="f").plan
 
 
 # ---- must compile
@@ -548,7 +548,7 @@ def test_2_11_compiled_clusters_give_what_numpy_gives(g):
     y = g.cos(g.plus(g.sin(g.x), 2.0))
     x = np.linspace(0, 1, 3)
     for options in (SESSION, OFF, OURS):
-        (got,) = Executable(clustered(g, y, options=options)).run([x])
+        (got,) = runnable(clustered(g, y, options=options)).run([x])
         np.testing.assert_allclose(got, np.cos(np.sin(x) + 2.0), rtol=1e-15)
 
 

@@ -32,8 +32,8 @@ def ended(*_, **__):
 
 
 STAGES = [
-    "jitlab.api.stage_list.run_passes", "jitlab.api.stage_list.cluster", "jitlab.api.stage_list.Executable",
-    "jitlab.runtime.executable.lower", "jitlab.runtime.executable.texts_of", "jitlab.runtime.executable.compiled",
+    "jitlab.compile.run_passes", "jitlab.compile.cluster", "jitlab.compile.Executable",
+    "jitlab.lower.memory.stages_of", "jitlab.runtime.executable.texts_of", "jitlab.runtime.executable.compiled",
     "jitlab.targets.cpu_llvm.cpu_target.ContextLauncher", "jitlab.api.retraces.ledger.patterns",
     "jitlab.api.retraces.ledger.Ledger._tell",
 ]  # fmt: skip
@@ -61,7 +61,7 @@ def test_an_interrupt_in_a_stage_leaves_a_function_that_was_never_traced(how, st
 def test_an_interrupt_while_a_known_function_is_traced_again_keeps_what_it_knew(how, monkeypatch):
     f = how(lambda x: np.sin(x) * 2)
     f(np.ones(3))
-    monkeypatch.setattr("jitlab.api.stage_list.cluster", ended)
+    monkeypatch.setattr("jitlab.compile.cluster", ended)
     with pytest.raises(KeyboardInterrupt):
         f(np.ones(5))
     monkeypatch.undo()

@@ -6,8 +6,8 @@ import pytest
 import jitlab as jl
 from jitlab import events
 from jitlab.cluster import cluster
+from jitlab.compile import runnable
 from jitlab.errors import OptionError
-from jitlab.runtime import Executable
 from jitlab.runtime.compiled import compiled
 from jitlab.targets import devices
 from jitlab.targets.target import Origin
@@ -120,7 +120,7 @@ def test_arguments_are_changed_in_place(numpy_target):
 def test_random_loops_give_the_same_on_both_targets(seed):
     def run():
         program = RandomProgram(seed)
-        executable = Executable(cluster(program.graph, jit_compile=True))
+        executable = runnable(cluster(program.graph, jit_compile=True))
         return executable.run(program.arrays)
 
     want = run()

@@ -6,6 +6,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 import jitlab as jl
 from jitlab.cluster import cluster
+from jitlab.compile import runnable
 from jitlab.ir.programs import parallel
 from jitlab.ir.programs.parallel import parallel_loops
 from jitlab.ir.programs.program import For, walk
@@ -58,7 +59,7 @@ def test_a_lessons_programs_give_the_same_bits_in_any_order(any_order, lesson, t
 
 def run(seed):
     program = RandomProgram(seed)
-    Executable(cluster(program.graph, jit_compile=True)).run(program.arrays)
+    runnable(cluster(program.graph, jit_compile=True)).run(program.arrays)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))

@@ -3,10 +3,10 @@
 import numpy as np
 
 from jitlab.cluster import cluster
+from jitlab.compile import runnable
 from jitlab.ir import ArrayType, Extent, Graph, interpret, verify
 from jitlab.ops.leaf_operations import Length, Parameter
 from jitlab.ops.library_operations import Library, call
-from jitlab.runtime import Executable
 
 
 def parameter(graph, array, name="x"):
@@ -30,7 +30,7 @@ def graph_of(op, *arrays):
 
 def run_compiled(graph, arrays, level="O1"):
     """The graph's outputs from machine code: everything in one cluster."""
-    return Executable(cluster(graph, jit_compile=True), function=graph.name, level=level).run(arrays)
+    return runnable(cluster(graph, jit_compile=True), function=graph.name, level=level).run(arrays)
 
 
 def assert_equal(got, want, *, functions=False, terms=None, magnitude=None):

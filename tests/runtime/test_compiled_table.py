@@ -5,10 +5,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from jitlab.cluster import cluster
+from jitlab.compile import runnable
 from jitlab.ir import interpret, verify
 from jitlab.ops import Unsupported
 from jitlab.passes import run_passes
-from jitlab.runtime import Executable
 from tests.ops import programs, test_table
 
 
@@ -22,7 +22,7 @@ def outcome(program):
         return "refused"
     try:
         with np.errstate(all="ignore"):
-            got = Executable(cluster(run_passes(graph))).run(arrays)
+            got = runnable(cluster(run_passes(graph))).run(arrays)
     except Exception as error:
         return f"{program}: {type(error).__name__}: {error}"
     exact = program.exact and all(node.op.exact and not is_hypotenuse(node) for node in graph.nodes)

@@ -77,14 +77,14 @@ def test_softmax_is_one_kernel_that_reads_x_once():
 
 def test_level_o0_gives_each_operation_its_kernel():
     from jitlab.cluster import cluster
-    from jitlab.runtime import Executable
+    from jitlab.compile import runnable
 
     from .random_graphs import random_graph
 
     graph, arguments = random_graph(3)
     kernels = {}
     for level in ("O0", "O1"):
-        executable = Executable(cluster(graph, jit_compile=True), level=level)
+        executable = runnable(cluster(graph, jit_compile=True), level=level)
         executable.run(arguments)
         kernels[level] = len(executable.plan.kernels)
     assert kernels["O0"] > kernels["O1"]

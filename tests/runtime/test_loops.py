@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from jitlab.cluster import cluster
+from jitlab.compile import runnable
 from jitlab.ir import ArrayType, Extent, Graph, Moving, interpret, verify
 from jitlab.ops.build_nodes import apply, elementwise
 from jitlab.ops.control_flow import Loop
@@ -12,7 +13,6 @@ from jitlab.ops.host_operations import Item
 from jitlab.ops.layout.indexing import Take
 from jitlab.ops.layout.views import Update, View
 from jitlab.ops.leaf_operations import Parameter
-from jitlab.runtime import Executable
 from tests.lower.bodies import RandomProgram
 
 
@@ -21,7 +21,7 @@ def test_random_loops_are_numpys_in_both_tiers(first):
     for seed in range(first, first + 10):
         program = RandomProgram(seed)
         before = [a.copy() for a in program.arrays]
-        executable = Executable(cluster(program.graph, jit_compile=True))
+        executable = runnable(cluster(program.graph, jit_compile=True))
         quick = executable.run(program.arrays)
         executable.settle()
         good = executable.run(program.arrays)
@@ -44,7 +44,7 @@ def test_random_loops_store_their_results_into_arguments(first):
             if found:
                 writes.append((number, found[0]))
                 free.remove(found[0])
-        got = Executable(cluster(graph, jit_compile=True), writes=writes).run_in_place(arrays)
+        got = runnable(cluster(graph, jit_compile=True), writes=writes).run_in_place(arrays)
         for array, want in zip(got, interpret(graph, program.arrays), strict=True):
             np.testing.assert_allclose(array, want, rtol=1e-9, atol=1e-10, err_msg=f"seed {seed}")
 
@@ -67,7 +67,7 @@ def picking(n, op):
 
 def test_an_index_out_of_range_inside_a_loop_is_numpys_error():
     arrays = [np.zeros(9), np.arange(9.0), np.array([3, 1, 4, 1, 5, -9, 2, 6, 5])]
-    executable = Executable(cluster(picking(9, Take(0)), jit_compile=True))
+    executable = runnable(cluster(picking(9, Take(0)), jit_compile=True))
     (got,) = executable.run(arrays)
     np.testing.assert_array_equal(got, arrays[1][arrays[2]] + 1)
     arrays[2][7] = 9
@@ -80,6 +80,6 @@ def test_a_loop_outside_every_cluster_runs_op_by_op():
     arrays = [np.zeros(9), np.arange(9.0), np.array([3, 1, 4, 1, 5, -9, 2, 6, 5])]
     clustering = cluster(picking(9, Take(0)), jit_compile=False)
     assert not clustering.clusters
-    (got,) = Executable(clustering).run(arrays)
+    (got,) = runnable(clustering).run(arrays)
     np.testing.assert_array_equal(got, arrays[1][arrays[2]] + 1)
     np.testing.assert_array_equal(arrays[0], 0)

@@ -100,9 +100,7 @@ class Results:
         self._numpy: Leaves | None = None
 
     def compiled(self, executable: Any) -> Leaves:
-        from jitlab.runtime import Executable
-
-        fresh = Executable(executable.clustering, level=executable.level, is_trial=True)
+        fresh = executable.trial(executable.clustering)
         with keeping_random_state(self.graph):
             return self._formed(fresh.run(_copies(self.inputs)))
 

@@ -192,7 +192,7 @@ def check_executable(executable: Any, arguments: Sequence[Any], pause: Pause = l
 class Study:
     """One executable on one set of arguments: NumPy's values of all its nodes, and what its clusters make of them."""
 
-    def __init__(self, executable: Any, arguments: list[Any], pause: Pause) -> None:
+    def __init__(self, executable: Executable, arguments: list[Any], pause: Pause) -> None:
         self.executable, self.arguments, self.pause = executable, arguments, pause
         self.graph: Graph = executable.graph
         self.symbols = self.graph.symbol_values()
@@ -220,8 +220,7 @@ class Study:
 
     def fresh(self, level: str | None = None, overrides: Overrides = NO_OVERRIDES) -> Executable:
         """The same clusters compiled apart from the trace's own, so that its ledger and plan stay as they are."""
-        clustering = replace(self.executable.clustering, overrides=overrides)
-        return Executable(clustering, level=level or self.executable.level, is_trial=True)
+        return self.executable.trial(replace(self.executable.clustering, overrides=overrides), level)
 
     def inputs_of(self, cluster: Cluster) -> dict[Node, Any]:
         """NumPy's values of a cluster's inputs; what another cluster makes lies row by row, as it does there."""

@@ -21,7 +21,6 @@ from jitlab.api.retraces.frequency import frequency_of
 from jitlab.api.retraces.in_pieces import PiecesTold
 from jitlab.api.retraces.ledger import NEAREST, Ledger, misfits
 from jitlab.api.retraces.misses import BESIDE, Failed
-from jitlab.api.stage_list import compile_trace
 from jitlab.capture import (
     CAUSES,
     MOST_TRACES,
@@ -59,6 +58,7 @@ from jitlab.capture import (
     spans,
 )
 from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
+from jitlab.compile import compile_trace
 from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.ir import Options, Source, outside

@@ -14,11 +14,11 @@ import numpy as np
 from jitlab.api.explaining import Explained
 from jitlab.api.retraces.ledger import misfits
 from jitlab.api.retraces.misses import Failed
-from jitlab.api.stage_list import compile_trace
 from jitlab.capture import Capture, Change, Foreign, NotReplayable, Trace, describe, key_of, leaves_of
 from jitlab.capture.effect_log import Frozen, Memory, Quiet
 from jitlab.capture.guards.tracetypes import FunctionType, function_type, generalised, most_specific
 from jitlab.capture.state import Creation
+from jitlab.compile import compile_trace
 from jitlab.config import config
 from jitlab.costs import Costs
 from jitlab.errors import CaptureError

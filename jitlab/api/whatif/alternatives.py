@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from jitlab import events
-from jitlab.cluster import cluster
+from jitlab.cluster import cluster, is_move
+from jitlab.compile import planned
 from jitlab.ir import (
     ArrayType,
     ClusteringOptions,
@@ -40,7 +39,7 @@ from jitlab.ops.reducing.axis_reductions import Sum
 from jitlab.runtime import Executable
 from jitlab.support.lazy import Kept
 
-from .plan_questions import Place, is_move
+from .plan_questions import Place
 
 #: Edges of one plan for which another way is looked for: each takes some milliseconds.
 MOST_EDGES = 12
@@ -63,13 +62,11 @@ class Alternative:
     producer: str
     consumer: str
 
-    def compiled(self, level: str = "O1") -> Executable:
+    def compiled(self) -> Executable:
         """The other program, lowered."""
         options = replace(ClusteringOptions(), level="ON", min_size=1)
         names = {node.name: "alternative" for node in self.graph.nodes}
-        made = Executable(cluster(self.graph, options, names=names), function="alternative", level=level, is_trial=True)
-        made.prepare([np.empty(tuple(map(int, p.shape)), p.dtype) for p in self.graph.parameters])
-        return made
+        return planned(cluster(self.graph, options, names=names), "O1")
 
     def holds(self) -> bool:
         """Do the two share a kernel that is no library's? Asked once: many edges are alike, and programs are traced again."""

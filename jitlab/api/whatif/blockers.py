@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jitlab.cluster import call_of, is_move
 from jitlab.ir import Apart, Node, NotFused, Reason, Stays
-from jitlab.ops.base import Elementwise, Generated
-from jitlab.ops.layout.indexing import Gather, Take
-from jitlab.ops.layout.views import Reshape, View
 
-from .plan_questions import Pair, Place, Question, call_of, is_move
+from .plan_questions import Pair, Place, Question
 
 
 @dataclass(frozen=True)
@@ -244,26 +242,3 @@ def _around(place: Place, pair: Pair) -> list[str]:
         if any(not is_move(node) for node in outside):
             return [place.name[node] for node in outside]
     return []
-
-
-def repeated(place: Place, pairs: Iterable[Pair]) -> tuple[Pair, ...]:
-    """(producer, its first reader on the way) of each pair that is apart and whose producer may be computed a second time."""
-    found = []
-    for a, b in pairs:
-        if not place.together(a, b) and (way := place._way(place.named[a], place.named[b])) is not None:
-            first = (a, place.name[way[0]])
-            if may_repeat(place, first):
-                found.append(first)
-    return tuple(found)
-
-
-def may_repeat(place: Place, pair: Pair) -> bool:
-    """Can the producer be computed a second time for this consumer? Element by element, in one cluster, if others read it."""
-    producer, consumer = (place.named[name] for name in pair)
-    home = place.home(pair[0])
-    if home is None or home is not place.home(pair[1]) or producer not in consumer.inputs:
-        return False
-    others = [node for node in place.clustering.graph.nodes if producer in node.inputs and node is not consumer]
-    if not others and producer not in place.clustering.graph.outputs:
-        return False
-    return isinstance(producer.op, (Elementwise, Generated, View, Reshape, Take, Gather))

@@ -21,6 +21,7 @@ from jitlab.api.check.replaying import (
     largest_error_ulp,
     op_by_op,
 )
+from jitlab.cluster import repeats
 from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.ir import NO_OVERRIDES, Node, Overrides
@@ -28,7 +29,7 @@ from jitlab.messages import units
 from jitlab.runtime import Executable
 from jitlab.support.statistics import Change, difference, interval
 
-from .blockers import Refusal, missed, refused_at_once, repeated
+from .blockers import Refusal, missed, refused_at_once
 from .plan_questions import Place, Question, at
 
 #: A comparison has at least and at most so many rounds, and takes about this long in all.
@@ -135,7 +136,7 @@ class Experiment:
         """The changed plan. An edge that still goes through memory is fused by computing its producer a second time."""
         trial = Trial(self.executable.changed(overrides), self.arguments)
         trial.executable.prepare(trial.arguments, bool(trial.written))
-        apart = repeated(trial.place, overrides.fuse)
+        apart = repeats(trial.executable.plan, overrides.fuse)
         if not apart:
             return trial
         again = Overrides(overrides.cut, overrides.fuse, apart, overrides.keep_out)
@@ -245,4 +246,4 @@ def fingerprint_of(trial: Trial) -> str:
     return hashlib.sha256(repr((kernels, host)).encode()).hexdigest()[:12]
 
 
-__all__ = ["Experiment", "Refusal", "Side", "copied_call", "repeated"]
+__all__ = ["Experiment", "Refusal", "Side", "copied_call"]

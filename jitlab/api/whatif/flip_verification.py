@@ -95,7 +95,7 @@ def _clustered(executable: Executable, flip: Flip | None) -> Executable | None:
     clustering = flipped(executable.clustering, flip) if flip is not None else None
     if clustering is None:
         return None
-    return _compiled(Executable(clustering, function=executable.function, level=executable.level, is_trial=True))
+    return _compiled(executable.trial(clustering))
 
 
 def _compiled(executable: Executable) -> Executable:

@@ -42,7 +42,7 @@ class Replays:
     def _prepared(self, call: Call) -> tuple[Call, Callable[[Any], Any], list[Any], list[tuple[Any, Any]]]:
         """A call, what runs it, its arguments, and pairs of arrays: the second is copied into the first before each run."""
         executable, arguments = call.executable, list(call.arguments)
-        if not executable.writes or executable.may_fail(arguments):  # as in a cell (api.stage_list)
+        if not executable.writes or executable.may_fail(arguments):  # as in a cell (jitlab/compile.py)
             return call, executable.run, arguments, []
         restored = []
         for at in {parameter for parameter, _ in executable.writes}:

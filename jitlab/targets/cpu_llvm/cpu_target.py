@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from jitlab.ir import Graph, Shape
+from jitlab.ir import Graph, Lowered, Shape
 from jitlab.ir.programs.program import Program
-from jitlab.lower import Lowered
 from jitlab.targets.target import Compiled, Origin, Peaks, Target
 
 from . import machine

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jitlab.ir import plain
+from jitlab.ir import Lowered, plain
 from jitlab.ir.programs.program import Buffer, Call, For, Gemm, If, Repeat, Statement, expressions, work
-from jitlab.lower import Lowered
 from jitlab.targets.cpu_llvm.compiling import MachineCode
 from jitlab.targets.target import END_NS, START_NS, TICKS, Launcher
 

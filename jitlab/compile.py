@@ -1,0 +1,128 @@
+"""The stages in order, each a function from one type of `ir` to the next: the only file that names every one.
+
+    capture     Python → Graph       while a call or a cell runs: the Trace that `compile_trace` is given
+    passes      Graph → Graph        `simplified`
+    clustering  Graph → Clustering   `clustered`
+    lowering    Cluster → Lowered    `lower`, for each way in which the inputs of a cluster lie in memory
+    target      Program → Compiled   `Target.compiled`, of what nobody has compiled before (`runtime/compiled.py`)
+
+The first three are done when something is traced. How arrays lie is known when a trace runs: its Executable is given the
+lowering and the target, and asks them then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from jitlab import events
+from jitlab.capture import Trace
+from jitlab.cluster import cluster, clustered_anew, for_functions, repeats, warn_of_unmet, without_scopes
+from jitlab.errors import InternalError
+from jitlab.flags import read_flags
+from jitlab.ir import Clustering, Graph, Options
+from jitlab.lower import lower
+from jitlab.passes import copy_at_devices, order_operations, run_passes
+from jitlab.runtime import Executable
+from jitlab.runtime.clustering_dumps import dump_clustering
+from jitlab.runtime.dumps import dump_cluster
+from jitlab.targets.devices import default_target
+
+
+def compile_trace(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
+    """Compile what was captured. Gives what runs the trace; one that must not run raises its InternalError at each call."""
+    try:
+        return _compiled(trace, options)
+    except InternalError as error:
+        return partial(_raise, error)
+
+
+def _raise(error: InternalError, inputs: Sequence[Any]) -> list[Any]:
+    raise InternalError(error.what, where=error.where, why=error.why, hint=error.hint)
+
+
+def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[Any]]:
+    if options.clustering is None:
+        options = replace(options, clustering=for_functions(read_flags(), errors_in_order=not options.replays))
+    graph = simplified(trace.graph, options, trace.name, trace.number)
+    clustering = clustered(graph, options, trace.name)
+    if options.scopes:
+        warn_of_unmet(trace.graph, clustering.graph)
+    executable = runnable(
+        clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes, lasting=trace.lasting,
+        captured=trace.graph, options=options,
+    )  # fmt: skip
+    _dump(executable)
+    trace.executable = executable
+    return _all_or_nothing(executable) if trace.writes else executable.run
+
+
+def runnable(clustering: Clustering, **settings: Any) -> Executable:
+    """What runs a clustering: it lowers and compiles each cluster when arrays are there."""
+    return Executable(clustering, lower, default_target(), **settings)
+
+
+def compiled_anew(executable: Executable, captured: Graph) -> Executable:
+    """The stages once more, of another captured graph: a trial, beside the executable that there is."""
+    options = executable.options
+    assert options is not None
+    graph = simplified(captured, options, executable.function, executable.trace)
+    return executable.trial(clustered(graph, options, executable.function, {}))
+
+
+def planned(clustering: Clustering, level: str) -> Executable:
+    """A clustering lowered for inputs that lie row by row: a trial, whose plan says what became of it."""
+    made = runnable(clustering, function=clustering.graph.name, level=level, is_trial=True)
+    with events.muted():
+        made.prepare()
+    return made
+
+
+def simplified(graph: Graph, options: Options, function: str, trace: int) -> Graph:
+    """The passes: a graph of the same results, in the order that the options ask for."""
+
+    def tell(name: str, before: Graph, after: Graph, start_ns: int, duration_ns: int) -> None:
+        if events.active():
+            events.send(
+                events.PassRan(
+                    cell=events.current_cell(), function=function, trace=trace, name=name,
+                    nodes_before=len(before.nodes), nodes_after=len(after.nodes), start_ns=start_ns, duration_ns=duration_ns,
+                )
+            )  # fmt: skip
+
+    graph = run_passes(graph, tell)
+    if options.exec_order:
+        graph = order_operations(graph, options.exec_order)
+    graph = copy_at_devices(graph, options.devices)
+    return graph if options.scopes else without_scopes(graph)
+
+
+def clustered(graph: Graph, options: Options, function: str, names: Mapping[str, str] | None = None) -> Clustering:
+    """The clusters of a graph. What a scope wants fused, and is kept apart, is computed a second time for its reader."""
+    made = cluster(graph, options.clustering, jit_compile=options.jit_compile, function=function, names=names)
+    again = repeats(planned(made, options.level).plan, made.overrides.fuse) if made.overrides.fuse else ()
+    return clustered_anew(made, again=again) if again else made
+
+
+def _all_or_nothing(executable: Executable) -> Callable[[Sequence[Any]], list[Any]]:
+    """Arguments are changed in place where nothing can fail, else when everything has been computed: a call that raises
+    changes none of them."""
+    return lambda inputs: executable.run(inputs) if executable.may_fail(inputs) else executable.run_in_place(inputs)
+
+
+def _dump(executable: Executable) -> None:
+    """What the flags of the contract want written: the graph, and each cluster at three of its stages."""
+    captured = executable.captured
+    assert captured is not None
+    dump_clustering(executable.clustering, executable.function)
+    for made in executable.clustering.clusters:
+        dump_cluster(
+            made,
+            [
+                ("pipeline start, before inline", captured.nodes),
+                ("after inline, before fuse", made.nodes),
+                ("after fuse, pipeline end", partial(executable.program_text, made)),
+            ],
+        )
