@@ -1,6 +1,6 @@
 """Makes docs/reference/operations.md: what jitlab does with each of NumPy's functions, found by recording one call of each.
 
-    python scripts/operations_table.py          writes the page; a test compares the two
+python scripts/operations_table.py          writes the page; a test compares the two
 """
 
 from __future__ import annotations

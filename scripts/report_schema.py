@@ -1,4 +1,4 @@
-"""Writes what is made of the report's schema (jitlab/report/schema.py): the panel's table (extension/src/core/schema.ts), the
+"""Writes what is made of the report's schema (jitlab/report/schema.py): the panel's reader (extension/src/core/records.ts), the
 tables of docs/reference/report-format.md: `python scripts/report_schema.py`. A test compares both with what is there now."""
 
 from __future__ import annotations
@@ -6,8 +6,9 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -15,16 +16,23 @@ from jitlab.report import schema
 from jitlab.report.schema import Key, Report, bare, keys_of, marks_of
 
 ROOT = Path(__file__).parent.parent
-TABLE, PAGE = ROOT / "extension/src/core/schema.ts", ROOT / "docs/reference/report-format.md"
+TABLE, PAGE = ROOT / "extension/src/core/records.ts", ROOT / "docs/reference/report-format.md"
 BEGIN, END = "<!-- made by scripts/report_schema.py -->\n", "<!-- to here -->\n"
 HEAD = """\
-/**
- * The keys of a report's objects and their types, made of jitlab/report/schema.py by scripts/report_schema.py.
- * `*` is a list, `?` may be null, `(…)` a list of just these, `{…}` an object of such; a number is called by its unit.
- */
-export const SCHEMA = {
+/** The parts of a report that the panel reads, made of jitlab/report/schema.py by scripts/report_schema.py. */
+import { amount, flag, list, maybe, number, numbers, positions, record, records, text, texts, words, type Json } from './read';
+
 """
 BARE = {str: "text", bool: "flag", int: "number", float: "number", Any: "any", dict: "any"}
+#: Words that the panel knows as keys of other records alone: its widget may have 60 kB.
+UNREAD = {
+    "Report": "version show", "FirstRun": "calls", "Repeated": "loops runs seconds", "Plan": "calls seconds", "Op": "within",
+    "Kernel": "bytesSaved", "Cluster": "bytesSaved pattern temporaryBytes", "Checked": "within dtype shape worst",
+    "Nearest": "index abs boundUlp", "Culprit": "runs", "Trace": "operations", "Message": "args", "Loop": "function times",
+    "Summary": "kernels",
+}  # fmt: skip
+#: What read-report.ts makes of the readers of other records.
+BY_HAND = {"Report": "run verdict ops clusters retraces timeline history", "Lane": "spans", "Trace": "site"}
 DOC = re.compile(r"((?:^    #: .*\n)*)^    (\w+): [^#\n]*(?:#: (.*))?$", re.MULTILINE)
 
 
@@ -42,37 +50,86 @@ def kind(hint: Any) -> str:
     return name + "?" * is_nullable
 
 
-def panel_kind(key: Key) -> str:
-    """In the panel a text that need not be there is "", and what is not true is false."""
-    return re.sub(rf"^(flag{'|text|words' * key.is_optional})\?$", r"\1", kind(key.type)).replace("?*", "*")
+def reading(hint: Any, value: str, is_optional: bool = False) -> str:
+    """What reads a value in the panel. A text that need not be there is "" there, and what is not true is false."""
+    plain, is_nullable = bare(hint)
+    made, inner = get_origin(plain) or plain, get_args(plain)
+    if is_dataclass(made):
+        return f"maybe({value}, read{made.__name__})" if is_nullable else f"read{made.__name__}(record({value}))"
+    if made is Mapping:
+        return f"maybe({value}, all => new Map(Object.entries(all).map(([key, of]) => [key, {reading(inner[1], 'of')}])))"
+    if "spans" in marks_of(hint):
+        return f"positions({value})"
+    if made is tuple and inner[1:] != (...,):
+        if is_nullable:
+            return value
+        parts = ", ".join(reading(part, f"{value}[{at}]") for at, part in enumerate(inner))
+        return f"[{parts}] as const"
+    if made is tuple:
+        each, _ = bare(inner[0])
+        if is_dataclass(each):
+            return f"records({value}).map(read{each.__name__})"
+        if get_origin(each) is tuple:
+            return f"list({value}).map(list).map(of => {reading(inner[0], 'of')})"
+        return f"{BARE[each]}s({value})" if each in (str, int, float) else f"list({value})"
+    name = "words" if schema.MARKED in marks_of(hint) else BARE[made]
+    if name == "any":
+        return value
+    name = "amount" if name == "number" and not is_nullable else name
+    other = {"text": " || null", "words": " || null"} if is_nullable and not is_optional else {}
+    return f"{name}({value})" + other.get(name, "")
 
 
-def records(record: type = Report) -> list[type]:
-    """All records, the whole first, each one where it is first spoken of."""
+def records(keys: Callable[[type], Iterable[Key]] = keys_of, record: type = Report) -> list[type]:
+    """All records that the keys lead to, the whole first, each one where it is first spoken of."""
     found: dict[type, None] = {record: None}
-    for each in found_of(record):
-        found |= dict.fromkeys(records(each))
-    return list(found)
-
-
-def found_of(record: type) -> Iterator[type]:
-    for key in keys_of(record):
+    for key in keys(record):
         todo = [key.type]
         while todo:
             part, _ = bare(todo.pop())
             if is_dataclass(part):
-                yield part
+                found |= dict.fromkeys(records(keys, part))
             todo += get_args(part)
+    return list(found)
+
+
+@cache
+def taken() -> set[str]:
+    """What the panel's sources take of an object."""
+    sources = (path for path in TABLE.parent.parent.rglob("*.ts") if path != TABLE)
+    texts = (re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(encoding="utf-8"), flags=re.DOTALL) for path in sources)
+    return {word for text in texts for word in re.findall(r"(?:\.|[{,]\s*)(\w+)", text)}
+
+
+def shown(record: type) -> list[Key]:
+    """The keys that the panel reads."""
+    known = taken() - set(UNREAD.get(record.__name__, "").split())
+    return [key for key in keys_of(record) if camel(key.name) in known]
 
 
 def table() -> str:
-    """The panel's: a record begins a line, and a line ends between two keys."""
-    lines = [HEAD]
-    for record in records():
-        parts = [f"{key.name}:~'{panel_kind(key)}'" for key in keys_of(record)]
-        filled = textwrap.wrap(f"{record.__name__}:~{{~{', '.join(parts)}~}},", 116, break_on_hyphens=False)
-        lines += [f"  {'  ' * (n > 0)}{line.replace('~', ' ')}\n" for n, line in enumerate(filled)]
-    return "".join(lines).removesuffix(",\n") + "\n} as const;\n"
+    """The panel's reader of each record, from whose result comes its type. Units stand before."""
+    parts = [HEAD]
+    for record in records(shown):
+        if record is schema.Timeline:
+            continue
+        left = [key for key in shown(record) if key.name not in BY_HAND.get(record.__name__, "").split()]
+        keys = [f"{unit(key)}{camel(key.name)}: {reading(key.type, f'v.{key.name}', key.is_optional)}" for key in left]
+        text = f"export~const~read{record.__name__}~=~(v:~Json)~=>~({{ {', '.join(key.replace(' ', '~') for key in keys)} }});"
+        parts += [
+            f"{line}\n"
+            for line in textwrap.wrap(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        ]
+    return "".join(parts).replace("~", " ")
+
+
+def unit(key: Key) -> str:
+    units = [mark for mark in key.marks if mark not in (schema.MEASURED, schema.MARKED, "spans", "fix", "count")]
+    return f"/** {units[0]} */ " if units else ""
+
+
+def camel(name: str) -> str:
+    return re.sub(r"_(.)", lambda found: found[1].upper(), name)
 
 
 def docs_of(record: type) -> dict[str, str]:

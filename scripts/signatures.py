@@ -41,7 +41,7 @@ BY_NUMBER = ("arange", "ndarray.item", "ndarray.view")
 
 
 def text_of(signature: inspect.Signature, skip: int = 0) -> str:
-    """"a / axis= *": names, `=` behind those with a default, "/" and "*" as in Python."""
+    """ "a / axis= *": names, `=` behind those with a default, "/" and "*" as in Python."""
     parts: list[str] = []
     kinds = inspect.Parameter
     for p in list(signature.parameters.values())[skip:]:

@@ -249,7 +249,7 @@ test('a summary says of a box what the whole report would: how much is in it, an
     clusters: whole.clusters.map(cluster => ({ ...cluster, ops: cluster.ops.slice(0, 1) })),
     temporaries: [],
     summary: {
-      ...{ ops: whole.ops.length, boundaries: 0, spans: 0, kernelSeconds: 1, clusters: new Map() },
+      ...{ ops: whole.ops.length, boundaries: 0, spans: 0, kernels: 1, kernelSeconds: 1, clusters: new Map() },
       temporaries: [{ plan: 'train #1', cluster: 'cluster_0', count: 3, bytes: 30, inside: 2, insideBytes: 20 }].map(
         row => ({
           ...row,
@@ -293,7 +293,13 @@ test('an operation, the value on an arrow and one in memory are called as the pr
       {
         ...{ plan: op?.plan ?? '', name: 'div', cluster: 'cluster_0', consumers: ['take', 'neg'], bytes: 8, lines: [] }
       }
-    ].map(value => ({ ...value, producer: 'div', consumerLines: [], place: 'scratch', leaves: false, reason: null }))
+    ].map(value => ({
+      ...value,
+      producer: 'div',
+      consumerLines: [],
+      place: 'scratch',
+      reason: { code: '', text: '', evidence: [] }
+    }))
   });
   assert.deepEqual(
     memory.rows.map(({ name }) => name),

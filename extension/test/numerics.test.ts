@@ -5,10 +5,13 @@ import { layoutClusters } from '../src/core/clusters/layout';
 import { memoryRows } from '../src/core/clusters/memory';
 import { clusterFacts, nodeLabel } from '../src/core/clusters/words';
 import { absorbedText, readCode } from '../src/core/code/read';
-import { checkedHead, checkedTexts, closeness, readNumerics, ulps, worstRows } from '../src/core/numerics';
+import { checkedHead, checkedTexts, closeness, ulps, worstRows } from '../src/core/numerics';
+import { records } from '../src/core/read';
+import { readChecked } from '../src/core/records';
 import explained from './fixtures/explained.json';
 import { measure, misplaced, report, texts } from './helpers';
 
+const readNumerics = (rows: unknown) => records(rows).map(readChecked);
 const json = report(explained.report);
 
 const row = {
@@ -96,7 +99,7 @@ test('values that reach memory stand with size and reason, the largest first; of
   assert.match(head, new RegExp(`^${first.length} values still reach memory besides results, .* a call$`));
   assert.equal(rows.length, first.length);
   assert.equal(more, '');
-  const sizes = rows.map(({ value }) => value.bytes ?? 0);
+  const sizes = rows.map(({ value }) => value.bytes);
   assert.deepEqual(
     sizes,
     [...sizes].sort((a, b) => b - a)

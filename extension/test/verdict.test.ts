@@ -49,7 +49,7 @@ test('where loops were asked for, the time of one stands first, and that of the 
   assert.match(badgeText(json), / · 142 ms ± 16\.6 ms/);
   assert.doesNotMatch(badgeText(json), /217 ms/);
   assert.equal(json.verdict.runSeconds, 0.217);
-  assert.equal(report({ ...softmax, verdict: { ...softmax.verdict, seconds: 0.217 } }).verdict.deviation, null);
+  assert.equal(report({ ...softmax, verdict: { ...softmax.verdict, seconds: 0.217 } }).verdict.repeated, null);
 });
 
 const statement = (line: number, seconds: number) => ({
@@ -102,8 +102,11 @@ test('a first run is marked, and what its quick code reaches of the peak is not 
     verdict: { ...softmax.verdict, retraces: 0, host: 0, first_run: said, repeated: { text: loop } },
     kernels: softmax.kernels
   });
-  const { firstRun, notes, quickShare } = first.verdict;
-  assert.deepEqual([firstRun, notes, quickShare], [0.031, [loop, said.text], 1]);
+  const { firstRun, repeated } = first.verdict;
+  assert.deepEqual(
+    [firstRun?.seconds, repeated?.text, firstRun?.text, firstRun?.quickShare],
+    [0.031, loop, said.text, 1]
+  );
   assert.equal(whatBounds(first).text, '');
   assert.match(badgeText(first), / · 58.8 ms · first run \+ 31.0 ms/);
   assert.doesNotMatch(badgeText(report(softmax)), /first run/);
@@ -125,9 +128,20 @@ test('nothing is left to do only where nothing raised, ran as Python or was far 
     ...{ ...rest, cell: { ...cell, error: null }, statements: [], verdict: { ...verdict, retraces: 0, host: 0 } },
     kernels: kernels.map(kernel => ({ ...kernel, ofPeak: 0.9 }))
   };
-  const statement = { text: 'print(x)', lines: [], calls: 1, seconds: 1, reason: null };
+  const statement = {
+    text: 'print(x)',
+    lines: [],
+    calls: 1,
+    seconds: 1,
+    reason: { code: 'effect', text: '', evidence: [] }
+  };
   assert.match(boundOf(whatBounds(fine)), /^Nothing left to do: k0 of cluster_0 \(lines 3–6\) takes/);
-  const slowest = { text: 'line 2 (8 kernels)', share: 0.68, kernels: ['k1', 'k2'] };
+  const slowest = {
+    ...{ file: '', lines: [2], seconds: 1 },
+    text: 'line 2 (8 kernels)',
+    share: 0.68,
+    kernels: ['k1', 'k2']
+  };
   const several = { ...fine, temporaries: [], verdict: { ...fine.verdict, slowest } };
   const told = boundText(several, whatBounds(several));
   assert.match(told, /^No advice left. Slowest: line 2 \(8 kernels\) 68 % of the time; of single kernels, k0 of/);

@@ -1,8 +1,8 @@
 """The report's schema: a class for each object of its JSON, a field for each key, with its unit and what it says.
 
-From here come the check of files (`shape.py`), the panel's types and reader (`extension/src/core/schema.ts`), and the tables of
-docs/reference/report-format.md; `scripts/report_schema.py` writes both. A type that takes None may be null, and a key with a
-default need not be there. What a user asks of a Report (`report.ops`) are objects of these classes.
+From here come the check of files (`shape.py`), the panel's reader and with it its types (`extension/src/core/records.ts`), and
+the tables of docs/reference/report-format.md; `scripts/report_schema.py` writes both. A type that takes None may be null, and a
+key with a default need not be there. What a user asks of a Report (`report.ops`) are objects of these classes.
 """
 
 from __future__ import annotations
@@ -613,7 +613,7 @@ class EarlierRun:
     calls: Count = 0  #: of its clusters
     fingerprint: str = ""  #: of its plans
     retraces: int = 0  #: in it
-    error: str | None = None  #: that ended it
+    error: str | None  #: that ended it
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import sys
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -100,3 +101,11 @@ def test_the_page_and_the_panel_have_the_schema_as_it_is():
     page = report_schema.PAGE.read_text(encoding="utf-8")
     assert report_schema.page(page) == page
     assert report_schema.TABLE.read_text(encoding="utf-8") == report_schema.table()
+
+
+def test_the_keys_of_a_report_keep_their_names_in_the_notebooks_widget():
+    """Its build shortens names of the panel's own objects."""
+    build = json.loads((FIXTURES.parents[2] / "package.json").read_text(encoding="utf-8"))["scripts"]["build:widget"]
+    shortened = set(re.search(r"--mangle-props=\^\(([\w|]+)\)\$", build)[1].split("|"))
+    keys = {key.name for record in report_schema.records() for key in keys_of(record)}
+    assert len(shortened) > 30 and not shortened & keys

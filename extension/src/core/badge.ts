@@ -24,8 +24,12 @@ export function badgeParts(report: Report): BadgePart[] {
   add('host', `${verdict.host} host`, verdict.host > 0);
   add('retraces', some(verdict.retraces, 'retrace'), verdict.retraces > 0);
   add('python', `${some(verdict.statements, 'statement')} by Python`, verdict.statements > 0);
-  add('time', spread(verdict.seconds ?? 0, verdict.deviation), verdict.seconds !== null);
-  add('first', `first run + ${duration(verdict.firstRun ?? 0)}`, verdict.firstRun !== null && verdict.seconds !== null);
+  add('time', spread(verdict.seconds ?? 0, verdict.repeated?.deviation ?? null), verdict.seconds !== null);
+  add(
+    'first',
+    `first run + ${duration(verdict.firstRun?.seconds ?? 0)}`,
+    verdict.firstRun !== null && verdict.seconds !== null
+  );
   add('numpy', `NumPy ${duration(verdict.numpySeconds ?? 0)}`, verdict.numpySeconds !== null);
   return parts;
 }

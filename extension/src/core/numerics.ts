@@ -1,54 +1,5 @@
 import { lines, some } from './format';
-import { isRecord, list, number, numbers, records, text } from './read';
-
-/** An output that was computed beside NumPy, and how far the two are apart. */
-export interface Checked {
-  plan: string;
-  /** "" where the passes changed an output of the whole graph. */
-  cluster: string;
-  output: string;
-  op: string;
-  /** What the program calls it. */
-  called: string;
-  lines: number[];
-  maxAbs: number | null;
-  /** Null where they are apart by no number. */
-  maxUlp: number | null;
-  /** The error of the element that comes nearest to its bound, which is the next figure; null where no bound is stated. */
-  nearUlp: number | null;
-  /** Null where none is stated. */
-  boundUlp: number | null;
-  ok: boolean;
-  /** Elements that are not the same bits. */
-  differing: number | null;
-  note: string;
-  guilty: Guilty | null;
-}
-
-export interface Guilty {
-  /** The second is null where one operation is guilty by itself. */
-  edge: [string, string | null] | null;
-  text: string;
-}
-
-export function readNumerics(value: unknown): Checked[] {
-  return records(value).map(row => ({
-    plan: text(row.plan),
-    cluster: text(row.cluster),
-    output: text(row.output),
-    op: text(row.op),
-    called: text(row.called),
-    lines: numbers(row.lines),
-    maxAbs: number(row.max_abs),
-    maxUlp: number(row.max_ulp),
-    nearUlp: isRecord(row.nearest) ? number(row.nearest.ulp) : null,
-    boundUlp: number(row.bound_ulp),
-    ok: row.ok === true,
-    differing: number(row.differing),
-    note: text(row.note),
-    guilty: readGuilty(row.guilty)
-  }));
-}
+import type { Checked } from './report';
 
 /** `6 ULP`: rounded up, so that what it says is never less than what is. */
 export function ulps(count: number): string {
@@ -104,7 +55,7 @@ export function checkedHead(rows: readonly Checked[]): string {
 
 /** What is said of one output: how far it is off, and what is allowed. */
 export function checkedTexts(row: Checked): { name: string; where: string; off: string; why: string } {
-  const near = row.nearUlp ?? row.maxUlp;
+  const near = row.nearest?.ulp ?? row.maxUlp;
   const size = near === null ? (row.maxAbs === null ? 'no number' : row.maxAbs.toPrecision(2)) : ulps(near);
   const isSame = row.differing === 0 || row.maxUlp === 0;
   const allowed = row.boundUlp === null ? 'no bound is stated' : `${ulps(row.boundUlp)} allowed`;
@@ -117,12 +68,4 @@ export function checkedTexts(row: Checked): { name: string; where: string; off: 
       : `${size}, ${allowed}${(row.maxUlp ?? 0) > (near ?? 0) ? `; within ${ulps(row.maxUlp ?? 0)} of NumPy` : ''}`,
     why: row.ok ? '' : (row.guilty?.text ?? row.note)
   };
-}
-
-function readGuilty(value: unknown): Guilty | null {
-  if (!isRecord(value)) {
-    return null;
-  }
-  const [first, second] = list(value.edge);
-  return { edge: text(first) ? [text(first), text(second) || null] : null, text: text(value.text) };
 }

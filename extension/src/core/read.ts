@@ -1,10 +1,12 @@
 /** Unknown JSON, by the type that is wanted of it: what is missing or of another type becomes empty, never an error. */
 
-export function isRecord(value: unknown): value is Record<string, unknown> {
+export type Json = Record<string, unknown>;
+
+export function isRecord(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function record(value: unknown): Record<string, unknown> {
+export function record(value: unknown): Json {
   return isRecord(value) ? value : {};
 }
 
@@ -12,8 +14,17 @@ export function list(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-export function records(value: unknown): Record<string, unknown>[] {
+export function records(value: unknown): Json[] {
   return list(value).filter(isRecord);
+}
+
+/** Null for what is no record. */
+export function maybe<T>(value: unknown, read: (value: Json) => T): T | null {
+  return isRecord(value) ? read(value) : null;
+}
+
+export function flag(value: unknown): boolean {
+  return value === true;
 }
 
 /** The list itself where it is what it should be: of 50 000 operations a copy each is felt. */
@@ -34,6 +45,10 @@ export function number(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }
 
+export function amount(value: unknown): number {
+  return number(value) ?? 0;
+}
+
 export function text(value: unknown): string {
   return typeof value === 'string' ? clean(value) : typeof value === 'number' ? String(value) : '';
 }
@@ -50,4 +65,47 @@ export function clean(value: string): string {
         return letter === '\r' ? '\\r' : `\\${mark}${code.toString(16).padStart(digits, '0')}`;
       })
     : value;
+}
+
+/** A place in a file or cell. */
+export interface Position {
+  file: string;
+  line: number;
+  /** From and to, where it ends in the line in which it begins. */
+  columns?: [number, number];
+}
+
+/** Beside figures, and in a map, the program's words stand as they are: without the marks around them that a text has. */
+export function words(value: unknown): string {
+  return text(value).replaceAll('`', '');
+}
+
+/** Operations of a line have one place: each is made once and shared. */
+const known = new Map<string, Position[]>();
+const MOST_KNOWN = 50_000;
+
+export function positions(value: unknown): Position[] {
+  const [span, more] = list(value);
+  if (more !== undefined || !Array.isArray(span)) {
+    return list(value).map(positionOf);
+  }
+  const key = span.join('\n');
+  let found = known.get(key);
+  if (!found) {
+    if (known.size === MOST_KNOWN) {
+      known.clear();
+    }
+    found = [positionOf(span)];
+    known.set(key, found);
+  }
+  return found;
+}
+
+/** Of a file or cell, line, column, end line, end column. */
+export function positionOf(value: unknown): Position {
+  const [file, line, start, endLine, end] = list(value);
+  const position: Position = { file: text(file), line: number(line) ?? 0 };
+  return typeof start === 'number' && typeof end === 'number' && start >= 0 && endLine === line
+    ? { ...position, columns: [start, end] }
+    : position;
 }

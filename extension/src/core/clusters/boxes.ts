@@ -1,7 +1,6 @@
 /** The boxes of one plan: its clusters and what the host runs, in program order, and the values that pass between them. */
 import { arrayBytes, some } from '../format';
-import type { Checked } from '../numerics';
-import type { Boundary, Cluster, Fallback, Kernel, Operation, Reaching, Report, Temporary } from '../report';
+import type { Boundary, Checked, Cluster, Fallback, Kernel, Operation, Reaching, Report, Temporary } from '../report';
 
 export interface FlowNode {
   id: string;
@@ -106,7 +105,7 @@ export function nodesOf(
   }
   for (const row of report.numerics) {
     if (ofPlan(row.plan, plan)) {
-      byCluster.get(row.cluster)?.checked.push(row);
+      byCluster.get(row.cluster ?? '')?.checked.push(row);
     }
   }
   const joined = joinHostRows(inOrder(nodes, graph));
@@ -155,9 +154,9 @@ function numbered(ops: readonly Operation[], box: Int32Array): Numbered {
 
 /** Of one value, as the summary has them of many. */
 function reachingOf(values: readonly Temporary[]): Reaching[] {
-  return values.map(({ plan, cluster, bytes, leaves }) => ({
-    ...{ plan, cluster, count: 1, bytes: bytes ?? 0 },
-    ...(leaves ? { inside: 0, insideBytes: 0 } : { inside: 1, insideBytes: bytes ?? 0 })
+  return values.map(({ plan, cluster, bytes, place }) => ({
+    ...{ plan, cluster: cluster ?? '', count: 1, bytes },
+    ...(place === 'result' ? { inside: 0, insideBytes: 0 } : { inside: 1, insideBytes: bytes })
   }));
 }
 
@@ -320,7 +319,7 @@ function placeBoundaries(nodes: readonly FlowNode[], boundaries: readonly Bounda
   for (const boundary of boundaries) {
     const from = home(boundary.producer);
     const to = home(boundary.consumer);
-    if (!from || !to || boundary.reason?.code === 'not_compiled') {
+    if (!from || !to || boundary.reason.code === 'not_compiled') {
       continue; // the host's own box says why
     }
     const kernel = kernelOf.get(boundary.consumer);

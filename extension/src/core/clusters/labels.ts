@@ -1,6 +1,7 @@
 import { bytes, duration, some } from '../format';
 import type { Measure, Type } from '../shapes';
 import { placeOf, type TreeNode } from './tree';
+import { turnsOf } from './words';
 
 /** A closed box grows with its words up to this; what is longer is cut in its middle. */
 const WIDEST = 320;
@@ -42,7 +43,7 @@ const FACTS = new WeakMap<TreeNode, [readonly string[], readonly string[]]>();
 
 /** What follows a loop's head: how often it turns, else how many operations are in it. */
 export function bodyOf(box: TreeNode): string {
-  return (box.op?.turns ?? '') ? ` · ${box.op?.turns ?? ''}` : ` · ${some(box.count - 1, 'operation')}`;
+  return ` · ${turnsOf(box.op) || some(box.count - 1, 'operation')}`;
 }
 
 /** How wide a closed box has to be for its words. */

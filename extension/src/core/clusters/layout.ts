@@ -60,7 +60,7 @@ class Spine extends Pen {
       this.y += 10;
       const top = this.y;
       const where = lines(statement.lines.map(position => position.line));
-      const time = statement.seconds === null ? '' : duration(statement.seconds);
+      const time = duration(statement.seconds);
       const frame: Shape = {
         shape: 'box',
         x: this.left + 0.5,
@@ -74,7 +74,7 @@ class Spine extends Pen {
       const room = this.boxWidth - 24 - (time ? measure(time, 'name') : 0);
       this.words(this.left + 10, top + 17, clip(firstLine(statement.text), room, 'name', measure), 'name', 'text');
       this.words(this.left + this.boxWidth - 8, top + 17, time, 'name', 'text', 'right');
-      const why = sentence(`Run by Python, ${where}: ${statement.reason?.text ?? 'it is no array work'}`);
+      const why = sentence(`Run by Python, ${where}: ${statement.reason.text || 'it is no array work'}`);
       const end = this.addLines(why, this.left + 10, top + 32, this.boxWidth - 20, 'note', 'muted') - 6;
       frame.height = end - top;
       this.item(

@@ -17,14 +17,14 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
   const alike = new Set(report.plans.filter(({ name, like }) => like !== '' && like !== name).map(({ name }) => name));
   const values = report.temporaries.filter(({ plan }) => !alike.has(plan));
   const counted = (report.summary?.temporaries ?? []).filter(({ plan }) => !alike.has(plan));
-  const sent = values.reduce((sum, value) => sum + (value.bytes ?? 0), 0);
+  const sent = values.reduce((sum, value) => sum + value.bytes, 0);
   const all = counted.length ? counted.reduce((sum, { count }) => sum + count, 0) : values.length;
   const whole = counted.length ? counted.reduce((sum, row) => sum + row.bytes, 0) : sent;
-  const sorted = [...values].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0));
+  const sorted = [...values].sort((a, b) => b.bytes - a.bytes);
   const left = sorted.slice(MOST_ROWS);
   const called = new Map(report.ops.map(op => [`${op.plan}\n${op.name}`, op.called]));
   const saidOf = ({ plan }: Temporary, name: string): string => called.get(`${plan}\n${name}`) || name;
-  const rest = left.reduce((sum, value) => sum + (value.bytes ?? 0), whole - sent);
+  const rest = left.reduce((sum, value) => sum + value.bytes, whole - sent);
   const smaller = all - values.length + left.length;
   return {
     head: all
@@ -36,8 +36,8 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
         .filter(Boolean)
         .join(' → '),
       where: [lines(value.lines.map(({ line }) => line)), value.cluster].filter(Boolean).join(' · '),
-      size: value.bytes === null ? '' : bytes(value.bytes),
-      why: sentence(firstSentence(value.reason?.text ?? '')[0]).replace(
+      size: bytes(value.bytes),
+      why: sentence(firstSentence(value.reason.text)[0]).replace(
         /^(a|an|the) /,
         word => word.charAt(0).toUpperCase() + word.slice(1)
       )

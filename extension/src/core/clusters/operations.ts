@@ -2,7 +2,7 @@ import { some } from '../format';
 import type { Linked } from '../links';
 import type { Operation } from '../report';
 import { clip, type Item, type Measure, type Shape } from '../shapes';
-import { describe } from './words';
+import { describe, turnsOf } from './words';
 
 export interface OperationsArea {
   x: number;
@@ -103,7 +103,7 @@ export function layoutOperations(
       id: `op:${id}`,
       kind: 'op',
       label: body
-        ? `${describe(op)} ${[op.turns, some(body.length, 'operation')].filter(Boolean).join(', ')} inside.`
+        ? `${describe(op)} ${[turnsOf(op), some(body.length, 'operation')].filter(Boolean).join(', ')} inside.`
         : describe(op),
       level: area.level,
       ...(body && { expanded: area.open.has(`op:${id}`) }),
@@ -127,7 +127,7 @@ export function layoutOperations(
     }
     // Its body stands below in a frame of its own; of a branch both sides, beside one another where there is room.
     const sides = sidesOf(op.name, body);
-    const head = [op.loop || `in each iteration of ${op.op}`, op.turns].filter(Boolean).join(' · ');
+    const head = [op.loop || `in each iteration of ${op.op}`, turnsOf(op)].filter(Boolean).join(' · ');
     const frames = sides.length ? sides : [[head, body] as const];
     const room = area.width - 12;
     const wide = frames.length * LEAST_SIDE <= room ? (room + 6) / frames.length : room + 6;

@@ -1,6 +1,7 @@
-import { isRecord, list, number } from '../read';
+import { isRecord, list, number, records } from '../read';
 import type { KernelAccess } from '../kernel';
-import { readBoundaries, readKernels, readOperations, readTemporaries } from '../read-report';
+import { readOperations } from '../read-report';
+import { readBoundary, readKernel, readTemporary } from '../records';
 import type { Boundary, Cluster, Operation, Report } from '../report';
 
 /** Items of one request; the kernel gives no more than 20 000. */
@@ -26,13 +27,13 @@ export class Parts {
     if (ops.length === 0) {
       return false;
     }
-    const boundaries = await this.all(kernel, 'boundaries', cluster, readBoundaries);
+    const boundaries = await this.all(kernel, 'boundaries', cluster, items => records(items).map(readBoundary));
     const other = (op: Operation): boolean => op.cluster !== cluster;
     const edge = ({ plan, producer, consumer }: Boundary): string => `${plan}\n${producer}\n${consumer}`;
-    const kernels = await this.all(kernel, 'kernels', cluster, readKernels);
-    const temporaries = await this.all(kernel, 'temporaries', cluster, readTemporaries);
+    const kernels = await this.all(kernel, 'kernels', cluster, items => records(items).map(readKernel));
+    const temporaries = await this.all(kernel, 'temporaries', cluster, items => records(items).map(readTemporary));
     const known = new Set(boundaries.map(edge));
-    const elsewhere = (part: { cluster: string }): boolean => part.cluster !== cluster;
+    const elsewhere = (part: { cluster: string | null }): boolean => part.cluster !== cluster;
     this.came.add(cluster);
     this.whole = {
       ...this.whole,

@@ -5,7 +5,7 @@ import type { Theme } from '../theme';
 import { bodyOf, fitting, knownFacts, shorten } from './labels';
 import { HEAD, type Scene } from './scene';
 import type { TreeEdge, TreeNode } from './tree';
-import { boundaryTexts } from './words';
+import { turnsOf } from './words';
 
 /** Scene coordinates of the upper left corner, and pixels a unit. */
 export interface Viewport {
@@ -223,8 +223,7 @@ class Painter {
       context.stroke(cut);
     }
     if (view.scale >= 0.7 && edge.boundary) {
-      const size = edge.boundary.bytes;
-      const text = size === null ? boundaryTexts(edge.boundary).head : `Not fused, ${bytes(size)}`;
+      const text = `Not fused, ${bytes(edge.boundary.bytes)}`;
       const places = [
         { x: x + 10, y: y + 4 },
         { x: (route[0] ?? 0) + 10, y: (route[1] ?? 0) + gap + 2 }
@@ -259,7 +258,7 @@ class Painter {
       context.lineWidth = 1.25;
       context.stroke(new Path2D(`M${x + 13} ${middle - 6}l4 4 4 -4`));
       const timed = this.title(box, x + 28, middle, width - 36, 'text');
-      const turns = box.op?.turns ?? '';
+      const turns = turnsOf(box.op);
       const used = look.measure(box.name, 'name') + 8;
       if (turns && !timed && used + look.measure(turns, 'note') < width - 36) {
         context.font = look.theme.fonts.note;

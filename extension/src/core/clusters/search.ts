@@ -75,7 +75,7 @@ function entriesOf(flow: Flow): Entry[] {
             op: null,
             boundary: null
           }),
-          text: `${node.name} cluster ${cluster.reason?.text ?? ''}`.toLowerCase(),
+          text: `${node.name} cluster ${cluster.reason.text}`.toLowerCase(),
           lines: new Set(node.lines)
         });
       }
@@ -90,7 +90,7 @@ function entriesOf(flow: Flow): Entry[] {
             op: null,
             boundary: null
           }),
-          text: `${kernel.name} kernel ${kernel.kind} ${kernel.bound}-bound`.toLowerCase(),
+          text: `${kernel.name} kernel ${kernel.kind} ${kernel.bound ?? ''}-bound`.toLowerCase(),
           lines: new Set(kernel.lines)
         });
         entries.push(...boundaries.map(entryOfBoundary));
@@ -125,7 +125,7 @@ function entryOfOperation(op: Operation): Entry {
       op.shape.join(' '),
       where,
       op.kernel ?? '',
-      op.scope,
+      op.scope ?? '',
       op.reason?.code ?? '',
       op.reason?.text ?? ''
     ]),
@@ -149,15 +149,7 @@ function entryOfBoundary(boundary: Boundary): Entry {
       op: null,
       boundary
     }),
-    text: [
-      boundary.producer,
-      boundary.consumer,
-      'not fused',
-      boundary.reason?.code ?? '',
-      texts.head,
-      texts.why,
-      texts.flip
-    ]
+    text: [boundary.producer, boundary.consumer, 'not fused', boundary.reason.code, texts.head, texts.why, texts.flip]
       .join(' ')
       .toLowerCase(),
     lines: new Set()

@@ -140,7 +140,7 @@ export class ClustersTable {
     const indent = h('span', { class: 'jl-indent' });
     indent.style.width = `${(row.level - 1) * 12}px`;
     if (statement) {
-      const why = sentence(`Run by Python: ${statement.reason?.text ?? 'it is no array work'}`);
+      const why = sentence(`Run by Python: ${statement.reason.text || 'it is no array work'}`);
       element.append(
         h(
           'span',
@@ -152,7 +152,7 @@ export class ClustersTable {
         cell(lineRanges(statement.lines.map(({ line }) => line))),
         cell('', 'jl-number'),
         cell('', 'jl-number'),
-        cell(statement.seconds === null ? '' : duration(statement.seconds), 'jl-number'),
+        cell(duration(statement.seconds), 'jl-number'),
         h('span', { role: 'gridcell', class: 'jl-about', title: why }, why)
       );
       return;

@@ -158,7 +158,7 @@ export class GraphTree {
 
   private boxOf(flow: FlowNode, key: string, parent: TreeNode): TreeNode {
     const { cluster, ops } = flow;
-    const moved = cluster ? (cluster.bytesRead ?? 0) + (cluster.bytesWritten ?? 0) : 0;
+    const moved = cluster ? cluster.bytesRead + cluster.bytesWritten : 0;
     const [op] = ops;
     return this.node(cluster ? 'cluster' : 'host', key, flow.name, parent, {
       id: cluster ? flow.name : (op?.name ?? ''),
@@ -182,7 +182,7 @@ export class GraphTree {
       ops,
       count: Math.max(ops.length, kernel.ops.length),
       seconds: kernel.seconds,
-      bytes: (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0) || null,
+      bytes: kernel.bytesRead + kernel.bytesWritten || null,
       lines: kernel.lines,
       scope: ops.find(op => op.scope)?.scope ?? '',
       kernel: part,
@@ -221,7 +221,7 @@ export class GraphTree {
         bytes: arrayBytes(op.dtype, op.shape),
         lines: op.lines.map(({ line }) => line),
         reason: op.reason,
-        scope: op.scope,
+        scope: op.scope ?? '',
         op,
         group: body.length > 0
       });

@@ -15,6 +15,14 @@ export function said({ called, op }: Operation): string {
   return called ? `${called} (${op})` : op;
 }
 
+/** How often a loop turns, in words; "" where that is not known. */
+export function turnsOf(op: Operation | null | undefined): string {
+  if (!op || op.iterations === null) {
+    return op?.endsEarly ? 'until its test says no' : '';
+  }
+  return (op.endsEarly ? 'at most ' : '') + some(op.iterations, 'iteration');
+}
+
 /** `inv6 · RealDiv` in a box: without the program's word where that is an expression, which would be too long. */
 export function labelOf({ called, op }: Operation): string {
   return called && called.length < 16 ? `${called} · ${op}` : op;
@@ -28,8 +36,8 @@ export interface BoundaryTexts {
 
 /** Two kernels of one cluster, or two boxes, that share a value and are not joined: bytes, why, what would flip it. */
 export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = 'kernels'): BoundaryTexts {
-  const [first, rest] = firstSentence(boundary.reason?.text ?? '');
-  const size = boundary.bytes === null ? '' : bytes(boundary.bytes);
+  const [first, rest] = firstSentence(boundary.reason.text);
+  const size = bytes(boundary.bytes);
   const known = first || `${boundary.producer} is not joined to ${boundary.consumer}`;
   const word = apart === 'kernels' ? 'Not fused: ' : first ? '' : 'Separate: ';
   const flip = boundary.wouldFuseIf ?? '';
@@ -46,7 +54,7 @@ export function distinctTexts(
   apart: 'kernels' | 'boxes'
 ): [BoundaryTexts, Boundary][] {
   const found = new Map<string, [BoundaryTexts, Boundary]>();
-  for (const boundary of [...boundaries].sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0))) {
+  for (const boundary of [...boundaries].sort((a, b) => b.bytes - a.bytes)) {
     const texts = boundaryTexts(boundary, apart);
     const key = Object.values(texts).join('\n');
     if (!found.has(key)) {
@@ -94,7 +102,7 @@ export function hostFacts(node: FlowNode): string[] {
 }
 
 export function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, string] {
-  const moved = (kernel.bytesRead ?? 0) + (kernel.bytesWritten ?? 0);
+  const moved = kernel.bytesRead + kernel.bytesWritten;
   const facts = [kernel.kind === 'library' ? 'library call' : '', ...boundFacts(kernel)];
   if (wide && kernel.seconds && moved && kernel.ofPeak !== null && kernel.bound === 'memory') {
     facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
@@ -109,7 +117,7 @@ const LOW = 0.25;
 
 function boundFacts({ bound, ofPeak }: Kernel): string[] {
   if (!bound || ofPeak === null) {
-    return [bound === 'cache' ? 'in cache' : bound && `${bound}-bound`];
+    return [bound === 'cache' ? 'in cache' : bound ? `${bound}-bound` : ''];
   }
   const what = bound === 'memory' ? 'the memory’s' : 'arithmetic’s';
   return ofPeak < LOW ? [`${percent(ofPeak)} of ${what} peak`] : [`${bound}-bound`, `${percent(ofPeak)} of peak`];

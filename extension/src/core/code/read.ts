@@ -1,7 +1,6 @@
 import { some } from '../format';
 import type { CodeStage } from '../kernel';
-import { isRecord, list, number, record, records, text } from '../read';
-import { readPositions } from '../read-report';
+import { isRecord, list, number, positions, record, records, text } from '../read';
 import type { Position } from '../report';
 
 /** A line of a cluster's generated code, and what it came from. */
@@ -57,7 +56,7 @@ export function readCode(reply: unknown): Code | null {
         stage: text(code.stage),
         lines: records(code.lines).map(line => ({
           text: text(line.text),
-          at: readPositions(line.at),
+          at: positions(line.at),
           ops: list(line.ops).map(text),
           kernel: text(line.kernel) || null,
           noise: line.noise === true

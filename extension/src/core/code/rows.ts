@@ -2,7 +2,7 @@ import { fileName, lineRanges } from '../format';
 import { lineMarks, type LineMark } from '../lines';
 import { lineId, lineKey, type Linked, type Links } from '../links';
 import type { Cluster, Operation, Report } from '../report';
-import type { Source } from '../sources';
+import type { Source } from '../report';
 import type { Code, CodeLine } from './read';
 
 /** A line of the source with what jitlab says of it. */
@@ -32,7 +32,7 @@ export function sourcesOf(report: Report): Source[] {
   const { source, id, title } = report.cell;
   const files = report.ops.flatMap(op => op.lines.map(({ file }) => file));
   const file = files.find(name => fileName(name) === title) ?? title;
-  return source.length ? [{ file, cell: id, path: null, first: 1, lines: source }] : [];
+  return source.length ? [{ file, cell: id, path: '', first: 1, lines: source }] : [];
 }
 
 export function sourceRows(report: Report, source: Source): SourceRow[] {

@@ -2,7 +2,7 @@ import { h, on } from '../dom';
 import { fileName, lines } from '../format';
 import type { Report } from '../report';
 import type { SectionContext } from '../section';
-import type { Source } from '../sources';
+import type { Source } from '../report';
 import { CodeList } from './list';
 import { columnsOf, sourceRows, sourceToRead, sourcesOf, type SourceRow } from './rows';
 import { restText, spanText, type LineMark } from '../lines';

@@ -1,7 +1,7 @@
 import { directionOf, type Change } from '../change';
 import { duration, grouped, lineRanges, some } from '../format';
 import { clean } from '../read';
-import type { History } from '../sources';
+import type { History } from '../report';
 import { clip, type Ink, type Measure, type Picture, type Shape } from '../shapes';
 import { whisker } from '../whatif/layout';
 import type { Against, Comparison, ComparisonRow } from './read';

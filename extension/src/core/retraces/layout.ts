@@ -26,14 +26,15 @@ export interface Entry {
   at: Position | null;
   /** "called from In [9], line 3" */
   site: string;
-  seconds: number | null;
+  seconds: number;
   share: string;
   argument: string;
   before: string;
   after: string;
   more: number;
   changes: LeafChange[];
-  same: { argument: string; text: string }[];
+  /** Arguments and what they are. */
+  same: (readonly [string, string])[];
   sameCount: number;
   spent: Spent[];
   /** "Captured again; nothing compiled." */
@@ -54,7 +55,7 @@ export interface Entry {
 export interface Ledger {
   entries: Entry[];
   /** First traces: not retraces, but they cost time too. */
-  warmUp: { title: string; seconds: number | null; text: string; spent: Spent[] }[];
+  warmUp: { title: string; seconds: number; text: string; spent: Spent[] }[];
   lostSeconds: number;
 }
 
@@ -73,11 +74,11 @@ export function ledgerOf(report: Report): Ledger {
     const key = [retrace.function, site ? `${site.file}:${site.line}` : '', retrace.cause, retrace.argument].join('\0');
     groups.set(key, [...(groups.get(key) ?? []), retrace]);
   }
-  const lostSeconds = sum(report.retraces.filter(({ first }) => !first)) ?? 0;
+  const lostSeconds = sum(report.retraces.filter(({ first }) => !first));
   const whole = (report.verdict.runSeconds ?? 0) + lostSeconds;
   const entries = [...groups.values()].map(group => entryOf(group, whole, report.cell.title));
   return {
-    entries: entries.sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0)),
+    entries: entries.sort((a, b) => b.seconds - a.seconds),
     warmUp: warmUpOf(report.retraces.filter(({ first }) => first)),
     lostSeconds
   };
@@ -136,7 +137,7 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
   const seconds = sum(group);
   const name = first.argument || first.function;
   const fixed = group.findLast(retrace => retrace.fix);
-  const others = first.changes.filter(change => change.argument !== first.argument && change.argument !== '');
+  const others = first.changes.filter(([, argument]) => argument !== first.argument && argument !== '');
   return {
     title: `${name} changed ${group.length === 1 ? 'once' : group.length === 2 ? 'twice' : `${group.length} times`}`,
     cause: causeText(first.cause),
@@ -144,12 +145,15 @@ function entryOf(group: readonly Retrace[], whole: number, title: string): Entry
     at: first.lines.find(({ line }) => line > 0) ?? null,
     site: siteOf(first.site),
     seconds,
-    share: seconds !== null && whole > 0 ? `${percent(seconds / whole)} of the time` : '',
+    share: whole > 0 ? `${percent(seconds / whole)} of the time` : '',
     argument: name,
     before: first.before,
     after: first.after,
     more: group.length - 1,
-    changes: [{ argument: name, before: first.before, after: first.after }, ...others],
+    changes: [
+      { argument: name, before: first.before, after: first.after },
+      ...others.map(([, argument, before, after]) => ({ argument, before, after }))
+    ],
     same: first.same,
     sameCount: Math.max(first.sameCount, first.same.length),
     spent: spentOf(group),
@@ -192,12 +196,11 @@ function badgeOf(group: readonly Retrace[]): string {
 
 function spentOf(group: readonly Retrace[]): Spent[] {
   return STEPS.map(([key, step, mark]) => {
-    const parts = group.flatMap(({ spent }) => spent.filter(part => part.step === key));
-    return { step, mark, seconds: parts.reduce((total, { seconds }) => total + seconds, 0) };
+    const parts = group.flatMap(({ spent }) => spent.filter(([name]) => name === key));
+    return { step, mark, seconds: parts.reduce((total, [, seconds]) => total + seconds, 0) };
   }).filter(({ seconds }) => seconds > 0);
 }
 
-function sum(retraces: readonly Retrace[]): number | null {
-  const known = retraces.map(({ seconds }) => seconds).filter(seconds => seconds !== null);
-  return known.length ? known.reduce((total, seconds) => total + seconds, 0) : null;
+function sum(retraces: readonly Retrace[]): number {
+  return retraces.reduce((total, { seconds }) => total + seconds, 0);
 }

@@ -27,7 +27,7 @@ export function retracesTable(
           { class: 'jl-entry-head jl-is-compile' },
           icon('clock'),
           h('span', { class: 'jl-entry-title' }, `First call of ${title}`),
-          h('span', { class: 'jl-lost' }, seconds === null ? '' : duration(seconds))
+          h('span', { class: 'jl-lost' }, duration(seconds))
         ),
         text && h('div', { class: 'jl-note' }, sentence(text)),
         spent.length > 0 && h('div', { class: 'jl-note' }, `Warm-up, once: ${spentText(spent)}.`)
@@ -52,7 +52,7 @@ function entryElement(
       { class: `jl-entry-head jl-is-${harmless ? 'compile' : 'retrace'}` },
       icon('retrace'),
       h('b', { class: 'jl-entry-title' }, entry.title),
-      h('span', { class: 'jl-lost' }, entry.seconds === null ? '' : `${duration(entry.seconds)} lost`)
+      h('span', { class: 'jl-lost' }, `${duration(entry.seconds)} lost`)
     ),
     h(
       'div',
@@ -117,7 +117,7 @@ function diffElement(entry: Entry, harmless: boolean): HTMLElement {
           h(
             'ul',
             { class: 'jl-list' },
-            entry.same.map(({ argument, text }) => h('li', {}, h('code', {}, `${argument} = ${text}`))),
+            entry.same.map(([argument, text]) => h('li', {}, h('code', {}, `${argument} = ${text}`))),
             unnamed > 0 && h('li', {}, `and ${unnamed} more`)
           )
         )

@@ -10,19 +10,16 @@ const MOST_NAMES = 3;
 
 export function trafficOf({ clusters, kernels }: Pick<Report, 'clusters' | 'kernels'>): Traffic {
   return new Map(
-    [...clusters, ...kernels].map(part => [
-      `${part.plan}\n${part.name}`,
-      (part.bytesRead ?? 0) + (part.bytesWritten ?? 0)
-    ])
+    [...clusters, ...kernels].map(part => [`${part.plan}\n${part.name}`, part.bytesRead + part.bytesWritten])
   );
 }
 
 /** Bytes that a span moved; 0 where that is not known. */
 export function moved(traffic: Traffic, { kind, plan, name, bytes }: Span): number {
   if (kind !== 'launch' && kind !== 'kernel') {
-    return bytes;
+    return bytes ?? 0;
   }
-  return traffic.get(`${plan}\n${name}`) ?? traffic.get(`\n${name}`) ?? bytes;
+  return traffic.get(`${plan}\n${name}`) ?? traffic.get(`\n${name}`) ?? bytes ?? 0;
 }
 
 /** What the totals add up, of each span by its place: a selection is dragged over all of them ten times a second. */

@@ -22,8 +22,8 @@ export function whatBounds(report: Report): Bound {
   const timed = report.kernels.filter(kernel => kernel.seconds !== null);
   const top = timed.reduce((a, b) => ((b.seconds ?? 0) > (a?.seconds ?? -1) ? b : a), timed[0]);
   const whole = report.summary?.kernelSeconds ?? timed.reduce((sum, kernel) => sum + (kernel.seconds ?? 0), 0);
-  const { retraces, host, quickShare } = report.verdict;
-  if (!top || whole <= 0 || retraces > 0 || host > 0 || quickShare >= QUICK) {
+  const { retraces, host, firstRun } = report.verdict;
+  if (!top || whole <= 0 || retraces > 0 || host > 0 || (firstRun?.quickShare ?? 0) >= QUICK) {
     return { isDone: false, text: '' };
   }
   const share = percent((top.seconds ?? 0) / whole);

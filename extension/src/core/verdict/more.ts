@@ -3,7 +3,6 @@ import { h, icon, on } from '../dom';
 import { duration, percent, some } from '../format';
 import type { KernelAccess } from '../kernel';
 import { lineId } from '../links';
-import { number, numbers, record, text, texts } from '../read';
 import type { Report } from '../report';
 import { checkedElement } from './checked';
 import { memoryRows } from '../clusters/memory';
@@ -38,15 +37,13 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
     return calls > 1 ? h('span', { class: 'jl-muted', title }, `this run: ${some(calls, 'call')}`) : null;
   },
   slowest: ({ verdict }, pin) => {
-    const slowest = record(verdict.slowest);
-    const [seconds, lines] = [number(slowest.seconds), numbers(slowest.lines)];
-    const share = number(slowest.share) ?? 1;
-    if (seconds === null) {
+    if (!verdict.slowest) {
       return null;
     }
-    const said = `slowest: ${text(slowest.text)}, ${duration(seconds)}`;
+    const { text, file, lines, seconds, share, kernels } = verdict.slowest;
+    const said = `slowest: ${text}, ${duration(seconds)}`;
     const title =
-      texts(slowest.kernels).length && lines.length > 1
+      kernels.length && lines.length > 1
         ? 'A kernel is one loop over all its lines: none of them has a time of its own'
         : 'What took longest of all that was timed';
     return on(
@@ -58,7 +55,7 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
       ),
       {
         click: () => {
-          pin(lineId(text(slowest.file), lines[0] ?? 0));
+          pin(lineId(file, lines[0] ?? 0));
         }
       }
     );
@@ -66,8 +63,9 @@ const MORE: Omit<MoreOfVerdict, 'measure'> = {
   bound: boundText,
   notes: ({ verdict, cell }) =>
     [
-      ...verdict.notes,
-      verdict.deviation !== null && verdict.runSeconds !== null
+      verdict.repeated?.text,
+      verdict.firstRun?.text,
+      typeof verdict.repeated?.deviation === 'number' && verdict.runSeconds !== null
         ? `The run of the cell itself took ${duration(verdict.runSeconds)}.`
         : ''
     ]
@@ -84,13 +82,12 @@ export function callsOf(report: Report): number {
 /** Pure: where lines of several kernels take most, or values still reach memory, "nothing left to do" is not all there is to say. */
 export function boundText(report: Report, said: Bound): string {
   const [largest] = memoryRows(report).rows;
-  const slowest = record(report.verdict.slowest);
-  const share = number(slowest.share);
-  const several = share !== null && texts(slowest.kernels).length > 1;
+  const { slowest } = report.verdict;
+  const several = slowest && slowest.kernels.length > 1;
   if (!said.isDone || (!several && !largest)) {
     return boundOf(said);
   }
-  const most = several ? `${text(slowest.text)} ${percent(share)} of the time; of single kernels, ` : '';
+  const most = several ? `${slowest.text} ${percent(slowest.share)} of the time; of single kernels, ` : '';
   const why = largest
     ? ` Of the values between kernels the largest is ${[largest.name, largest.size].filter(Boolean).join(', ')}. ${largest.why}`
     : '';

@@ -13,14 +13,14 @@ const MOST_ROWS = 3;
 
 /** Pure: whether all that Python ran was its own, as a print is; what could not be captured was meant to be compiled. */
 export function isPythons({ statements }: Report): boolean {
-  return statements.every(({ reason }) => reason?.code === 'effect' || reason?.code === 'statement');
+  return statements.every(({ reason }) => reason.code === 'effect' || reason.code === 'statement');
 }
 
 /** Pure: the slowest statements and the longest loops, a few of each, and how many more there are. */
 export function pythonRows(report: Report): { rows: PythonRow[]; more: string } {
   const { verdict } = report;
   const statements = verdict.statements > 0 ? report.statements : [];
-  const slowest = [...statements].sort((a, b) => (b.seconds ?? 0) - (a.seconds ?? 0)).slice(0, MOST_ROWS);
+  const slowest = [...statements].sort((a, b) => b.seconds - a.seconds).slice(0, MOST_ROWS);
   const longest = [...report.loops].sort((a, b) => b.iterations - a.iterations).slice(0, MOST_ROWS);
   const rest = [
     [Math.max(verdict.statements, statements.length) - slowest.length, 'more statement'] as const,
@@ -30,17 +30,13 @@ export function pythonRows(report: Report): { rows: PythonRow[]; more: string } 
     rows: [
       ...slowest.map(({ text, reason, lines: at, seconds, calls }) => ({
         what: firstLine(text),
-        where: joined(
-          placeOf(at),
-          `run by Python${calls > 1 ? ` ${calls} times` : ''}`,
-          seconds === null ? '' : duration(seconds)
-        ),
-        why: sentence(reason?.text ?? '')
+        where: joined(placeOf(at), `run by Python${calls > 1 ? ` ${calls} times` : ''}`, duration(seconds)),
+        why: sentence(reason.text)
       })),
       ...longest.map(({ text, reason, lines: at, iterations }) => ({
         what: firstLine(text),
         where: joined(placeOf(at), 'not rolled', iterations > 0 ? some(iterations, 'iteration') : ''),
-        why: sentence(reason?.text ?? '')
+        why: sentence(reason.text)
       }))
     ],
     more: rest.length ? `and ${rest.join(', ')}` : ''

@@ -32,7 +32,7 @@ export class VerdictView {
     const flow = flowOf(report);
     const speed =
       verdict.seconds !== null && verdict.numpySeconds !== null ? ratio(verdict.numpySeconds, verdict.seconds) : '';
-    const time = verdict.seconds === null ? '' : spread(verdict.seconds, verdict.deviation);
+    const time = verdict.seconds === null ? '' : spread(verdict.seconds, verdict.repeated?.deviation ?? null);
     const strip = new CanvasView({ role: 'img', 'aria-label': verdict.lead });
     const barsLabel = [
       `jitlab ${time}`,
@@ -49,7 +49,7 @@ export class VerdictView {
           'span',
           { class: 'jl-times' },
           speed || time,
-          speed && verdict.once && h('span', { class: 'jl-note jl-muted' }, ', one run each')
+          speed && verdict.comparedOnce && h('span', { class: 'jl-note jl-muted' }, ', one run each')
         )
       ),
       this.facts(report),
