@@ -9,6 +9,7 @@ from jitlab.ops import operations
 from jitlab.ops.base import Elementwise, Generated, Operation, Reduction
 from jitlab.ops.control_flow import Branch, Define, Loop
 from jitlab.ops.host_operations import HostCall, Item
+from jitlab.ops.layout import concatenation, creation, moving_subscripts, views
 from jitlab.ops.layout.indexing import Gather, Scatter, Take
 from jitlab.ops.linear_algebra.matrix_products import Product
 
@@ -28,6 +29,9 @@ NAMED = {
 #: The names that a View goes by.
 VIEWS = ("StridedSlice", "Slice", "BroadcastTo", "ExpandDims", "Transpose")
 
+#: Where the operations stand that make arrays, or put elements elsewhere by numbers of the program.
+SMALL_MODULES = {part.__name__ for part in (concatenation, creation, moving_subscripts, views)}
+
 #: What is never fusible: products, variables, and what moves elements by an array of indices.
 NEVER = (Product, Take, Gather, Scatter, Loop, Branch, Define, HostCall, Item)
 VARIABLES = ("VarHandleOp", "ReadVariableOp", "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp")
@@ -45,7 +49,7 @@ def group_of(kind: type[Operation]) -> str | None:
         return "PW"
     if issubclass(kind, Reduction):
         return "RED"
-    if issubclass(kind, Generated) or kind.__module__.endswith((".views", ".joining", ".moving", ".creation")):
+    if issubclass(kind, Generated) or kind.__module__ in SMALL_MODULES:
         return "SMALL"
     return None
 

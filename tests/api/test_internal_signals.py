@@ -218,7 +218,7 @@ def test_a_mistake_while_loops_are_made_leaves_the_call_to_python(mistake, way, 
     def failing(*args, **kwargs):
         raise mistake
 
-    monkeypatch.setattr("jitlab.runtime.executable.lower", failing)
+    monkeypatch.setattr("jitlab.compile.lower", failing)
     told, x = [], np.arange(3.0)
     with events.listen(lambda event: told.append(str(getattr(event, "text", "")))):
         compiled = way(lambda x: np.sin(x) * 2)

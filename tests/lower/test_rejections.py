@@ -190,6 +190,7 @@ def test_the_same_holds_in_the_lessons(lesson, watch, tmp_path, monkeypatch):
         if cell["cell_type"] == "code":
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 shell.run_cell("".join(cell["source"]))
+    shell.run_line_magic("unload_ext", "jitlab")
     assert not watch.wrong
 
 
@@ -272,7 +273,7 @@ FINALS = {
 
 def boundaries_of(program, level="O1"):
     found = []
-    real = jl.runtime.executable.lower
+    real = jl.compile.lower
 
     def spy(*args, **named):
         made = real(*args, **named)
@@ -280,7 +281,7 @@ def boundaries_of(program, level="O1"):
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jl.runtime.executable, "lower", spy)
+        patch.setattr(jl.compile, "lower", spy)
         jl.jit(program, jit_level=level)(X.copy())
     return found
 
