@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { KEYS, SELECTORS, shortcutOf } from '../src/core/keys';
+import { SECTIONS } from '../src/core/sections';
 import { DEFAULTS, readSettings } from '../src/core/settings';
 
 interface Schema {
   'jupyter.lab.shortcuts': { command: string; keys: string[]; selector: string }[];
-  properties: Record<string, { title?: string; description?: string; default: unknown; minimum?: number }>;
+  properties: Record<string, { title?: string; description?: string; default: unknown; items?: { enum: string[] } }>;
 }
 
 const schema = JSON.parse(readFileSync('extension/schema/panel.json', 'utf8')) as Schema;
@@ -18,6 +19,16 @@ test('every key is a shortcut that can be changed, and needs the focus in its pl
     selector: SELECTORS[key.place]
   }));
   assert.deepEqual(schema['jupyter.lab.shortcuts'], wanted);
+});
+
+test('a section has an id of its own, and with a key the setting for what is open at first knows it', () => {
+  const known = schema.properties.openSections?.items?.enum ?? [];
+  const keyed = SECTIONS.filter(({ key }) => key);
+  assert.equal(new Set(['verdict', ...SECTIONS.map(({ id }) => id)]).size, SECTIONS.length + 1);
+  assert.deepEqual(
+    known,
+    keyed.map(({ title }) => title)
+  );
 });
 
 test('no two keys of one place are the same', () => {

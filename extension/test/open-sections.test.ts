@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { OpenSections } from '../src/core/open-sections';
 import type { PanelActions } from '../src/core/panel-state';
+import { SECTIONS } from '../src/core/sections';
 import { DEFAULTS } from '../src/core/settings';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
 
 function made(keep?: PanelActions['keep']) {
-  const sections = ['Clusters', 'Code', 'Retraces'].map(title => ({ title, open: false }));
+  const sections = SECTIONS.slice(0, 3).map(place => ({ place, title: place.title, open: false }));
   const actions = { settings: { ...DEFAULTS, openSections: ['Clusters'] }, keep } as unknown as PanelActions;
   const opened = new OpenSections(sections, actions, false);
   return { sections, opened, open: () => sections.filter(section => section.open).map(({ title }) => title) };

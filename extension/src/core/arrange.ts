@@ -4,10 +4,6 @@ import type { Section } from './section';
 /** Wide enough for columns side by side. */
 const COLUMNS = 1200;
 
-/** Which sections stand in which column of the main area; what is not named goes to the last one. The timeline is docked below. */
-const PLACES: Record<string, number> = { Code: 0, Retraces: 0, Clusters: 1, Timeline: 3 };
-const LAST = 2;
-
 /** The main area: three columns above the timeline that scroll apart, or below 1 200 pixels one section at a time behind tabs. */
 export class MainLayout {
   readonly element: HTMLElement;
@@ -40,8 +36,8 @@ export class MainLayout {
       this.wide = wide;
       this.element.classList.toggle('jl-tabbed', !wide);
       for (const section of this.sections) {
-        const column = wide ? (PLACES[section.title] ?? LAST) : 1;
-        this.columns[column]?.append(section.element);
+        const { column } = section.place;
+        this.columns[wide ? (column === 'dock' ? 3 : column) : 1]?.append(section.element);
       }
       this.tabs.hidden = wide;
       this.choose(this.chosen || (this.shownSections()[0]?.title ?? ''));

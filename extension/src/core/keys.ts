@@ -1,4 +1,5 @@
 /** Every key of the panel. In JupyterLab each is a command that can be given another key; elsewhere these are the keys. */
+import { SECTIONS } from './sections';
 
 export interface Key {
   /** The command is `jitlab:` and this. */
@@ -30,14 +31,11 @@ export const PLACES: Record<Place, string> = {
 };
 
 export const KEYS: readonly Key[] = [
-  ...['Verdict', 'Clusters', 'Code', 'Retraces', 'Timeline', 'What-if', 'Compare'].map((title, index): Key => ({
-    id: `go-to-${title.toLowerCase()}`,
-    place: 'panel',
-    key: String(index + 1),
-    modifier: 'Alt',
-    label: `Go to ${title}`,
-    code: `Digit${index + 1}`
-  })),
+  ...[{ id: 'verdict', title: 'Verdict', key: '1' }, ...SECTIONS].flatMap(({ id, title, key }): Key[] =>
+    key
+      ? [{ id: `go-to-${id}`, place: 'panel', key, modifier: 'Alt', label: `Go to ${title}`, code: `Digit${key}` }]
+      : []
+  ),
   { id: 'pin-cell', place: 'panel', key: 'p', label: 'Pin or unpin the cell' },
   { id: 'toggle-table', place: 'panel', key: 't', label: 'Switch the section between picture and table' },
   { id: 'open-section', place: 'panel', key: 'o', label: 'Open the section in the main area' },

@@ -7,7 +7,7 @@ import { DEFAULTS } from './settings';
 export class OpenSections {
   /** Without `actions` it is an output in a notebook, whose sections stay as they are; `isMain`: in the main area. */
   constructor(
-    private readonly sections: readonly Pick<Section, 'title' | 'open'>[],
+    private readonly sections: readonly Pick<Section, 'place' | 'title' | 'open'>[],
     private readonly actions: PanelActions | null,
     private readonly isMain: boolean
   ) {}
@@ -27,7 +27,7 @@ export class OpenSections {
 
   /** The section that *Do next* speaks of opens too, unless the person has chosen. */
   forReport(report: Report, notebook: string): void {
-    const asked = report.verdict.next?.section.toLowerCase();
+    const asked = report.verdict.next?.section;
     if (this.isMain) {
       this.asItWas(() => {
         this.sections
@@ -38,7 +38,7 @@ export class OpenSections {
       });
       this.kept.set(notebook, []);
     } else if (asked !== undefined && this.actions && !this.kept.has(notebook)) {
-      const section = this.sections.find(({ title }) => title.toLowerCase() === asked);
+      const section = this.sections.find(({ place }) => place.id === asked);
       if (section && !section.open) {
         this.asItWas(() => {
           section.open = true;

@@ -36,7 +36,8 @@ export class PanelView {
     const kinds = SECTIONS.filter(
       ({ title, asks }) => (only === null || title === only) && (actions !== null || !asks)
     );
-    this.parts = kinds.map(({ title, table, make }) => {
+    this.parts = kinds.map(kind => {
+      const { title } = kind;
       const main = actions?.main;
       const opensIn =
         main?.sections && only === null
@@ -47,32 +48,31 @@ export class PanelView {
               }
             }
           : null;
-      const section = new Section(title, { open: only !== null, table, main: opensIn });
-      return { section, view: make(section, context) };
+      const section = new Section(kind, { open: only !== null, main: opensIn });
+      return { section, view: new kind.view(section, context) };
     });
     this.sections = this.parts.map(({ section }) => section);
     this.opened = new OpenSections(this.sections, actions, options.main !== undefined);
     this.opened.atFirst('');
     this.verdict = new VerdictView(
-      title => {
-        this.jump(title);
+      id => {
+        this.jump(id);
       },
       moreOfVerdict(() => actions?.kernel ?? null),
       id => {
         this.selection.togglePin(id);
-        this.jump('Code');
+        this.jump('code');
       }
     );
-    const has = (title: string): boolean => kinds.some(kind => kind.title === title);
     this.notice = new Notice(
-      has('Code')
+      kinds.some(({ id }) => id === 'code')
         ? () => {
-            this.jump('Code');
+            this.jump('code');
           }
         : null
     );
     this.message = new Message(actions);
-    this.work = new Work(kind => !(has('What-if') && (kind === 'whatif' || kind === 'sweep')));
+    this.work = new Work(kind => !kinds.some(({ jobs }) => jobs?.includes(kind)));
     this.help = new KeyHelp(actions?.nameOf ? key => actions.nameOf?.(key) ?? '' : null);
     this.head = actions
       ? new Head(actions, {
@@ -166,12 +166,12 @@ export class PanelView {
   }
 
   /** Opens a section and goes there. */
-  jump(title: string): void {
-    const section = this.sections.find(candidate => candidate.title.toLowerCase() === title.toLowerCase());
+  jump(id: string): void {
+    const section = this.sections.find(({ place }) => place.id === id);
     if (section) {
       section.open = true;
       this.layout?.choose(section.title);
-    } else if (title.toLowerCase() !== 'verdict') {
+    } else if (id !== 'verdict') {
       return;
     }
     const element = section?.element ?? this.verdict.element;
@@ -189,8 +189,8 @@ export class PanelView {
       get confirms() {
         return actions?.settings?.confirmWhatIf ?? false;
       },
-      jump: title => {
-        this.jump(title);
+      jump: id => {
+        this.jump(id);
       },
       goToLine: (file, line) => {
         actions?.goToLine?.(file, line);
@@ -370,7 +370,7 @@ export class PanelView {
   }
 
   private search(): void {
-    this.jump('Clusters');
+    this.jump('clusters');
     const field = this.element.querySelector<HTMLElement>('.jl-clusters input[type=search]');
     const open = this.element.querySelector<HTMLElement>('.jl-clusters [data-jl-search]');
     (field ?? open)?.focus();
@@ -380,8 +380,8 @@ export class PanelView {
   }
 
   private compare(run: number): void {
-    this.jump('Compare');
-    this.parts.find(({ section }) => section.title === 'Compare')?.view.compareWith?.(run);
+    this.jump('compare');
+    this.parts.find(({ section }) => section.place.id === 'compare')?.view.compareWith?.(run);
   }
 
   private readonly bar = h('div', {

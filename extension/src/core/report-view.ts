@@ -16,8 +16,8 @@ export class ReportView {
   readonly element: HTMLElement;
 
   constructor(host: HTMLElement) {
-    const clusters = new Section('Clusters', { open: true, table: false });
-    const retraces = new Section('Retraces', { open: true, table: false });
+    const clusters = new Section({ id: 'clusters', title: 'Clusters', column: 1 }, { open: true });
+    const retraces = new Section({ id: 'retraces', title: 'Retraces', column: 0 }, { open: true });
     const graph = new SmallClustersView(clusters);
     const ledger = new RetracesView(retraces);
     this.parts = [
@@ -34,8 +34,8 @@ export class ReportView {
         }
       }
     ];
-    this.verdict = new VerdictView(title => {
-      const part = this.parts.find(({ section }) => section.title.toLowerCase() === title.toLowerCase());
+    this.verdict = new VerdictView(id => {
+      const part = this.parts.find(({ section }) => section.place.id === id);
       if (part) {
         part.section.open = true;
         part.section.element.scrollIntoView({ block: 'nearest' });

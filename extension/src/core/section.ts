@@ -27,14 +27,26 @@ export interface SectionView {
   compareWith?(run: number): void;
 }
 
-/** A line of `SECTIONS`: all that adds a section to the panel. */
-export interface SectionKind {
+/** What a section is called, and where it stands. */
+export interface SectionPlace {
+  /** In names of commands and classes, and in a report's advice. */
+  id: string;
   title: string;
+  /** Of the main area: three beside one another, and the dock below them. */
+  column: 0 | 1 | 2 | 'dock';
   /** Whether it can also be read as a table. */
-  table: boolean;
+  table?: boolean;
+}
+
+/** A line of `SECTIONS`: all that adds a section to the panel. */
+export interface SectionKind extends SectionPlace {
+  /** A digit: with Alt it goes there. */
+  key?: string;
   /** Left out of an output, which has no kernel to ask. */
   asks?: boolean;
-  make: (section: Section, context: SectionContext) => SectionView;
+  /** Kinds of jobs whose state it shows itself. */
+  jobs?: readonly string[];
+  view: new (section: Section, context: SectionContext) => SectionView;
 }
 
 /** All that a picture depends on besides the report: where it is the same there is nothing to draw. */
@@ -45,15 +57,17 @@ export function stateKey({ open, asTable }: Section, width: number, { linked, pi
 
 /** A headed part of the panel: its heading holds the short answer, also while it is closed. */
 export class Section {
+  readonly title: string;
   readonly element: HTMLElement;
   readonly body: HTMLElement;
   /** Called when it was opened, closed, or turned from picture to table. */
   changed: () => void = () => undefined;
 
   constructor(
-    readonly title: string,
-    options: { open: boolean; table: boolean; main?: { label: string; open: () => void } | null }
+    readonly place: SectionPlace,
+    options: { open: boolean; main?: { label: string; open: () => void } | null }
   ) {
+    this.title = place.title;
     this.opened = options.open;
     this.heading = h('button', { type: 'button', class: 'jl-fold' });
     this.summaryText = h('span', { class: 'jl-summary' });
@@ -61,7 +75,7 @@ export class Section {
     this.body = h('div', { class: 'jl-body' });
     this.element = h(
       'section',
-      { class: `jl-section jl-${title.toLowerCase()}`, 'aria-label': title },
+      { class: `jl-section jl-${place.id}`, 'aria-label': place.title },
       h('h3', {}, this.heading, this.tools),
       this.body
     );
@@ -70,7 +84,7 @@ export class Section {
         this.open = !this.open;
       }
     });
-    if (options.table) {
+    if (place.table) {
       this.tableButton = iconButton('table', 'Show as a table (T)', () => {
         this.asTable = !this.asTable;
       });

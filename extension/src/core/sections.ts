@@ -6,12 +6,15 @@ import type { SectionKind } from './section';
 import { TimelineView } from './timeline/view';
 import { WhatIfView } from './whatif/view';
 
-/** The panel's sections below the verdict, in their order: Clusters, Code, Retraces, Timeline, What-if, Compare. */
+/** The panel's sections below the verdict, in their order. */
 export const SECTIONS: readonly SectionKind[] = [
-  { title: 'Clusters', table: true, make: (section, context) => new ClustersView(section, context) },
-  { title: 'Code', table: false, make: (section, context) => new CodeView(section, context) },
-  { title: 'Retraces', table: false, make: (section, context) => new RetracesView(section, context) },
-  { title: 'Timeline', table: true, make: (section, context) => new TimelineView(section, context) },
-  { title: 'What-if', table: true, asks: true, make: (section, context) => new WhatIfView(section, context) },
-  { title: 'Compare', table: true, asks: true, make: (section, context) => new CompareView(section, context) }
+  { id: 'clusters', title: 'Clusters', key: '2', column: 1, table: true, view: ClustersView },
+  { id: 'code', title: 'Code', key: '3', column: 0, view: CodeView },
+  { id: 'retraces', title: 'Retraces', key: '4', column: 0, view: RetracesView },
+  { id: 'timeline', title: 'Timeline', key: '5', column: 'dock', table: true, view: TimelineView },
+  {
+    ...{ id: 'what-if', title: 'What-if', key: '6', column: 2, table: true, view: WhatIfView },
+    ...{ asks: true, jobs: ['whatif', 'sweep'] }
+  },
+  { id: 'compare', title: 'Compare', key: '7', column: 2, table: true, asks: true, view: CompareView }
 ];

@@ -113,27 +113,27 @@ export class VerdictView {
         fact(
           'cluster',
           some(verdict.clusters, 'cluster'),
-          'Clusters',
+          'clusters',
           'Cluster: operations compiled together into one function'
         ),
       verdict.kernels > 0 &&
         fact(
           'kernel',
           some(verdict.kernels, 'kernel'),
-          'Clusters',
+          'clusters',
           'Kernel: operations that share one loop over memory'
         ),
       verdict.host > 0
-        ? fact('host', `${verdict.host} on the host`, 'Clusters', HOST, 'jl-is-host')
-        : fact('ok', 'nothing on the host', 'Clusters', HOST),
+        ? fact('host', `${verdict.host} on the host`, 'clusters', HOST, 'jl-is-host')
+        : fact('ok', 'nothing on the host', 'clusters', HOST),
       verdict.retraces > 0
-        ? fact('retrace', some(verdict.retraces, 'retrace'), 'Retraces', RETRACE, 'jl-is-retrace')
-        : fact('ok', 'no retraces', 'Retraces', RETRACE),
+        ? fact('retrace', some(verdict.retraces, 'retrace'), 'retraces', RETRACE, 'jl-is-retrace')
+        : fact('ok', 'no retraces', 'retraces', RETRACE),
       verdict.statements > 0 &&
         fact(
           isPythons(report) ? 'host' : 'no',
           `${some(verdict.statements, 'statement')} run by Python${verdict.statementSeconds === null ? '' : `, ${duration(verdict.statementSeconds)}`}`,
-          'Clusters',
+          'clusters',
           'Statements that were not captured: Python ran them',
           'jl-is-host'
         ),

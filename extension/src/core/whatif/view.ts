@@ -34,7 +34,7 @@ export class WhatIfView implements SectionView {
     this.end = context.selection.question.connect(({ ask, from }) => {
       // The panel beside the notebook and the one in the main area share a selection: one of them asks.
       if (section.element.closest('.jl-panel') === from.closest('.jl-panel')) {
-        context.jump(section.title);
+        context.jump(section.place.id);
         this.propose(ask);
       }
     });
