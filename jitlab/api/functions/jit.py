@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 import time
 import types
 import warnings
@@ -14,12 +13,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from jitlab import errors, events
-from jitlab.api.explaining import Explained, Found, Ways
-from jitlab.api.retraces.definitions import calling_line
+from jitlab import errors
+from jitlab.api.explaining import Found, Ways
 from jitlab.api.retraces.frequency import frequency_of
 from jitlab.api.retraces.in_pieces import PiecesTold
-from jitlab.api.retraces.ledger import NEAREST, Ledger, misfits
+from jitlab.api.retraces.ledger import NEAREST, misfits
 from jitlab.api.retraces.misses import BESIDE, Failed
 from jitlab.capture import (
     CAUSES,
@@ -44,41 +42,34 @@ from jitlab.capture import (
     key_of,
     leaves_of,
     only_users,
-    random_states,
     read_bytecode,
     reason_of,
-    reason_of_run,
     record_call,
     record_path,
     refusal_error,
     refuse_syntax,
     run_body,
-    set_random_states,
     signature_key,
-    spans,
 )
-from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
 from jitlab.compile import compile_trace
 from jitlab.config import config
 from jitlab.costs import Costs
-from jitlab.ir import Options, Source, outside
+from jitlab.ir import Options, outside
 from jitlab.support import locks
 from jitlab.support.transactions import Whole
 
+from .dispatch import Dispatched, inlined
 from .jit_options import JitOptions, check_backend, checked
-from .native_entry import WARM_CALLS, warm_up
-from .weak_methods import look_like
+from .native_entry import warm_up
 
 
-class Jit(Explained):
+class Jit(Dispatched):
     """A Python function whose calls are recorded once for each kind of arguments and run compiled, as Python would run them.
 
     `print(f.ledger)`: why it was recorded, and what that cost. `f.check(*args)`: how far it is from NumPy. `f.whatif(*args,
     cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
     """
 
-    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
-    _lock: Any
     TABLES = ("_traces", "_refused", "_failed", "_history", "_count", "_clock", "_last")
 
     #: What ends a recording, and a run, so that Python takes the call.
@@ -105,17 +96,15 @@ class Jit(Explained):
         locks.own(self)
         self._is_checked = False
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
-        self.ledger = Ledger(self._code_function(), self.name, str(options), kind="jit")
-        self.name = self.ledger.name
+        self._entered(self._code_function(), str(options), kind="jit")
         self._telling = PiecesTold(self.ledger, frequency_of(python_function))
-        look_like(self, python_function)
         if options.capture_mode == "bytecode":
             read_bytecode(self._code_function())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()
         if capture is not None:
-            return capture.perform(_inlined, self, args, kwargs)
+            return capture.perform(inlined, self, args, kwargs)
         if outside.is_python:
             return self.python_function(*args, **kwargs)
         try:
@@ -123,7 +112,7 @@ class Jit(Explained):
                 trace = self._last
                 gathered = None if trace is None else trace.gather(args)
                 return self._run(args) if gathered is None else self._perform(trace, args, *gathered)
-            return self._run(self._bind(args, kwargs))
+            return self._run(self._bound_values(args, kwargs))
         except Exception as error:
             only_users(error)
             raise
@@ -141,15 +130,15 @@ class Jit(Explained):
             return inline(self.python_function, capture, args, kwargs)
         return call_user(capture, self.python_function, args, kwargs)
 
-    def experimental_get_tracing_count(self) -> int:
-        """How often it was traced."""
-        return self._count
+    @property
+    def _must_compile(self) -> bool:
+        return self.options.fullgraph
 
     def _made_with(self) -> dict[str, Any]:
         return {"options": self.options}
 
     def _look(self, args: tuple[Any, ...], kwargs: dict[str, Any], *, why: bool) -> Found:
-        values = self._bind(args, kwargs)
+        values = self._bound_values(args, kwargs)
         try:
             key, at = self._keyed(values)
         except _Refused as refused:
@@ -171,21 +160,19 @@ class Jit(Explained):
         return Found(self._leaves(trace, values), failed=failed)
 
     def _replayable(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Trace, list[Any]] | str:
-        found = self._served(self._bind(args, kwargs))
+        found = self._served(self._bound_values(args, kwargs))
         return f"This call runs {self.runs_otherwise}: {found.text}." if isinstance(found, Refusal) else found[:2]
 
     def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any) -> Ways:
-        values = self._bind(args, kwargs)
-        plain_args, plain_kwargs = self._signature.call_form(values)
-        roots = {self.name: self.python_function, **dict(zip(self._signature.names, values, strict=True))}
-        formed = trace.formed
-        if isinstance(trace, CallTrace):
-            gathered = trace.gather(values)
-            numbers = gathered[1] if gathered is not None else ()
-            formed = lambda outputs, inputs: trace.answered(outputs, values, inputs, numbers)  # noqa: E731
-        return Ways(lambda: self.python_function(*plain_args, **plain_kwargs), formed, roots)
+        ways = super()._both_ways(args, kwargs, trace)
+        if not isinstance(trace, CallTrace):
+            return ways
+        values = self._bound_values(args, kwargs)
+        gathered = trace.gather(values)
+        numbers = gathered[1] if gathered is not None else ()
+        return replace(ways, formed=lambda outputs, inputs: trace.answered(outputs, values, inputs, numbers))
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _bound_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         if not kwargs and self._signature.is_simple and len(args) == self._signature.count:
             return args
         try:
@@ -258,25 +245,8 @@ class Jit(Explained):
         return Refusal("value", "what it reads changes while it is read") if gathered is None else (trace, *gathered)
 
     # ---- running
-    def _perform(self, trace: Any, values: tuple[Any, ...], inputs: list[Any], numbers: tuple[Any, ...]) -> Any:
-        states = random_states(trace.generators) if trace.generators else ()
-        started = time.perf_counter_ns() if events.active() else 0
-        trace.costs.called()
-        if trace.costs.calls == WARM_CALLS:
-            warm_up(trace)
-        refusal: Exception | None = None
-        try:
-            result = trace.answer(values, inputs, numbers)
-        except self.given_up_by as error:
-            if self.options.fullgraph and isinstance(error, errors.InternalError):
-                raise
-            refusal = error
-        if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
-            set_random_states(states)
-            return self._run_as_python(values, reason_of_run(refusal))
-        if started:
-            emit_timed_call(self.name, trace, started)
-        return result
+    def _warm_up(self, trace: Any) -> None:
+        warm_up(trace)
 
     def _run_otherwise(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         """What cannot be recorded whole is recorded statement by statement, with Python between."""
@@ -310,19 +280,9 @@ class Jit(Explained):
     def _compiled(self, trace: Trace) -> Callable[[Sequence[Any]], list[Any]]:
         return compile_trace(trace, self._stages)
 
-    def _run_as_python(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
-        args, kwargs = self._signature.call_form(values)
-        started = time.perf_counter_ns()
-        before, outside.unmarked = outside.unmarked, True
-        try:
-            return self.python_function(*args, **kwargs)
-        finally:
-            outside.unmarked = before
-            emit_statement(
-                refusal.code, f"{self.name}, because {refusal.text}",
-                spans((refusal.source if not refusal.met else None) or calling_line() or self._definition()), started,
-                met=refusal.met,
-            )  # fmt: skip
+    def _run_as_python(self, call: tuple[Any, ...], refusal: Refusal) -> Any:
+        args, kwargs = self._signature.call_form(call)
+        return self._python(args, kwargs, refusal)
 
     # ---- recording
     def _captured(self, values: tuple[Any, ...], at: Sequence[Any], number: int, *, strict: bool) -> Trace:
@@ -346,7 +306,7 @@ class Jit(Explained):
                 raise TypeError(f"Type Join Failed: {error}") from None
             if self.options.fullgraph:
                 raise refusal_error(self.name, self.options.capture_mode, error, self._definition()) from None
-            raise self._refuse(key, reason_of(error)) from None
+            raise self._refuse_or_fail(key, reason_of(error)) from None
         with Whole(self, self.ledger):
             with costs.spending():
                 trace.run = self._compiled(trace)
@@ -366,12 +326,11 @@ class Jit(Explained):
             known.clear()
         return trace
 
-    def _refuse(self, key: Any, refusal: Refusal) -> _Refused:
+    def _refuse_or_fail(self, key: Any, refusal: Refusal) -> _Refused:
+        """An error may be of these values alone; the second one is believed."""
         if refusal.code != "error" or key in self._failed:
-            self._refused[key] = refusal
-            while len(self._refused) > config.max_traces:
-                del self._refused[next(iter(self._refused))]
-        self._failed.add(key)  # an error may be of these values alone; the second one is believed
+            self._refuse(key, refusal)
+        self._failed.add(key)
         if len(self._failed) > config.max_traces:
             self._failed.clear()
         return _Refused(refusal)
@@ -396,9 +355,6 @@ class Jit(Explained):
         if not hasattr(function, "__code__") and not hasattr(function, "__func__"):
             function = type(function).__call__
         return getattr(function, "__func__", function)
-
-    def _definition(self) -> Source | None:
-        return self.ledger.definition.source
 
 
 class PathJit(Jit):
@@ -435,19 +391,15 @@ class PathJit(Jit):
     def _run_otherwise(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
         return self._run_as_python(values, refusal)
 
-    def _run_as_python(self, values: tuple[Any, ...], refusal: Refusal) -> Any:
+    def _run_as_python(self, call: tuple[Any, ...], refusal: Refusal) -> Any:
         if self.options.fullgraph:  # the call was to be captured whole
             error = EndPiece(refusal.code, refusal.text)
             raise refusal_error(self.name, self.options.capture_mode, error, self._definition())
-        return super()._run_as_python(values, refusal)
+        return super()._run_as_python(call, refusal)
 
 
 #: A trace, the arrays that a call of it reads, and the numbers.
 _Gathered = tuple[Any, list[Any], tuple[Any, ...]]
-
-
-def _inlined(capture: Capture, function: Jit, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return function.__jitlab_inline__(capture, args, kwargs)
 
 
 class _Refused(errors.Signal):

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from jitlab.api.explaining import Explained
 from jitlab.api.retraces.ledger import misfits
 from jitlab.api.retraces.misses import Failed
 from jitlab.capture import Capture, Change, Foreign, NotReplayable, Trace, describe, key_of, leaves_of
@@ -29,6 +28,7 @@ from jitlab.support.transactions import Whole
 from . import recorder
 from .binding import Binder
 from .concrete import ConcreteFunction, Recording
+from .dispatch import Dispatched
 from .weak_methods import WeakMethod
 
 _SINGLETON = (
@@ -41,7 +41,7 @@ _NOT_FIRST = (
 )
 
 
-class Traces(Explained):
+class Traces(Dispatched):
     """What a function knows of its calls.
 
     A *trace* is what the contract counts: a ConcreteFunction with a type, for which the body runs once. Below it stand exact
@@ -58,7 +58,6 @@ class Traces(Explained):
     _signature: Binder
 
     LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock, "_table": threading.RLock}
-    _lock: Any  # held while something is recorded
     _table: Any  # held while tables change, and nothing else is waited for
     TABLES = ("_concretes", "_by_type", "_wide", "_traces", "_recent", "_count", "_numbers")
 
@@ -68,6 +67,7 @@ class Traces(Explained):
         self._wide: dict[int, ConcreteFunction] = {}  # those that stand for other types than their own
         self._traces: dict[Any, list[Trace]] = {}  # by the key of a call
         self._recent: OrderedDict[int, Recording] = OrderedDict()  # by the id of the trace, the one called last at the end
+        self._refused = {}
         self._count = self._numbers = 0
         locks.own(self)
         self._counters: list[ctypes.c_int64] = []  # calls that C functions answered, which `_recent` does not see

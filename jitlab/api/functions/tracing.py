@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from jitlab import errors, events
 from jitlab.api.explaining import Found, Ways
-from jitlab.api.retraces.definitions import calling_line
 from jitlab.api.retraces.frequency import frequency_of, told
-from jitlab.api.retraces.ledger import Ledger
 from jitlab.capture import (
-    Capture,
     Foreign,
     NotReplayable,
     Refusal,
@@ -24,25 +22,22 @@ from jitlab.capture import (
     key_of,
     leaves_of,
     only_users,
-    random_states,
     reason_of_run,
-    set_random_states,
     spans,
 )
-from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
 from jitlab.capture.effect_log import Frozen
 from jitlab.capture.guards.tracetypes import function_type
-from jitlab.config import config
 from jitlab.ir import Options, Source, outside
 from jitlab.support import locks
 
 from .binding import Binder
 from .compiler_ir import CompilerIR
 from .concrete import ConcreteFunction
+from .dispatch import inlined
 from .eagerly import functions_run_eagerly
 from .native_entry import WARM_CALLS, add_entry
 from .traces import Traces
-from .weak_methods import BoundFunction, WeakMethod, look_like
+from .weak_methods import BoundFunction, WeakMethod
 
 
 class Function(Traces):
@@ -105,33 +100,25 @@ class Function(Traces):
         Traces.__init__(self)
         self._bound: dict[int, tuple[weakref.ref[Any], Function, weakref.ref[BoundFunction]]] = {}  # by the id of an instance
         self._warned: set[str] = set()
-        self._foreign: dict[Any, str] = {}  # signatures whose calls run as Python, and why
         self._warm: list[Any] = []  # what the C functions in front of this one need to live
         self._native_calls = 0  # of those, how many the retrace warning knows of
         is_method = isinstance(python_function, WeakMethod)
         plain = python_function.function if isinstance(python_function, WeakMethod) else python_function
         self._frequency = frequency_of(plain)
-        self.ledger = Ledger(plain, self.name, str(self.options), is_method=is_method)
-        self.name = self.ledger.name
-        look_like(self, python_function)
+        self._entered(plain, str(self.options), is_method=is_method)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         capture = current_capture()
         if capture is not None:
-            return capture.perform(_inlined, self, args, kwargs)
+            return capture.perform(inlined, self, args, kwargs)
         if functions_run_eagerly() or outside.is_python:
             return self._function()(*args, **kwargs)
         started = time.perf_counter_ns() if events.active() else 0
         try:
-            result, trace = self._run(args, kwargs)
+            return self._run(args, kwargs, started)
         except Exception as error:
             only_users(error)
             raise
-        if not started:
-            return result
-        if trace is not None:
-            emit_timed_call(self.name, trace, started)
-        return result
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A method: each instance has its own Function, which holds the instance weakly; what is handed out holds it."""
@@ -164,10 +151,6 @@ class Function(Traces):
     def input_signature(self) -> tuple[Any, ...] | None:
         """The specs it was made with, or None."""
         return self._signature.input_signature
-
-    def experimental_get_tracing_count(self) -> int:
-        """How often it was traced; traces that made room for others count, too."""
-        return self._count
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for these arguments, traced now where there is none.
@@ -234,18 +217,22 @@ class Function(Traces):
         return CompilerIR(self.get_concrete_function(*args, **kwargs), (*args, *kwargs.values()))
 
     # ---- running
-    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Trace | None]:
+    @property
+    def _must_compile(self) -> bool:
+        return bool(self.options.jit_compile)
+
+    def _bound_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        return self._signature.bind(args, kwargs)
+
+    def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], started: int) -> Any:
         leaves: list[Any] = []
         found = self._found_or_traced(self._signature.bind(args, kwargs), leaves)
         if isinstance(found, Refusal):  # below `except`: the program finds no error of ours behind what it does
-            return self._run_as_python(args, kwargs, found), None
+            return self._run_as_python((args, kwargs), found)
         if found.costs.calls + 1 == WARM_CALLS:
             add_entry(self, Function.__call__, found, kwargs)
-        try:
-            return self._perform(found, leaves), found
-        except (NotReplayable, errors.InternalError) as refusal:
-            reason = self._reason_of_run(refusal)
-        return self._run_as_python(args, kwargs, reason), None
+        self._check_bindings(found)
+        return self._perform(found, (args, kwargs), found.collect(leaves), (), started)
 
     def _found_or_traced(self, values: tuple[Any, ...], leaves: list[Any]) -> Trace | Refusal:
         """The trace of a call, whose arrays are appended to `leaves`; or why Python has to run it."""
@@ -257,39 +244,23 @@ class Function(Traces):
         if trace is not None:
             self._note_frequency(False)
             return trace
-        if (known := self._foreign.get(key)) is not None:
-            return Refusal("foreign_type", known)
+        if (known := self._refused.get(key)) is not None:
+            return known
         try:
             with locks.Released(self._lock), self._lock:
                 before = self._count
                 trace = self._find(key, leaves) or self._trace(key, values, leaves)
                 is_traced = self._count > before
         except errors.InternalError as mistake:
-            return self._reason_of_run(mistake)
+            if self._must_compile:
+                raise
+            return reason_of_run(mistake)
         except NotReplayable as refusal:  # a foreign array met the arguments: there is nothing to record
             with locks.Released(self._table), self._table:
-                self._foreign[key] = str(refusal)
-                while len(self._foreign) > config.max_traces:
-                    del self._foreign[next(iter(self._foreign))]
+                self._refuse(key, Refusal("foreign_type", str(refusal)))
             return reason_of_run(refusal)
         self._note_frequency(is_traced)
         return trace
-
-    def _reason_of_run(self, refusal: NotReplayable | errors.InternalError) -> Refusal:
-        """Why Python has to run a call that was not traced to the end, or whose trace cannot run."""
-        if self.options.jit_compile and isinstance(refusal, errors.InternalError):
-            raise refusal
-        return reason_of_run(refusal)
-
-    def _perform(self, trace: Trace, leaves: Sequence[Any]) -> Any:
-        self._check_bindings(trace)
-        trace.costs.called()
-        states = random_states(trace.generators) if trace.generators else ()
-        try:
-            return trace.answer((), trace.collect(leaves), ())
-        except (NotReplayable, errors.InternalError):
-            set_random_states(states)
-            raise
 
     def _call_concrete(self, concrete: ConcreteFunction, values: tuple[Any, ...]) -> Any:
         leaves: list[Any] = []
@@ -298,18 +269,19 @@ class Function(Traces):
         except Foreign as foreign:
             raise errors.BindingError(f"Binding inputs to tf.function failed due to `{foreign.what}, not an array`") from None
         started = time.perf_counter_ns() if events.active() else 0
+        call = self._signature.call_form(values)
         try:
             with locks.Released(self._lock), self._lock:
                 known = [r.trace for r in concrete._recordings.get(key, ()) if r.trace.fits(leaves)]
                 trace = known[0] if known else self._recorded(concrete, key, values, leaves).trace
-            result = self._perform(trace, leaves)
         except (NotReplayable, errors.InternalError) as refusal:
-            reason = self._reason_of_run(refusal)
+            if self._must_compile and isinstance(refusal, errors.InternalError):
+                raise
+            reason = reason_of_run(refusal)
         else:
-            if started:
-                emit_timed_call(self.name, trace, started)
-            return result
-        return self._run_as_python(*self._signature.call_form(values), reason)
+            self._check_bindings(trace)
+            return self._perform(trace, call, trace.collect(leaves), (), started)
+        return self._run_as_python(call, reason)
 
     def _note_frequency(self, is_traced: bool) -> None:
         if self._counters:
@@ -335,8 +307,8 @@ class Function(Traces):
         except Foreign as foreign:
             return Found(refusal=foreign.what)
         described = leaves_of(self._signature.names, values)
-        if key in self._foreign:
-            return Found(described, refusal=self._foreign[key])
+        if (refused := self._refused.get(key)) is not None:
+            return Found(described, refusal=refused.text)
         with locks.Released(self._lock), self._lock:
             concrete = self._dispatch(function_type(values))
             known = [recording.trace for recording in concrete._recordings.get(key, ())] if concrete is not None else []
@@ -362,34 +334,21 @@ class Function(Traces):
         return trace, trace.collect(leaves)
 
     def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Trace) -> Ways:
-        values = self._signature.bind(args, kwargs)
-        plain_args, plain_kwargs = self._signature.call_form(values)
         recording = self._recent.get(id(trace))
         frozen = recording.concrete._frozen if recording is not None else Frozen()
-        roots = {self.name: self._function(), **dict(zip(self._signature.names, values, strict=True))}
-        return Ways(lambda: self._function()(*plain_args, **plain_kwargs), trace.formed, roots, frozen.as_traced)
+        return replace(super()._both_ways(args, kwargs, trace), as_traced=frozen.as_traced)
 
-    def _run_as_python(self, args: tuple[Any, ...], kwargs: dict[str, Any], reason: Refusal) -> Any:
+    def _run_as_python(self, call: tuple[tuple[Any, ...], dict[str, Any]], refusal: Refusal) -> Any:
         if self.options.jit_compile:
-            foreign = reason.code in ("foreign_type", "dtype")
+            foreign = refusal.code in ("foreign_type", "dtype")
             rule = ", and only plain arrays of numbers are compiled" if foreign else ""
             raise errors.InvalidArgumentError(
-                f"{self.name} cannot be compiled for these arguments: {reason.text}.",
-                where=describe(reason.source) if reason.source is not None else "",
+                f"{self.name} cannot be compiled for these arguments: {refusal.text}.",
+                where=describe(refusal.source) if refusal.source is not None else "",
                 why=f"jit_compile=True leaves nothing to NumPy{rule}",
                 hint="np.asarray(x), or jit_compile=None" if foreign else "jit_compile=None runs this call as Python",
             )
-        started = time.perf_counter_ns()
-        before, outside.unmarked = outside.unmarked, True
-        try:
-            result = self._function()(*args, **kwargs)
-        finally:
-            outside.unmarked = before
-        emit_statement(
-            reason.code, f"{self.name}, because {reason.text}", spans(calling_line() or self._definition()), started,
-            met=reason.met,
-        )  # fmt: skip
-        return result
+        return self._python(*call, refusal)
 
     def _check_bindings(self, trace: Trace) -> None:
         """What is reached through a name is fixed at trace: say so, once, when the name means another object by now."""
@@ -403,7 +362,7 @@ class Function(Traces):
             warnings.warn(
                 f"{self.name} still calls the function that {name}{line} was when it was traced; {name} has been defined again"
                 f" since. Define {self.name} again, too (in a notebook: run its cell)",
-                stacklevel=5,
+                stacklevel=4,
             )
             self._tell_frozen(f"function {name}", callee.source)
         for input in trace.inputs[len(trace.leaves) :]:
@@ -416,17 +375,10 @@ class Function(Traces):
                 f"{self.name} still uses the array that {binding.text}{line} was when it was traced; {binding.text} has been"
                 f" bound to another object since. Pass {binding.text} as an argument, or write into it:"
                 f" {binding.text}[...] = new",
-                stacklevel=5,
+                stacklevel=4,
             )
             self._tell_frozen(f"{binding.kind} {binding.text}", input.source)
 
     def _tell_frozen(self, what: str, source: Source | None) -> None:
         if events.active():
             events.send(events.ValueFrozen(cell=events.current_cell(), function=self.name, what=what, lines=spans(source)))
-
-    def _definition(self) -> Source | None:
-        return self.ledger.definition.source
-
-
-def _inlined(capture: Capture, function: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return function.__jitlab_inline__(capture, args, kwargs)

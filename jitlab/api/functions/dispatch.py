@@ -1,0 +1,120 @@
+"""What `function` and `jit` have in common: a trace runs, what it cannot run Python runs, and both are told of."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from jitlab import errors, events
+from jitlab.api.explaining import Explained, Ways
+from jitlab.api.retraces.definitions import calling_line
+from jitlab.api.retraces.ledger import Ledger
+from jitlab.capture import Capture, NotReplayable, Refusal, random_states, reason_of_run, set_random_states, spans
+from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
+from jitlab.config import config
+from jitlab.ir import Source, outside
+
+from .native_entry import WARM_CALLS
+from .weak_methods import look_like
+
+
+class Dispatched(Explained):
+    """A function whose calls each find a trace, make one, or run as Python."""
+
+    LOCKS: ClassVar[dict[str, Any]] = {"_lock": threading.RLock}
+    _lock: Any  # held while something is recorded
+    #: What ends a run so that Python takes the call.
+    given_up_by: ClassVar[tuple[type[Exception], ...]] = (NotReplayable, errors.InternalError)
+    python_function: Callable[..., Any]
+    _signature: Any
+    _refused: dict[Any, Refusal]  # kinds of calls that have no trace, and why
+    _count: int
+
+    def _entered(self, function: Any, options: str, **what: Any) -> None:
+        """The ledger of a new function, and its name and looks."""
+        self.ledger = Ledger(function, self.name, options, **what)
+        self.name = self.ledger.name
+        look_like(self, self.python_function)
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often it was traced; traces that made room for others count, too."""
+        return self._count
+
+    @property
+    def _must_compile(self) -> bool:
+        """Is it an error that something cannot be compiled?"""
+        raise NotImplementedError
+
+    def _function(self) -> Any:
+        """What Python runs."""
+        return self.python_function
+
+    def _definition(self) -> Source | None:
+        return self.ledger.definition.source
+
+    def _both_ways(self, args: tuple[Any, ...], kwargs: dict[str, Any], trace: Any) -> Ways:
+        values = self._bound_values(args, kwargs)
+        plain_args, plain_kwargs = self._signature.call_form(values)
+        roots = {self.name: self._function(), **dict(zip(self._signature.names, values, strict=True))}
+        return Ways(lambda: self._function()(*plain_args, **plain_kwargs), trace.formed, roots)
+
+    # ---- running
+    def _bound_values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """A call's arguments, one for each parameter."""
+        raise NotImplementedError
+
+    def _perform(
+        self, trace: Any, call: Any, inputs: Sequence[Any], numbers: tuple[Any, ...] = (), started: int | None = None
+    ) -> Any:  # fmt: skip
+        """What a call gives, by its trace. Where that gives up, Python runs, and random generators are as they were."""
+        states = random_states(trace.generators) if trace.generators else ()
+        if started is None:
+            started = time.perf_counter_ns() if events.active() else 0
+        trace.costs.called()
+        if trace.costs.calls == WARM_CALLS:
+            self._warm_up(trace)
+        refusal: Exception | None = None
+        try:
+            result = trace.answer(call, inputs, numbers)
+        except self.given_up_by as error:
+            if self._must_compile and isinstance(error, errors.InternalError):
+                raise
+            refusal = error
+        if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
+            set_random_states(states)
+            return self._run_as_python(call, reason_of_run(refusal))
+        if started:
+            emit_timed_call(self.name, trace, started)
+        return result
+
+    def _warm_up(self, trace: Any) -> None:
+        """A trace is called often."""
+
+    def _run_as_python(self, call: Any, refusal: Refusal) -> Any:
+        """What Python gives; `call` is what `_perform` was given."""
+        raise NotImplementedError
+
+    def _python(self, args: tuple[Any, ...], kwargs: dict[str, Any], refusal: Refusal) -> Any:
+        started = time.perf_counter_ns()
+        before, outside.unmarked = outside.unmarked, True
+        try:
+            return self._function()(*args, **kwargs)
+        finally:
+            outside.unmarked = before
+            at = (refusal.source if not refusal.met else None) or calling_line() or self._definition()
+            emit_statement(
+                refusal.code, f"{self.name}, because {refusal.text}", spans(at), started, met=refusal.met
+            )
+
+    def _refuse(self, key: Any, refusal: Refusal) -> None:
+        """Calls of this kind have no trace."""
+        self._refused[key] = refusal
+        while len(self._refused) > config.max_traces:
+            del self._refused[next(iter(self._refused))]
+
+
+def inlined(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call inside the recording of another function."""
+    return function.__jitlab_inline__(capture, args, kwargs)
