@@ -10,7 +10,7 @@ from jitlab.ir import Options
 from .control_functions import cond, while_loop
 from .functions.concrete import ConcreteFunction
 from .functions.decorator import function
-from .functions.eagerly import functions_run_eagerly, run_functions_eagerly
+from .functions.dispatch import functions_run_eagerly, run_functions_eagerly
 from .functions.jit import Jit, jit
 from .functions.tracing import Function
 from .host_callbacks import numpy_function, py_func, py_function

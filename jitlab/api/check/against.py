@@ -14,7 +14,7 @@ import numpy as np
 
 from jitlab import events
 from jitlab.api.explaining import Ways
-from jitlab.api.functions.eagerly import as_python
+from jitlab.api.functions.dispatch import as_python
 from jitlab.config import config
 from jitlab.ir import Graph, Node
 from jitlab.ir.graphs.dot import line_text

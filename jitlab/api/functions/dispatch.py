@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 from jitlab import errors, events
@@ -15,6 +15,7 @@ from jitlab.capture import Capture, NotReplayable, Refusal, random_states, reaso
 from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
 from jitlab.config import config
 from jitlab.ir import Source, outside
+from jitlab.support.transactions import contextmanager
 
 from .native_entry import WARM_CALLS
 from .weak_methods import look_like
@@ -118,3 +119,63 @@ class Dispatched(Explained):
 def inlined(capture: Capture, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call inside the recording of another function."""
     return function.__jitlab_inline__(capture, args, kwargs)
+
+
+def remove(table: dict[Any, list[Any]], key: Any, item: Any) -> None:
+    found = [known for known in table.get(key, ()) if known is not item]
+    if found:
+        table[key] = found
+    else:
+        table.pop(key, None)
+
+
+# ---- calls as Python, to look into them with a debugger
+
+_eagerly = False
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """The switch that makes every `jl.function` run as the Python it is, to step through one in a debugger.
+
+    Args:
+        run_eagerly: True: from now on call the Python bodies with the arguments as they are. False: trace again.
+
+    Returns:
+        None.
+
+    Example:
+        >>> jl.run_functions_eagerly(True)
+        >>> jl.function(lambda x: type(x).__name__)(np.ones(2))
+        'ndarray'
+        >>> jl.run_functions_eagerly(False)
+    """
+    global _eagerly
+    if bool(run_eagerly) == _eagerly:
+        return
+    _eagerly = bool(run_eagerly)
+    events.busy.everywhere(1 if _eagerly else -1)  # warm calls ask, too
+
+
+@contextmanager
+def as_python() -> Iterator[None]:
+    """Inside, in this thread, each `function` and `jit` runs as the Python it is."""
+    before = outside.is_python
+    try:
+        outside.is_python = True
+        with events.busy:  # warm calls ask, too
+            yield
+    finally:
+        outside.is_python = before
+
+
+def functions_run_eagerly() -> bool:
+    """Whether functions run as Python, as `run_functions_eagerly` has said.
+
+    Returns:
+        True or False.
+
+    Example:
+        >>> jl.functions_run_eagerly()
+        False
+    """
+    return _eagerly

@@ -7,6 +7,7 @@ import inspect
 import time
 import types
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
@@ -58,7 +59,7 @@ from jitlab.ir import Options, outside
 from jitlab.support import locks
 from jitlab.support.transactions import Whole
 
-from .dispatch import Dispatched, inlined
+from .dispatch import Dispatched, inlined, remove
 from .jit_options import JitOptions, check_backend, checked
 from .native_entry import warm_up
 
@@ -70,7 +71,7 @@ class Jit(Dispatched):
     cut=...)`: what a decision of the compiler is worth. `f.would_hit(*args)`, `f.explain_key(*args)`: what a call would meet.
     """
 
-    TABLES = ("_traces", "_refused", "_failed", "_history", "_count", "_clock", "_last")
+    TABLES = ("_traces", "_refused", "_failed", "_recent", "_count", "_last")
 
     #: What ends a recording, and a run, so that Python takes the call.
     refused_by: ClassVar[tuple[type[Exception], ...]] = (Exception,)
@@ -91,8 +92,8 @@ class Jit(Dispatched):
         self._traces: dict[Any, list[Any]] = {}
         self._refused: dict[Any, Refusal] = {}  # signatures that cannot be recorded whole, and why
         self._failed: set[Any] = set()  # signatures whose recording ended with an error of the program's
-        self._history: list[Any] = []
-        self._count = self._clock = 0
+        self._recent: OrderedDict[int, tuple[Any, Any]] = OrderedDict()  # traces and their keys, the one called last at the end
+        self._count = 0
         locks.own(self)
         self._is_checked = False
         self._body: Body | None | Literal[False] = None  # for calls in pieces; False: only Python can run it
@@ -208,7 +209,10 @@ class Jit(Dispatched):
         trace, inputs, numbers = found
         if isinstance(trace, CallTrace):
             self._last = trace
-        trace.last_call = self._clock = self._clock + 1
+        try:
+            self._recent.move_to_end(id(trace))
+        except KeyError:  # another thread has just forgotten it
+            pass
         return self._perform(trace, values, inputs, numbers)
 
     # ---- what finds a trace
@@ -220,8 +224,9 @@ class Jit(Dispatched):
         return () if trace is None else _with_origins(trace)
 
     def _failed_guards(self, key: Any, at: Sequence[Any]) -> Failed:
-        """Of each trace of such calls, else of the newest, the guard that keeps this one from it."""
-        found = failed_of(self._traces.get(key) or self._history[-NEAREST:], at)
+        """Of each trace of such calls, else of those called last, the guard that keeps this one from it."""
+        recent = [trace for trace, _ in list(self._recent.values())[-NEAREST:]]
+        found = failed_of(self._traces.get(key) or recent, at)
         return {trace.number: _with_origin(trace, change) for trace, change in found}
 
     def _served(self, values: tuple[Any, ...]) -> _Gathered | Refusal:
@@ -315,11 +320,10 @@ class Jit(Dispatched):
 
     def _kept(self, key: Any, trace: Trace) -> Trace:
         self._count += 1
-        trace.last_call = self._clock = self._clock + 1
         known = self._traces.setdefault(key, [])
         known.insert(0, trace)
-        self._history.append(trace)
-        while len(self._history) > config.max_traces:
+        self._recent[id(trace)] = trace, key
+        while len(self._recent) > config.max_traces:
             self._forget_oldest()
         if len(known) > MOST_TRACES:
             self._refuse(key, Refusal("retraced", f"it was captured {MOST_TRACES} times and never fitted again"))
@@ -337,13 +341,8 @@ class Jit(Dispatched):
 
     def _forget_oldest(self) -> None:
         """The trace that was called longest ago makes room."""
-        oldest = min(self._history, key=lambda trace: trace.last_call)
-        self._history.remove(oldest)
-        for key, traces in list(self._traces.items()):
-            if oldest in traces:
-                traces.remove(oldest)
-                if not traces:
-                    del self._traces[key]
+        _, (oldest, key) = self._recent.popitem(last=False)
+        remove(self._traces, key, oldest)
         self.ledger.evicted(oldest)
         if self._last is oldest:
             self._last = None

@@ -28,7 +28,7 @@ from jitlab.support.transactions import Whole
 from . import recorder
 from .binding import Binder
 from .concrete import ConcreteFunction, Recording
-from .dispatch import Dispatched
+from .dispatch import Dispatched, remove
 from .weak_methods import WeakMethod
 
 _SINGLETON = (
@@ -360,21 +360,13 @@ class Traces(Dispatched):
     def _forget(self, recording: Recording) -> None:
         concrete, trace = recording.concrete, recording.trace
         self.ledger.evicted(trace)
-        _remove(self._traces, recording.key, trace)
-        _remove(concrete._recordings, recording.key, recording)
+        remove(self._traces, recording.key, trace)
+        remove(concrete._recordings, recording.key, recording)
         if not concrete._recordings:
             self._concretes.pop(id(concrete), None)
             self._wide.pop(id(concrete), None)
             if self._by_type.get(concrete.function_type) is concrete:
                 del self._by_type[concrete.function_type]
-
-
-def _remove(table: dict[Any, list[Any]], key: Any, item: Any) -> None:
-    found = [known for known in table.get(key, ()) if known is not item]
-    if found:
-        table[key] = found
-    else:
-        table.pop(key, None)
 
 
 def _objects(values: Iterable[Any]) -> list[Any]:

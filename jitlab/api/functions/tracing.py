@@ -33,8 +33,7 @@ from jitlab.support import locks
 from .binding import Binder
 from .compiler_ir import CompilerIR
 from .concrete import ConcreteFunction
-from .dispatch import inlined
-from .eagerly import functions_run_eagerly
+from .dispatch import functions_run_eagerly, inlined
 from .native_entry import WARM_CALLS, add_entry
 from .traces import Traces
 from .weak_methods import BoundFunction, WeakMethod

@@ -32,10 +32,10 @@ from jitlab.events import current_cell
 from jitlab.ir import Source, outside
 from jitlab.support.transactions import under_way
 
-from .driver import Driver, Telling, interpreted, is_user_class
+from .driver import Driver, interpreted, is_user_class
 from .piece_traces import EndPiece, Failed, Namespace, PieceTrace
 from .pieces import CellCapture, Executor, Names
-from .run_events import emit_call
+from .run_events import Telling, emit_call
 
 #: Cells whose traces are kept for the next time they are run, and of one cell its newest sources.
 MOST_PROGRAMS, MOST_SOURCES = 256, 4

@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from jitlab import events
-from jitlab.capture.guards.changes import Change, fix_of_name
 from jitlab.capture.numpy_calls import explanations
 from jitlab.capture.numpy_calls.draws import random_states, set_random_states
-from jitlab.capture.positions import cell_traceback, is_user_file, spans, without_signals
+from jitlab.capture.positions import cell_traceback, is_user_file, without_signals
 from jitlab.capture.refusals import Refusal, reason_of, reason_of_run
 from jitlab.capture.rewrite.piece_statements import (
     BODY,
@@ -40,13 +38,12 @@ from jitlab.capture.rewrite.splitting import TEMPORARY
 from jitlab.capture.tracers.tensor import Tensor
 from jitlab.errors import InternalError, InvalidArgumentError
 from jitlab.ir import interpret
-from jitlab.messages import Message
 from jitlab.ops import control_flow
 from jitlab.support.transactions import Whole
 
 from .piece_traces import EndPiece, Failed, PieceTrace, StaticNeeded, failed_of, finish_piece
 from .pieces import MISSING, MOST_TRACES, CellCapture, Executor
-from .run_events import emit_call, emit_piece, emit_statement
+from .run_events import Telling
 from .trace import Trace
 
 #: Reasons for which a part of the statement may still be captured.
@@ -55,34 +52,7 @@ _RETIRED = Refusal("retraced", f"it was captured {MOST_TRACES} times and never f
 _WATCHED = Refusal("errstate", "np.errstate asks NumPy to tell of floating-point errors")
 #: Reasons that say nothing of a statement whose blocks are captured.
 _TOLD_BY_PARTS = ("statement", "errstate")
-#: What Python runs without anything to say of it.
-_QUIET = (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)
 _EMPTY: Mapping[str, Any] = {}
-
-
-class Telling:
-    """Who is told of what a program in pieces does; this one tells the listeners of events."""
-
-    def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
-        """Python ran a statement, or runs the loop or branch that it is."""
-        if not events.active() or (isinstance(statement.node, _QUIET) and reason.source is None):
-            return
-        lines = spans(statement.source)
-        if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:
-            lines += spans(reason.source)  # in a function that it calls
-        emit_statement(reason.code, reason.text, lines, started, ended_ns=ended, met=reason.met)
-
-    def called(self, trace: PieceTrace, started: int) -> None:
-        """A piece ran."""
-        emit_call(trace.name, trace.number, started)
-
-    def traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
-        """A piece was captured."""
-        emit_piece(trace, before, started, self.advice)
-
-    def advice(self, change: Change, before: Failed) -> Message | None:
-        """What would avoid that a piece is captured again."""
-        return fix_of_name(change)
 
 
 class Driver:

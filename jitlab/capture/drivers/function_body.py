@@ -22,9 +22,10 @@ from jitlab.capture.state import Capture
 from jitlab.support.transactions import contextmanager
 
 from .calls import CallCapture
-from .driver import Driver, Telling
+from .driver import Driver
 from .piece_traces import PieceTrace
 from .pieces import MISSING, Executor
+from .run_events import Telling
 
 
 class BodyCapture(CallCapture):

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from jitlab import events
 from jitlab.capture.guards.changes import Change, fix_of_name
 from jitlab.capture.positions import spans
+from jitlab.capture.refusals import Refusal
 from jitlab.ir import is_operation
 from jitlab.messages import Message
 
 from .piece_traces import Failed, PieceTrace, differences
+
+if TYPE_CHECKING:
+    from jitlab.capture.rewrite.piece_statements import Statement
+
+
+#: What Python runs without anything to say of it.
+_QUIET = (ast.Pass, ast.Import, ast.ImportFrom, ast.FunctionDef)
 
 
 def emit_call(function: str, trace: int, started_ns: int) -> None:
@@ -54,21 +63,39 @@ def emit_statement(
         )  # fmt: skip
 
 
-def emit_piece(
-    trace: PieceTrace, before: Failed, started_ns: int, fix: Callable[[Change, Failed], Message | None] | None = None
-) -> None:  # fmt: skip
-    """A piece was captured, because of what `before` says; `fix` tells what would have avoided that."""
-    if not events.active():
-        return
-    found, nearest = differences(trace, before)
-    first = found[0]
-    events.send(
-        events.Traced(
-            cell=events.current_cell(), function=trace.name, trace=trace.number,
-            causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
-            after=first.after, rule=first.rule, lines=spans(nearest.uses.get(first.path) if nearest is not None else None),
-            fix=fix(first, before) if fix is not None else fix_of_name(first),
-            operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started_ns,
-            duration_ns=time.perf_counter_ns() - started_ns,
-        )
-    )  # fmt: skip
+class Telling:
+    """Who is told of what a program in pieces does; this one tells the listeners of events."""
+
+    def ran(self, statement: Statement, reason: Refusal, started: int, ended: int = 0) -> None:
+        """Python ran a statement, or runs the loop or branch that it is."""
+        if not events.active() or (isinstance(statement.node, _QUIET) and reason.source is None):
+            return
+        lines = spans(statement.source)
+        if reason.source is not None and not lines[0][1] <= reason.source.line <= lines[0][3]:
+            lines += spans(reason.source)  # in a function that it calls
+        emit_statement(reason.code, reason.text, lines, started, ended_ns=ended, met=reason.met)
+
+    def called(self, trace: PieceTrace, started: int) -> None:
+        """A piece ran."""
+        emit_call(trace.name, trace.number, started)
+
+    def traced(self, trace: PieceTrace, before: Failed, started: int) -> None:
+        """A piece was captured, because of what `before` says."""
+        if not events.active():
+            return
+        found, nearest = differences(trace, before)
+        first = found[0]
+        events.send(
+            events.Traced(
+                cell=events.current_cell(), function=trace.name, trace=trace.number,
+                causes=tuple(dict.fromkeys(change.cause for change in found)), argument=first.path, before=first.before,
+                after=first.after, rule=first.rule, fix=self.advice(first, before),
+                lines=spans(nearest.uses.get(first.path) if nearest is not None else None),
+                operations=sum(is_operation(node) for node in trace.graph.nodes), start_ns=started,
+                duration_ns=time.perf_counter_ns() - started,
+            )
+        )  # fmt: skip
+
+    def advice(self, change: Change, before: Failed) -> Message | None:
+        """What would avoid that a piece is captured again."""
+        return fix_of_name(change)

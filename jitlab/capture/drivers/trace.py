@@ -47,7 +47,6 @@ class Trace:
     slots: int = 0
     uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
     generators: list[Any] = field(default_factory=list)  # random generators it draws from
-    last_call: int = 0  # on the clock of the function
     rows: list[int] = field(default_factory=list)  # outputs that have to lie row by row
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
     layouts: list[Layout] = field(default_factory=list)  # of inputs: results and views depend on them

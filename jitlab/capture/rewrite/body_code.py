@@ -1,7 +1,6 @@
 """The body of a function as statements, each the code of a function: as Python runs it, and converted (bodies.py)."""
 
 from __future__ import annotations
-import __future__
 
 import ast
 import copy
@@ -18,7 +17,7 @@ from jitlab.capture.refusals import Refusal
 from jitlab.ir import Source
 from jitlab.support import trees
 
-from .convert import Converter, qualified
+from .convert import FUTURE_FLAGS, Converter, factory, qualified
 from .flow_rewrite import HOOK, argument_names, bound_names
 from .liveness import bound_for_certain
 from .piece_statements import BODY, BREAK, CONTINUE, RESULT, Program, Segment, Statement
@@ -63,7 +62,7 @@ class Body(Program):
         self.function, self.name, self.filename = function, code.co_name, code.co_filename
         self.inner_name = f"{self.name}__jl" if self.name.isidentifier() else "lambda__jl"
         self.classes = tuple(classes)
-        self.flags = code.co_flags & _FUTURE_FLAGS
+        self.flags = code.co_flags & FUTURE_FLAGS
         self.free = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
         arguments = definition.args
         self.first = next((arg.arg for arg in (*arguments.posonlyargs, *arguments.args)), "")
@@ -155,13 +154,7 @@ class Body(Program):
     def _inner(self, definition: ast.stmt, names: frozenset[str], more: Sequence[str]) -> types.CodeType:
         """The code of a function inside one that has these of the local names, and the names around the user's function."""
         around = [*more, *sorted((names & self.locals) | set(map(self.unmangled, self.free)))]
-        factory = ast.FunctionDef(
-            name="__jl_factory__", args=_no_arguments(), body=[definition], decorator_list=[], returns=None
-        )
-        factory.args.args = [ast.arg(arg=name) for name in around]
-        if sys.version_info >= (3, 12):
-            factory.type_params = []
-        outer: ast.stmt = ast.copy_location(factory, definition)
+        outer = factory(definition, around)
         for name in reversed(self.classes):  # private names are the class's
             around_it = ast.ClassDef(name=name, bases=[], keywords=[], body=[outer], decorator_list=[])
             if sys.version_info >= (3, 12):
@@ -177,11 +170,6 @@ class Body(Program):
     def unmangled(self, name: str) -> str:
         stem = self.classes[-1].lstrip("_") if self.classes else ""
         return name.removeprefix(f"_{stem}") if stem and name.startswith(f"_{stem}__") else name
-
-
-_FUTURE_FLAGS = 0
-for _feature in ("annotations",):
-    _FUTURE_FLAGS |= getattr(__future__, _feature).compiler_flag
 
 
 class _Prepared(ast.NodeTransformer):

@@ -74,9 +74,8 @@ def _convert(
     name = code.co_name
     if isinstance(body, ast.FunctionDef):  # under its own name it would hide a global that it calls: itself
         name = body.name = f"{code.co_name}__jl"
-    factory = _factory(body, code.co_freevars)
-    module = ast.Module(body=[factory], type_ignores=[])
-    flags = code.co_flags & _FUTURE_FLAGS
+    module = ast.Module(body=[factory(body, (HOOK, *code.co_freevars))], type_ignores=[])
+    flags = code.co_flags & FUTURE_FLAGS
     ast.fix_missing_locations(module)
     compiled = trees.code_of(module, code.co_filename, "exec", flags=flags)
     new = _inner_code(compiled, name, code.co_firstlineno)
@@ -118,24 +117,21 @@ def qualified(code: types.CodeType, before: str, name: str, around: types.CodeTy
 _ADDED_PARTS = re.compile(rf"\.{ADDED}\w+\.<locals>")
 
 
-_FUTURE_FLAGS = 0
-for _feature in ("annotations",):
-    _FUTURE_FLAGS |= getattr(__future__, _feature).compiler_flag
+FUTURE_FLAGS = __future__.annotations.compiler_flag
 
 
-def _factory(body: ast.stmt, free: Sequence[str]) -> ast.stmt:
-    """`def factory(__jl__, free...): <body>`: so that the body's free names are free."""
+def factory(body: ast.stmt, names: Sequence[str]) -> ast.stmt:
+    """`def factory(names...): <body>`: so that these are free names of the body."""
     arguments = ast.arguments(
-        posonlyargs=[], args=[ast.arg(arg=name) for name in (HOOK, *free)], vararg=None, kwonlyargs=[], kw_defaults=[],
+        posonlyargs=[], args=[ast.arg(arg=name) for name in names], vararg=None, kwonlyargs=[], kw_defaults=[],
         kwarg=None, defaults=[],
     )  # fmt: skip
-    factory = ast.FunctionDef(name="__jl_factory__", args=arguments, body=[body], decorator_list=[], returns=None)
+    made = ast.FunctionDef(name="__jl_factory__", args=arguments, body=[body], decorator_list=[], returns=None)
     if sys.version_info >= (3, 12):
-        factory.type_params = []
-    ast.copy_location(factory, body)
-    for node in (*arguments.args,):
-        ast.copy_location(node, body)
-    return factory
+        made.type_params = []
+    for part in (made, *arguments.args):
+        ast.copy_location(part, body)
+    return made
 
 
 def _inner_code(module: types.CodeType, name: str, line: int) -> types.CodeType | None:
