@@ -26,7 +26,7 @@ from .control.conditions import Body, is_traced, left, run
 from .control.jumps import BREAK, CONTINUE, Mixed, Outcome, Returned
 from .control.looping import Names as LoopNames
 from .control.number_kinds import as_one, check_known, check_position, is_mixed, of_each_kind
-from .control.purity import is_of_numbers
+from .control.purity import ITERABLES, is_of_numbers
 from .guards.leaves import UNDEFINED
 from .numpy_calls.draws import draw
 from .numpy_calls.host_fallback import is_numpy
@@ -128,7 +128,15 @@ class Hooks:
         capture = current_capture()
         if capture is None or isinstance(value, Tensor):
             return value
-        return capture.deep_value(value)
+        return capture.deep_value(value) if isinstance(value, ITERABLES) else capture.iterate(value)
+
+    def spread(self, value: Any) -> Any:
+        """What stands behind a star."""
+        capture = current_capture()
+        if capture is None or isinstance(value, ITERABLES):
+            return value
+        value = capture.value(value)
+        return value if isinstance(value, Tensor) else capture.iterate(value)
 
     def augmented(self, operator_name: str, value: Any, operand: Any) -> Any:
         """`name op= operand` of a global or nonlocal name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import linecache
 import operator
 import threading
 import types
@@ -173,6 +174,66 @@ def test_what_is_asked_of_an_object_is_asked_at_each_call(case, way):
     wanted = outcomes(program, make, change)
     without_defaults()
     assert outcomes(way(program), make, change) == wanted
+
+
+#: Methods of a class or a metaclass, and what asks for them.
+SPECIAL = {
+    "len": ("def __len__(self): return self.n", "len(held)"),
+    "getitem": ("def __getitem__(self, k): return self.n * k", "held[2]"),
+    "contains": ("def __contains__(self, k): return k == self.n", "(3 in held)"),
+    "not in": ("def __contains__(self, k): return k == self.n", "(3 not in held)"),
+    "bool": ("def __bool__(self): return self.n > 3", "(1 if held else 2)"),
+    "iter": ("def __iter__(self): return iter([self.n])", "sum(held)"),
+    "behind a star": ("def __iter__(self): return iter([self.n])", "[*held][0]"),
+    "arguments behind a star": ("def __iter__(self): return iter([self.n])", "(lambda *values: values)(*held)[0]"),
+    "reversed": ("def __reversed__(self): return iter([self.n])", "sum(reversed(held))"),
+    "operator": ("def __add__(self, k): return self.n + k", "(held + 1)"),
+    "float": ("def __float__(self): return float(self.n)", "float(held)"),
+    "int": ("def __int__(self): return self.n", "int(held)"),
+    "round": ("def __round__(self): return self.n", "round(held)"),
+    "index": ("def __index__(self): return self.n", "range(9)[held]"),
+    "index of a list": ("def __index__(self): return self.n", "[5, 6, 7, 8, 9, 1, 2][held]"),
+    "slice": ("def __index__(self): return self.n", "len([5, 6, 7, 8, 9, 1, 2][held:])"),
+    "index of an array": ("def __index__(self): return self.n", "np.arange(9.0)[held]"),
+    "shape": ("def __index__(self): return self.n", "np.zeros(held).size"),
+    "repeated list": ("def __index__(self): return self.n", "len([1] * held)"),
+    "property": ("p = property(lambda self: self.n)", "held.p"),
+    "method": ("def m(self): return self.n", "held.m()"),
+    "call": ("def __call__(self): return self.n", "held()"),
+    "str": ("def __str__(self): return 'a' * self.n", "len(str(held))"),
+    "f-string": ("def __format__(self, how): return 'a' * self.n", "len(f'{held}')"),
+    "==": ("def __eq__(self, k): return self.n == k\n    __hash__ = None", "(held == 4)"),
+    "isinstance": ("def __instancecheck__(self, k): return self.n > 3", "isinstance(x, held)"),
+    "issubclass": ("def __subclasscheck__(self, k): return self.n > 3", "issubclass(int, held)"),
+}
+ALONE = ("isinstance", "issubclass")
+
+
+@pytest.mark.parametrize("way", [jl.jit, as_cell], ids=["jit", "a cell"])
+@pytest.mark.parametrize(
+    ("case", "kind"), [*((case, "metaclass") for case in SPECIAL), *((case, "class") for case in SPECIAL if case not in ALONE)]
+)
+def test_the_methods_by_which_an_object_or_a_class_answers_are_called_each_time(case, kind, way):
+    method, use = SPECIAL[case]
+    name, space = f"<methods {case} {kind}>", {"np": np}
+    base = "(type)" if kind == "metaclass" else ""
+    source = f"class Kind{base}:\n    {method}\ndef program(x, held):\n    return x * {use}\n"
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    exec(compile(source, name, "exec"), space)
+
+    def make():
+        return space["Kind"]("Held", (), {"n": 2}) if kind == "metaclass" else vars_of(space["Kind"]())
+
+    def vars_of(held):
+        held.n = 2
+        return held
+
+    def change(held):
+        held.n += 1
+
+    wanted = outcomes(space["program"], make, change)
+    assert outcomes(way(space["program"]), make, change) == wanted
+    assert len(set(wanted)) > 1
 
 
 def test_a_helper_that_keeps_what_it_computed_in_a_default_is_pythons():

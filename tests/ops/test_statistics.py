@@ -92,6 +92,13 @@ def test_histograms_of_fixed_bins(dtype):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("how", [jl.jit, jl.function], ids=["jit", "function"])
+def test_the_edges_of_a_histogram_of_many_dimensions_are_a_list_as_numpys(how):
+    found, wanted = (f(X) for f in (how(lambda x: np.histogramdd(x, 2)), lambda x: np.histogramdd(x, 2)))
+    assert type(found) is type(wanted) and type(found[1]) is type(wanted[1])
+    np.testing.assert_array_equal(found[1], wanted[1])
+
+
 def test_histograms_refuse_what_numpy_refuses():
     refuses(lambda x: np.histogram(x, bins=0), X)
     refuses(lambda x: np.histogram(x, range=(1, 0)), X)

@@ -140,16 +140,23 @@ _OPERATORS = frozenset(
     for name in "add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor".split()
     for reflected in ("", "r", "i")
 ) | {f"__{name}__" for name in "lt le gt ge neg pos abs invert bool".split()}
+#: By these an object becomes a number, or says what is in it, wherever it stands.
+_CONVERSIONS = frozenset(f"__{name}__" for name in "index int float complex round trunc floor ceil contains".split())
+#: By these a class of the user's metaclass answers: a class is taken for itself everywhere else.
+_OF_CLASSES = frozenset(
+    f"__{name}__" for name in "len iter reversed getitem eq ne hash str repr format instancecheck subclasscheck".split()
+)
 _python_operators: OfEach[bool] = OfEach()
 
 
 def has_python_operators(kind: type) -> bool:
-    """The user's own Python runs when objects of this class meet an operator."""
+    """The user's own Python runs when objects of this class meet an operator, or are taken for numbers."""
     return _python_operators.of(kind, _defines_operators, kind)
 
 
 def _defines_operators(kind: type) -> bool:
-    found = (vars(base)[name] for base in kind.__mro__ for name in _OPERATORS & vars(base).keys())
+    names = _OPERATORS | _CONVERSIONS | (_OF_CLASSES if issubclass(kind, type) else frozenset())
+    found = (vars(base)[name] for base in kind.__mro__ for name in names & vars(base).keys())
     return any(map(_is_the_users_code, found))
 
 

@@ -424,6 +424,12 @@ class Converter(FlowConverter):
     def visit__Visited(self, node: _Visited) -> ast.AST:
         return node.value
 
+    def visit_Starred(self, node: ast.Starred) -> ast.AST:
+        value = self.visit(node.value)
+        if isinstance(node.ctx, ast.Load):
+            value = self.hook("spread", node.value, value)
+        return ast.copy_location(ast.Starred(value, node.ctx), node)
+
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         value = self.visit(node.value)
         if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):

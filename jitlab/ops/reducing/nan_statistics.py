@@ -433,7 +433,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
     else:
         points = transpose(_stacked(nodes(sample)))
     counts, *edges = _dimensions(points, bins, range, density, weights)
-    return counts, tuple(edges)
+    return counts, edges
 
 
 @rule(np.histogram2d)
