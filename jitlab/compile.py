@@ -19,7 +19,7 @@ from typing import Any
 
 from jitlab import events
 from jitlab.capture import Trace
-from jitlab.cluster import cluster, clustered_anew, for_functions, repeats, warn_of_unmet, without_scopes
+from jitlab.cluster import cluster, for_functions, warn_of_unmet, without_scopes
 from jitlab.errors import InternalError
 from jitlab.flags import read_flags
 from jitlab.ir import Clustering, Graph, Options
@@ -100,10 +100,8 @@ def simplified(graph: Graph, options: Options, function: str, trace: int) -> Gra
 
 
 def clustered(graph: Graph, options: Options, function: str, names: Mapping[str, str] | None = None) -> Clustering:
-    """The clusters of a graph. What a scope wants fused, and is kept apart, is computed a second time for its reader."""
-    made = cluster(graph, options.clustering, jit_compile=options.jit_compile, function=function, names=names)
-    again = repeats(planned(made, options.level).plan, made.overrides.fuse) if made.overrides.fuse else ()
-    return clustered_anew(made, again=again) if again else made
+    """The clusters of a graph, with what its scopes decide of them and of what is fused in each."""
+    return cluster(graph, options.clustering, jit_compile=options.jit_compile, function=function, names=names)
 
 
 def _all_or_nothing(executable: Executable) -> Callable[[Sequence[Any]], list[Any]]:

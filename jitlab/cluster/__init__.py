@@ -1,18 +1,17 @@
 """From a graph to the operations that the compiler owns: `jit_scope` marks, auto-clustering, and a reason for each decision.
 
 Parts, in the order of the data: scope, cluster_options, candidates, contraction, partition, variables, cluster, decided,
-operation_groups, unmet, repeats, flip_search, flip_application.
+operation_groups, unmet, flip_search, flip_application.
 """
 
 from .cluster import cluster, clustered_anew, reset_names
 from .cluster_options import for_functions, for_session
 from .flip_application import flipped
 from .flip_search import Advisor
-from .repeats import call_of, is_move, repeats, way
 from .scope import jit_scope, without_scopes
 from .unmet import warn_of_unmet
 
 __all__ = [
-    "Advisor", "call_of", "cluster", "clustered_anew", "flipped", "for_functions", "for_session", "is_move", "jit_scope",
-    "repeats", "reset_names", "warn_of_unmet", "way", "without_scopes",
+    "Advisor", "cluster", "clustered_anew", "flipped", "for_functions", "for_session", "jit_scope", "reset_names",
+    "warn_of_unmet", "without_scopes",
 ]  # fmt: skip

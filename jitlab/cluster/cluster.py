@@ -48,7 +48,6 @@ def cluster(
     jit_compile: bool | None = None,
     function: str = "",
     overrides: Overrides = NO_OVERRIDES,
-    again: Sequence[tuple[str, str]] = (),
     names: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> Clustering:
@@ -56,16 +55,15 @@ def cluster(
 
     `settings` are fields of the options that differ. `jit_compile` True: everything in one cluster, or InvalidArgumentError;
     False: only what a scope marks. `function` is the name that such an error gives; the graph's own if there is none.
-    `overrides`: decisions of a what-if; `names`: those of the clusters as they are, by the names of their operations. `again`:
-    what the fusions that scopes decide of compute a second time.
+    `overrides`: decisions of a what-if; `names`: those of the clusters as they are, by the names of their operations.
     """
     options = replace(options or ClusteringOptions(), **settings)
-    return clustered(ClusteringInput(graph, options, jit_compile, function, overrides, again, names))
+    return clustered(ClusteringInput(graph, options, jit_compile, function, overrides, names))
 
 
 def clustered(given: ClusteringInput) -> Clustering:
     """The clustering of all that decides of one."""
-    overrides = given.overrides.over(decided(given.graph), given.again)
+    overrides = given.overrides.over(decided(given.graph))
     graph = reordered(computed_again(given.graph, overrides.again), overrides.earlier)
     name_values(graph)
     made = _clustering(graph, given, overrides)

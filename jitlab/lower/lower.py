@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from types import MappingProxyType
 
 from jitlab.ir import NO_OVERRIDES, Cluster, Copy, KernelInfo, Lowered, Node, Overrides, Shape, is_operation
 from jitlab.ir.programs.program import Buffer, Kernel, Program
+from jitlab.ops.base import Elementwise, Generated
+from jitlab.ops.layout.indexing import Gather, Take
 from jitlab.ops.layout.views import Reshape, Update, View
 
 from .block import Block, with_items
-from .fusion.cuts import Cuts
+from .fusion.cuts import Cuts, Edge
 from .fusion.groups import Group, cut_between
 from .fusion.inside import inner_nests
+from .fusion.obstacles import JOINED
 from .fusion.rejections import boundaries, inner_edges, unread
 from .memory import arrange
 from .program_builder import Layout, Shared
@@ -43,10 +46,13 @@ def lower(
     given = dict(zip(cluster.inputs, layouts, strict=True))
     wanted: set[Node] = set()
     copies: list[Node] = []
+    again: dict[Edge, set[Edge]] = {}  # of each edge that is to be fused, and is not: the stages that would compute it again
+    plain: Lowered | None = None  # what becomes of the cluster where nothing is computed again
     while True:
-        shared = Shared(Sizes(cluster.nodes, values, shape), given, level, wanted, Cuts(overrides, cluster.nodes))
+        cuts = Cuts(overrides, cluster.nodes, set[Edge]().union(*again.values()))
+        shared = Shared(Sizes(cluster.nodes, values, shape), given, level, wanted, cuts)
         try:
-            lowered = _lower(cluster, shared, donated - set(copies), {w: x for w, x in ends.items() if x not in copies})
+            lowered, groups = _lower(cluster, shared, donated - set(copies), {w: x for w, x in ends.items() if x not in copies})
         except Unreadable as unreadable:  # it has to lie in memory, row after row
             (node,) = unreadable.nodes
             while node in shared.captured:
@@ -63,11 +69,41 @@ def lower(
                 given[node] = "C"
                 copies.append(node)
             continue
-        lowered.copies = copies
-        return lowered
+        lowered.copies = list(copies)
+        apart = _apart(lowered, overrides) if overrides.fuse and level != "O0" else []
+        if plain is not None:
+            return plain if any(edge in again for edge in apart) else lowered
+        if apart:
+            again = {edge: found for edge in apart if (found := set(_repeatable(*edge, cluster, groups)))}
+        if not again:
+            return lowered
+        plain = lowered
 
 
-def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: Mapping[Node, Node]) -> Lowered:
+#: What may be computed a second time: single elements, and what only picks or moves them.
+REPEATABLE = (Elementwise, Generated, View, Reshape, Take, Gather)
+
+
+def _apart(lowered: Lowered, overrides: Overrides) -> list[Edge]:
+    """The edges that were to be fused and go through memory between kernels, though nobody cuts them."""
+    named = {node.name: node for node in lowered.cluster.nodes}
+    pairs = (pair for pair in overrides.fuse if pair not in overrides.cut)
+    edges = [(named[a], named[b]) for a, b in pairs if a in named and b in named]
+    return [edge for edge in edges if not any(set(edge) <= set(kernel.nodes) for kernel in lowered.kernels)]
+
+
+def _repeatable(a: Node, b: Node, cluster: Cluster, groups: Sequence[Group]) -> Iterator[Edge]:
+    """(a, the node of each stage) where b is computed and could compute a value for itself that others read, too."""
+    readers = sum(a in node.inputs for node in cluster.nodes)
+    if isinstance(a.op, REPEATABLE) and (readers > 1 or a in cluster.outputs):
+        for stage in (stage for group in groups for stage in group.stages):
+            if stage.kind in JOINED and b in stage.computed and a in stage.reads:
+                yield a, stage.node
+
+
+def _lower(
+    cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: Mapping[Node, Node]
+) -> tuple[Lowered, list[Group]]:
     wanted = list(dict.fromkeys(cluster.outputs))
     results = [node for node in wanted if node in ends]
     block = Block(
@@ -120,11 +156,12 @@ def _lower(cluster: Cluster, shared: Shared, donated: AbstractSet[Node], ends: M
     edges += unread(edges, infos, groups, cluster.nodes)
     edges += inner_edges(cluster, shared, [nest for info in infos for nest in info.nests])
     scratch = sum(_aligned(size_of(b.shape, sizes) * b.dtype.itemsize) for b in (*temps, *shared.rows))
-    return Lowered(
+    lowered = Lowered(
         cluster, program, list(shared.inputs), outputs, shared.constants, {**sizes.values, **sizes.samples}, shared.strides,
         infos, edges, kept=_still(shared, temps), in_place=in_place,
         temporaries=temporaries(cluster, kernels, temps, shared, edges, groups), scratch_bytes=scratch,
     )  # fmt: skip
+    return lowered, groups
 
 
 def _fused_otherwise(cluster: Cluster, shared: Shared) -> list[set[Node]]:

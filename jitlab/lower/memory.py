@@ -55,8 +55,9 @@ def arrange(
             stored |= must_be_stored(block, sizes, level)
         stored |= long_values(block, stored)
         in_place = _in_place(block, stored, apart)
-        stages = stages_of(block, sizes, stored, in_place, dear, cuts.again)
+        stages = stages_of(block, sizes, stored, in_place, dear, cuts)
         if _keep_what_changes(_clashes(block, stages, stored, in_place), kept, apart):
+            cuts.stored_after_all(kept)
             continue
         groups = groups_of(stages, stored, level, sizes.shape, cuts)
         if groups is not None:

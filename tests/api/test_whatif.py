@@ -223,7 +223,7 @@ def test_a_value_that_others_read_is_computed_again_for_a_forced_consumer():
     expected = gram(X)
     answer = gram.whatif(X, fuse=("Exp", "Sum"), seconds=QUICK)
     assert any(line.startswith("`e` (Exp, line") and "is computed a second time" in line for line in answer.moved)
-    _, after = changed(gram, X, again=(("exp", "sum"),))
+    _, after = changed(gram, X, fuse=(("exp", "sum"),))
     for mine, theirs in zip(after.run([X]), expected, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     assert answer.keep.lines[0].strip() == 'with jl.jit_scope(fuse=("Exp", "Sum")):'

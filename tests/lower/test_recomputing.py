@@ -89,4 +89,4 @@ def test_what_is_cheap_to_compute_again_is_not_stored(function):
 def test_a_what_if_computes_it_again_all_the_same():
     f = jl.function(spread)
     answer = f.whatif(LINE, fuse=("Exp", "Slice"), seconds=0.01)
-    assert any("computed a second time" in line for line in answer.moved)
+    assert (answer.before.kernels, answer.after.kernels) == (2, 1) and answer.after.temporaries == 0

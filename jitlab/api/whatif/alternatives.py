@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitlab import events
-from jitlab.cluster import cluster, is_move
+from jitlab.cluster import cluster
 from jitlab.compile import planned
 from jitlab.ir import (
     ArrayType,
@@ -39,7 +39,7 @@ from jitlab.ops.reducing.axis_reductions import Sum
 from jitlab.runtime import Executable
 from jitlab.support.lazy import Kept
 
-from .plan_questions import Place
+from .plan_questions import Place, is_move
 
 #: Edges of one plan for which another way is looked for: each takes some milliseconds.
 MOST_EDGES = 12

@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jitlab.cluster import call_of, is_move
 from jitlab.ir import Apart, Node, NotFused, Reason, Stays
 
-from .plan_questions import Pair, Place, Question
+from .plan_questions import Pair, Place, Question, call_of, is_move
 
 
 @dataclass(frozen=True)
@@ -150,9 +149,7 @@ def missed(before: Place, after: Place, question: Question) -> Refusal | None:
             code = "apart" if before.named[pair[0]].ndim else "register"
             return Refusal(code, text, _steps(before, pair))
     for pair in question.fuse:
-        again = (f"{pair[0]}_again", pair[1])
-        joint = next((p for p in (pair, again) if after.together(*p)), None)
-        if joint is None or after.kernel[joint[1]].kind == "library":
+        if not after.together(*pair) or after.kernel[pair[1]].kind == "library":
             return _blocker(before, after, pair)
     for name in question.keep_out:
         if after.home(name) is not None:

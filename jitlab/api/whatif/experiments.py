@@ -21,7 +21,6 @@ from jitlab.api.check.replaying import (
     largest_error_ulp,
     op_by_op,
 )
-from jitlab.cluster import repeats
 from jitlab.config import config
 from jitlab.errors import OptionError
 from jitlab.ir import NO_OVERRIDES, Node, Overrides
@@ -133,18 +132,10 @@ class Experiment:
             self._choose_repeats()
 
     def _planned(self, overrides: Overrides) -> Trial:
-        """The changed plan. An edge that still goes through memory is fused by computing its producer a second time."""
+        """The changed plan."""
         trial = Trial(self.executable.changed(overrides), self.arguments)
         trial.executable.prepare(trial.arguments, bool(trial.written))
-        apart = repeats(trial.executable.plan, overrides.fuse)
-        if not apart:
-            return trial
-        again = Overrides(overrides.cut, overrides.fuse, apart, overrides.keep_out)
-        second = Trial(self.executable.changed(again), self.arguments)
-        second.executable.prepare(second.arguments, bool(second.written))
-        producers = {producer for producer, _ in apart}
-        ends = [(a, b) for a, b in overrides.fuse if a in producers and not trial.place.together(a, b)]
-        return second if all(second.place.together(f"{a}_again", b) for a, b in ends) else trial
+        return trial
 
     def _choose_repeats(self) -> None:
         assert self.after is not None

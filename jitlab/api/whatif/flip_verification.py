@@ -86,8 +86,8 @@ def _fuses(executable: Executable, edge: Edge, pair: Pair) -> bool | None:
     if move is not None:
         made = _compiled(executable.changed(Overrides(earlier=((move.names[0], move.names[1]),))))
         return Place(made.plan).together(*pair)
-    made = _compiled(executable.changed(Overrides(again=(pair,))))
-    return Place(made.plan).together(f"{pair[0]}_again", pair[1])
+    made = _compiled(executable.changed(Overrides(fuse=(pair,))))
+    return Place(made.plan).together(*pair)
 
 
 def _clustered(executable: Executable, flip: Flip | None) -> Executable | None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jitlab.cluster import way
 from jitlab.errors import OptionError
 from jitlab.ir import Cluster, Clustering, KernelInfo, Node, Overrides, Plan, inner_nodes, is_operation, told_kind
+from jitlab.ops.elementwise.casts import Cast
+from jitlab.ops.layout.views import Reshape, View
 
 Pair = tuple[str, str]
 
@@ -80,6 +81,10 @@ class Place:
         """Do two operations share a kernel? An operation may be computed in several."""
         return any({a, b} <= {node.name for node in kernel.nodes} for kernel in self.plan.kernels)
 
+    def kernels_of(self, name: str) -> list[str]:
+        """The kernels that compute an operation."""
+        return [kernel.name for kernel in self.plan.kernels if any(node.name == name for node in kernel.nodes)]
+
     def text(self, name: str) -> str:
         """ "`e` (Exp, line 6)"."""
         return told_kind(self.named[name], lines=True)
@@ -147,7 +152,14 @@ class Place:
 
     def _way(self, x: Node, y: Node) -> list[Node] | None:
         """The operations after x up to y, when all between only move or cast a value."""
-        return way(x, y, self.name)
+        ways: list[list[Node]] = [[y]]
+        while ways:
+            way = ways.pop(0)
+            read = [call_of(n) for n in way[0].inputs]
+            if x in read:
+                return way
+            ways += [[n, *way] for n in read if is_move(n) and n in self.name]
+        return None
 
     def _found(self, name: str) -> list[Node]:
         if name in self.named:
@@ -160,6 +172,16 @@ class Place:
 
     def _shown(self, node: Node) -> str:
         return f"{self.name[node]!r}{at(lines_of([node]))}"
+
+
+def call_of(node: Node) -> Node:
+    """What makes a value: of one of several results the call, the loop or the branch."""
+    return node.inputs[0] if node.op.name == "Item" else node
+
+
+def is_move(node: Node) -> bool:
+    """It only moves or casts a value."""
+    return isinstance(node.op, (View, Reshape, Cast))
 
 
 def lines_of(nodes: Iterable[Node]) -> list[int]:

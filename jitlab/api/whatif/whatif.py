@@ -21,7 +21,7 @@ from jitlab.support.statistics import Change
 
 from .experiments import ENOUGH_SECONDS, Experiment, Refusal, Side, copied_call
 from .keeping import Keep, keep
-from .plan_questions import Place, Question, at, lines_of
+from .plan_questions import Place, Question, at, is_move, lines_of
 
 Between = Callable[[int, int], None]
 Aside = Callable[[], AbstractContextManager[Any]]
@@ -322,8 +322,9 @@ def _moved(before: Place, after: Place) -> list[str]:
     told = []
     for node in after.operations:
         now, was = after.kernel.get(node.name), before.kernel.get(node.name)
-        if node.name not in before.named:
-            told.append(f"{after.text(node.name)} is computed a second time, in {now.name if now else 'NumPy'}")
+        several = after.kernels_of(node.name)
+        if len(several) > 1 and not is_move(node) and len(before.kernels_of(node.name)) == 1:
+            told.append(f"{after.text(node.name)} is computed a second time, in {several[-1]}")
         elif now is None and was is not None:
             told.append(f"{before.text(node.name)} now runs on NumPy")
         elif now is not None and (was is None or match.get(now.name) != was.name):

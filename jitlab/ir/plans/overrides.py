@@ -16,8 +16,9 @@ class Overrides:
     """Decisions that are taken otherwise than the rules would take them.
 
     `cut`: the producer is stored, and the consumer reads it in another kernel. `fuse`: both ends compile, in one cluster where
-    no cycle forbids it, whatever scopes and sizes say. `again`: the producer is computed a second time, for this consumer.
-    `keep_out`: operations that NumPy runs. `earlier`: the first, and what it is made of, comes before the second.
+    no cycle forbids it, whatever scopes and sizes say; in one kernel if that takes no more than computing the producer again.
+    `again`: the graph has the producer a second time, for this consumer. `keep_out`: operations that NumPy runs. `earlier`:
+    the first, and what it is made of, comes before the second.
     """
 
     cut: tuple[Pair, ...] = ()
@@ -29,15 +30,13 @@ class Overrides:
     def __bool__(self) -> bool:
         return bool(self.cut or self.fuse or self.again or self.keep_out or self.earlier)
 
-    def over(self, scoped: Overrides, again: Iterable[Pair]) -> Overrides:
-        """These decisions beside those of scopes, where none of these says otherwise; `again`: of the scopes, too."""
+    def over(self, scoped: Overrides) -> Overrides:
+        """These decisions beside those of scopes, where none of these says otherwise."""
         if not scoped:
             return self
         cut = (pair for pair in scoped.cut if pair not in self.fuse)
         fuse = (pair for pair in scoped.fuse if pair not in self.cut)
-        repeated = (pair for pair in again if pair not in self.cut)
-        joined = (_joined(self.cut, cut), _joined(self.fuse, fuse), _joined(self.again, repeated))
-        return Overrides(*joined, self.keep_out, self.earlier)
+        return Overrides(_joined(self.cut, cut), _joined(self.fuse, fuse), self.again, self.keep_out, self.earlier)
 
     @property
     def compiled(self) -> frozenset[str]:

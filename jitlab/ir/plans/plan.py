@@ -11,7 +11,7 @@ from jitlab.ir.graphs.graph import Graph, Node
 from jitlab.ir.options import ClusteringOptions
 from jitlab.ir.types import Origin, Origins
 
-from .overrides import NO_OVERRIDES, Overrides, Pair
+from .overrides import NO_OVERRIDES, Overrides
 from .plan_json import activity, plan_json
 from .reasons import Reason, Rejection
 
@@ -83,7 +83,6 @@ class ClusteringInput:
     jit_compile: bool | None = None
     function: str = ""  # what an error calls it
     overrides: Overrides = NO_OVERRIDES  # of a what-if, beside what the graph's scopes decide
-    again: Sequence[Pair] = ()  # what the fusions that scopes decide of compute a second time
     names: Mapping[str, str] | None = None  # of the clusters, by the names of their operations; None: new ones
 
 

@@ -28,6 +28,7 @@ from jitlab.ops.library_operations import Library
 from jitlab.ops.linear_algebra.matrix_products import Product
 from jitlab.ops.reducing.scans import Scan
 
+from .cuts import NO_CUTS, Cuts
 from .recomputing import Places
 
 REGION = (Concatenate, Update, Scatter)
@@ -56,6 +57,7 @@ class Stage:
     items: tuple[Node, ...] = ()  # the results of a loop or branch
     along: int | None = None  # of a scan: its axis of `space`
     reverse: bool = False  # of a scan: it begins at the last element
+    again: set[Node] = field(default_factory=set)  # what it computes though it is stored: a scope or a what-if wants it so
     is_dear: bool = False  # its value is stored because what reads it at several places would compute too much again
     rejected: dict[Node, tuple[Obstacle, ...]] = field(default_factory=dict)  # why no nest that makes such a value takes it
     moves: dict[Node, Node] = field(default_factory=dict)  # value -> before what it would have to come to share its nest
@@ -92,10 +94,10 @@ class Stage:
 
 
 def stages_of(
-    block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node], dear: set[Node], again: Collection[Node] = ()
+    block: Block, sizes: Sizes, stored: set[Node], in_place: dict[Node, Node], dear: set[Node], cuts: Cuts = NO_CUTS
 ) -> list[Stage]:
     """The stages that are needed, in the order of the nodes. `stored` grows by what cannot be read lazily and, as does `dear`,
-    by what would be computed again at too many places; what a what-if wants to be computed `again` is not among that."""
+    by what would be computed again at too many places; what is to be computed again is not among that."""
     nodes = block.all_nodes
     where = {node: at for at, node in enumerate(nodes)}
     found: dict[Node, Stage] = {}
@@ -103,8 +105,13 @@ def stages_of(
     while at < len(nodes):
         if _starts_stage(nodes[at], stored):
             try:
-                found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored, in_place, Places(dear, again, block.ordered))
+                own = cuts.repeated_in(nodes[at]) if cuts.again else set()
+                places = Places(dear, own, block.ordered)
+                found[nodes[at]] = _stage(nodes[at], block, where, sizes, stored - own, in_place, places)
+                found[nodes[at]].again = own
             except Unreadable as unreadable:
+                if cuts.stored_after_all(unreadable.nodes):
+                    continue
                 assert stored.isdisjoint(unreadable.nodes), f"{unreadable} is stored and still cannot be read"
                 stored.update(unreadable.nodes)
                 at = min(where[node] for node in unreadable.nodes)  # nothing before reads them: those stages stay

@@ -80,6 +80,9 @@ class Nest:
         self.group, self.sizes, self.place, self.find, self.temp, self.name = group, sizes, place, find, temp, name
         self.ranges = ranges
         self.own = {stage.node: stage for stage in group.stages}
+        self.again = set[Node]()
+        for stage in group.stages:
+            self.again |= stage.again
         self.reader = make_reader(self._resolve)
         self.results: dict[Node, Local] = {}
 
@@ -457,6 +460,8 @@ class Nest:
         stage = self.own.get(node)
         if stage is not None and stage.kind == "map" and position == self._position(node):
             return None  # made in this very iteration
+        if node in self.again:
+            return None
         return self.find(node, position)
 
     def _partials(self, accumulator: Accumulator, count: Poly) -> tuple[Buffer, ...]:
