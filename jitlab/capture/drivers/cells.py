@@ -18,8 +18,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from jitlab.capture.hooks import HOOKS
 from jitlab.capture.positions import cell_traceback, describe, display_name, without_signals
 from jitlab.capture.refusals import Refusal
@@ -105,9 +103,6 @@ class _Run(Driver):
     def take_names_away(self) -> None:
         for name in [name for name in self.names if isinstance(name, str) and name.startswith(OURS)]:
             del self.names[name]
-
-    def look_at_errstate(self) -> None:
-        self.is_watched = any(how not in ("ignore", "warn") for how in np.geterr().values())
 
     async def top(self, segment: Segment) -> None:
         """The whole cell; its statements may wait."""

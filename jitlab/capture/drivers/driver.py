@@ -53,6 +53,8 @@ _WATCHED = Refusal("errstate", "np.errstate asks NumPy to tell of floating-point
 #: Reasons that say nothing of a statement whose blocks are captured.
 _TOLD_BY_PARTS = ("statement", "errstate")
 _EMPTY: Mapping[str, Any] = {}
+#: What np.errstate may ask for where code is compiled: it tells of no floating-point errors.
+_QUIET = frozenset({"ignore", "warn"})
 
 
 class Driver:
@@ -99,7 +101,8 @@ class Driver:
         """An expression whose value is displayed has run."""
 
     def look_at_errstate(self) -> None:
-        """A block begins, before which Python may have asked NumPy to raise or to call."""
+        """Python has run, and may have asked NumPy to raise or to call, or no more."""
+        self.is_watched = not _QUIET.issuperset(np.geterr().values())
 
     # ---- control flow
     def segment(self, segment: Segment) -> str:
@@ -173,6 +176,7 @@ class Driver:
                 del self.names[BODY]
             else:
                 self.names[BODY] = outer
+            self.look_at_errstate()
         return jump
 
     # ---- pieces

@@ -90,6 +90,8 @@ class _Run(Driver):
 
     def execute(self, code: types.CodeType) -> str:
         result = self._called(code)
+        if "seterr" in code.co_names:
+            self.look_at_errstate()
         return "" if result is None else _ended(result, self.names)
 
     def value(self, code: types.CodeType) -> Any:

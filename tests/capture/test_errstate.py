@@ -1,0 +1,85 @@
+"""What a program asks NumPy to do about floating-point errors happens in compiled functions, too: NumPy runs what is inside."""
+
+import contextlib
+import linecache
+
+import numpy as np
+import pytest
+
+import jitlab as jl
+from jitlab.capture.drivers.cells import run_cell
+
+HEAD = """
+import contextlib
+import numpy as np
+
+def inverse(x):
+    return 1 / x
+
+@np.errstate(all="raise")
+def strictly_inverse(x):
+    return 1 / x
+
+@contextlib.contextmanager
+def strict():
+    with np.errstate(all="raise"):
+        yield
+"""
+PROGRAMS = {
+    "raise": 'with np.errstate(divide="raise"):\n    y = 1 / x',
+    "two statements": 'with np.errstate(divide="raise"):\n    y = x + 1\n    y = y / x',
+    "call": 'log = []\nwith np.errstate(all="call", call=lambda error, flag: log.append(error)):\n    y = 1 / x\ny = log, y',
+    "seterr": 'before = np.seterr(divide="raise")\ntry:\n    y = 1 / x\nfinally:\n    np.seterr(**before)',
+    "caught": 'try:\n    with np.errstate(all="raise"):\n        y = 1 / x\nexcept FloatingPointError as e:\n    y = str(e)',
+    "in a loop": 'y = 0\nwith np.errstate(all="raise"):\n    for v in x:\n        y = y + 1 / v',
+    "around a helper": 'with np.errstate(all="raise"):\n    y = inverse(x)',
+    "a helper's decorator": "y = strictly_inverse(x)",
+    "in a context manager of the program's": "with strict():\n    y = inverse(x)",
+    "ignored inside": 'with np.errstate(all="raise"):\n    with np.errstate(all="ignore"):\n        y = 1 / x\n    y = y * 0',
+    "not any more": 'with np.errstate(divide="raise"):\n    y = x + 1\ny = y / x',
+    "ignored": 'with np.errstate(all="ignore"):\n    y = 1 / x',
+}
+
+
+def outcomes(call):
+    """Of calls with and without a zero, the second and third of a trace that is there."""
+    found = []
+    for x in (np.arange(3.0) + 1, np.arange(4.0), np.arange(3.0) + 1, np.arange(4.0)):
+        try:
+            with np.errstate(divide="warn"), contextlib.suppress(RuntimeWarning):
+                found.append(repr(call(x)))
+        except FloatingPointError as error:
+            found.append(str(error))
+    return found
+
+
+def as_function(name, body, how):
+    file = f"<errstate, {name}>"
+    lines = "".join(f"    {line}\n" for line in body.split("\n"))
+    source = f"{HEAD}\ndef program(x):\n{lines}    return y\n"
+    linecache.cache[file] = len(source), None, source.splitlines(True), file
+    space = {"__name__": "errstate"}
+    exec(compile(source, file, "exec"), space)
+    return how(space["program"])
+
+
+def as_cell(name, body):
+    space = {}
+    exec(HEAD, space)
+
+    def call(x):
+        space["x"] = x
+        run_cell(body, space, f"<errstate, {name}>")
+        return space["y"]
+
+    return call
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("way", ["jit", "cell"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_floating_point_errors_are_told_as_the_program_asks(name, way):
+    body = PROGRAMS[name]
+    wanted = outcomes(as_function(name, body, lambda f: f))
+    assert outcomes(as_cell(name, body) if way == "cell" else as_function(name, body, jl.jit)) == wanted
+    assert len(set(wanted)) > 1
