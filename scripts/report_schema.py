@@ -26,10 +26,10 @@ import { amount, flag, list, maybe, number, numbers, positions, record, records,
 BARE = {str: "text", bool: "flag", int: "number", float: "number", Any: "any", dict: "any"}
 #: Words that the panel knows as keys of other records alone: its widget may have 60 kB.
 UNREAD = {
-    "Report": "version show", "FirstRun": "calls", "Repeated": "loops runs seconds", "Plan": "calls seconds", "Op": "within",
-    "Kernel": "bytesSaved", "Cluster": "bytesSaved pattern temporaryBytes", "Checked": "within dtype shape worst",
-    "Nearest": "index abs boundUlp", "Culprit": "runs", "Trace": "operations", "Message": "args", "Loop": "function times",
-    "Summary": "kernels",
+    "Report": "version show", "Cell": "executionCount", "Advice": "advice args", "FirstRun": "calls", "Op": "within",
+    "Repeated": "loops runs seconds", "Plan": "calls seconds", "Kernel": "bytesSaved", "Nearest": "index abs boundUlp",
+    "Cluster": "bytesSaved pattern temporaryBytes", "Checked": "within dtype shape worst", "Culprit": "runs",
+    "Trace": "operations", "Message": "args", "Loop": "function times", "Summary": "kernels",
 }  # fmt: skip
 #: What read-report.ts makes of the readers of other records.
 BY_HAND = {"Report": "run verdict ops clusters retraces timeline history", "Lane": "spans", "Trace": "site"}

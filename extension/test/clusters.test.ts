@@ -64,7 +64,7 @@ test('a boundary says bytes once, why, and what would flip it', () => {
   assert.deepEqual(boundaryTexts(boundary), {
     head: 'Not fused: p is read again, 2.4 MB',
     why: 'Take may read any row of p, because rows is an index array (line 7).',
-    flip: 'Would fuse with np.take_along_axis(p, y[:, None], 1).'
+    flip: 'Would fuse if p were read by np.take_along_axis(p, y[:, None], 1).'
   });
 });
 

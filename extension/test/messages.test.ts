@@ -12,7 +12,11 @@ function lookedFor(source: string): string[] {
   const calls = /\.(?:includes|startsWith|endsWith|indexOf|split|search|match)\(\s*(['"`])(.*?)\1/g;
   const compared = /[!=]== (['"`])(.*?)\1/g;
   const patterns = /(?<=[=(,!:&|?\s])\/((?![*/])(?:\\.|\[[^\]\n]*\]|[^/\n\\[])+)\/[a-z]*(?=[.,;)\s])/g;
+  const members =
+    /\.(?:text|label|why|lead|proof|wouldFuseIf)\.(?:includes|startsWith|endsWith|search|match)\(([^)]*)/g;
+  const words = /[(=,?:] \/\^?([a-z]{4,})\/i?\.test/g;
   return [
+    ...[...source.matchAll(members), ...source.matchAll(words)].map(([, said = '']) => `look into a text: ${said}`),
     ...[...source.matchAll(calls), ...source.matchAll(compared)].map(([, , words = '']) => words),
     ...[...source.matchAll(patterns)].map(([, words = '']) => words.replace(/^\^/, ''))
   ].filter(isMessage);
@@ -33,7 +37,9 @@ test('a look into a text is found', () => {
     "proof.endsWith('Nothing to fix.')",
     "said.replace(/^Nothing left to do: /, '')",
     "fix.startsWith('Pass ')",
-    "if (text === 'a Python value') {"
+    "if (text === 'a Python value') {",
+    "span.label.includes('quick')",
+    'sentence(ok ? /^would/i.test(flip) ? flip : more)'
   ]) {
     assert.equal(lookedFor(source).length, 1, source);
   }

@@ -56,6 +56,7 @@ test('of very many spans the axis starts with a stretch in which each can be see
       duration: 9,
       cluster: null,
       bytes: 0,
+      tier: '',
       lines: []
     }))
   });
@@ -138,8 +139,8 @@ test('a selection has totals: what ended, how long it was busy, what it moved', 
 test('the rate of a stretch is that of what lies in it: of half a span half of its bytes', () => {
   const span = { name: 'k0', label: 'k0', kind: 'copy', cluster: null, plan: '', lines: [] };
   const spans = [
-    { ...span, start: 0, duration: 1000, bytes: 4_000_000 },
-    { ...span, start: 1000, duration: 1000, bytes: 1_000_000 }
+    { ...span, start: 0, duration: 1000, bytes: 4_000_000, tier: '' },
+    { ...span, start: 1000, duration: 1000, bytes: 1_000_000, tier: '' }
   ];
   const copies = prepareLanes([{ name: 'copies', group: 'compiled', dropped: 0, total: 2, spans }], []);
   const told = (start: number, end: number) => totals(copies, { start, end })[0]?.text;
@@ -162,6 +163,7 @@ function manySpans(count: number): Lane[] {
     cluster: null,
     plan: '',
     bytes: 0,
+    tier: '',
     lines: []
   }));
   return [{ name: 'op by op', group: 'op by op', dropped: 0, total: count, spans }];

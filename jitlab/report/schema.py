@@ -137,6 +137,8 @@ class Advice:
     """What to do next."""
 
     text: str  #: in words
+    advice: str | None = None  #: its code in the group `next` of the messages
+    args: dict[str, Any] | None = None  #: of that message: names, seconds, a share
     code: str | None  #: of the program, to copy
     why: str | None  #: what it gains
     section: str  #: of the panel that says more: `retraces` or `clusters`
@@ -245,7 +247,7 @@ class Op(Placed):
     inputs: Names  #: operations that it reads
     scope: str | None  #: that asked for compilation
     seconds: Seconds | None  #: on the host
-    would_compile_if: str | None = None  #: the smallest change found that would put it into a cluster
+    would_compile_if: str | None = None  #: the smallest change found that would put it into a cluster, a clause
     parent: str | None = None  #: the loop or branch in whose body it is
     side: str | None = None  #: there: `test` or `body` of a loop, `then` or `else` of a branch
     called: str | None = None  #: what the program calls it: `inv6`, or its expression of at most 32 characters
@@ -313,7 +315,7 @@ class Boundary:
     plan: str  #: whose they are
     reason: Reason  #: what keeps them apart
     bytes: Bytes  #: of the value
-    would_fuse_if: Words | None  #: the change that would join them
+    would_fuse_if: Words | None  #: the change that would join them, a clause
     said: Added[tuple[str, str]] = ("", "")  #: both ends as the program calls them
 
 
@@ -538,6 +540,7 @@ class Span:
     plan: str | None  #: whose it is
     lines: Lines = ()  #: of a statement
     bytes: Bytes | None = None  #: of a copy
+    tier: str | None = None  #: of machine code: `quick`, `good`
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,6 +91,7 @@ def test_host_operations_are_fallbacks_with_their_reason(report):
 def test_next_is_the_retraces_when_they_cost_most(report):
     assert report.verdict["next"] == {
         "text": "Make lr an array: it retraced 5 times", "code": "lr = np.asarray(lr, np.float32)",
+        "advice": "as_array", "args": {"name": "lr", "often": "5 times"},
         "why": "lr was 0.1, then 0.095: a Python number is part of a trace, so each new value is captured again."
         " 12.5 ms lost.",
         "section": "retraces",
@@ -100,7 +101,7 @@ def test_next_is_the_retraces_when_they_cost_most(report):
 def test_next_is_the_host_operation_when_that_costs_most():
     suggestion = samples.softmax_report(retraces=0).verdict["next"]
     assert suggestion["text"] == "ArgPartition on the host, 0.94 ms (10 % of the run)"
-    assert suggestion["section"] == "clusters"
+    assert (suggestion["section"], suggestion["advice"]) == ("clusters", "host_share")
 
 
 def with_host_operation(reason, ms):
@@ -230,7 +231,7 @@ def test_numbers_of_very_many_digits_are_told_in_short_unless_they_then_look_ali
 def test_a_fix_that_is_a_sentence_is_no_code_to_copy():
     report = retraced("python_value", "mode", "'a'", "'b'", samples.Message("fix.few_values", {"path": "mode"}))
     assert report.verdict["next"] == {
-        "text": "mode retraced once", "code": None,
+        "text": "mode retraced once", "code": None, "advice": "retraced", "args": {"name": "mode", "often": "once"},
         "why": "mode was 'a', then 'b': a Python string is part of a trace, so each new value is captured again."
         " Each value of mode is a program of its own: use few of them. 1.00 s lost.",
         "section": "retraces",
@@ -279,7 +280,7 @@ def test_why_and_why_not(report):
     assert report.why("exp", "sum").fused
     assert str(report.why("Exp", "Sum")) == "exp (line 5) and sum (line 6) are one kernel, k0 of cluster_0."
     cut = report.why_not("div", "take")
-    assert (cut.code, cut.would_fuse_if) == ("read_again", "Would fuse with np.take_along_axis(p, y[:, None], 1).")
+    assert (cut.code, cut.would_fuse_if) == ("read_again", "p were read by np.take_along_axis(p, y[:, None], 1)")
     assert report.why_not("matmul", "log").code == "read_again"  # on the way from one to the other
     assert report.why_not("div", "sub_1").code == "cycle"
     assert report.why_not("exp", "argpartition").code == "no_loop_body"

@@ -6,6 +6,11 @@ export function olderFix(fix: string): Fix | null {
   return fix ? { code: '', text: fix, form: /^(@|[^ `]+( = |[=(]))/.test(fix) ? 'line' : 'words' } : null;
 }
 
+/** The tier of machine code stood in the label alone. */
+export function olderTier(label: string): string {
+  return label.endsWith(', quick') ? 'quick' : '';
+}
+
 /** Without a fix the proof may say that it is done. */
 export function olderDone(proof: string): Message | null {
   return proof.endsWith('Nothing to fix.') ? { code: '', text: proof } : null;

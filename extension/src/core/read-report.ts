@@ -1,5 +1,5 @@
 /** The one place that turns unknown JSON into a report. */
-import { olderDone, olderFix } from './older';
+import { olderDone, olderFix, olderTier } from './older';
 import { isRecord, list, number, positionOf, record, records, text, type Json } from './read';
 import * as parts from './records';
 import type { Cluster, History, Lane, Operation, Report, Retrace, Span, Verdict } from './report';
@@ -101,7 +101,12 @@ function readLane(value: Json): Lane {
 
 function readSpan(value: Json): Span {
   const span = parts.readSpan(value);
-  return { ...span, plan: span.plan ?? '', duration: Math.max(0, span.duration) };
+  return {
+    ...span,
+    tier: span.tier || olderTier(span.label),
+    plan: span.plan ?? '',
+    duration: Math.max(0, span.duration)
+  };
 }
 
 function readError(value: unknown): string | null {

@@ -7,8 +7,8 @@ export const readReport = (v: Json) => ({ cell: readCell(record(v.cell)), plans:
   fallbacks: records(v.fallbacks).map(readFallback), statements: records(v.statements).map(readStatement),
   loops: records(v.loops).map(readLoop), sources: records(v.sources).map(readSource),
   summary: maybe(v.summary, readSummary) });
-export const readCell = (v: Json) => ({ id: text(v.id), executionCount: number(v.execution_count),
-  title: text(v.title), source: texts(v.source), running: flag(v.running), error: text(v.error) || null });
+export const readCell = (v: Json) => ({ id: text(v.id), title: text(v.title), source: texts(v.source),
+  running: flag(v.running), error: text(v.error) || null });
 export const readRun = (v: Json) => ({ at: text(v.at), text: text(v.text) });
 export const readVerdict = (v: Json) => ({ lead: text(v.lead), operations: amount(v.operations),
   compiled: amount(v.compiled), clusters: amount(v.clusters), kernels: amount(v.kernels), host: amount(v.host),
@@ -83,7 +83,7 @@ export const readLane = (v: Json) => ({ name: text(v.name), group: text(v.group)
   /** µs */ busy: number(v.busy), total: number(v.total) });
 export const readSpan = (v: Json) => ({ name: text(v.name), label: text(v.label), kind: text(v.kind),
   /** µs */ start: amount(v.start), /** µs */ duration: amount(v.duration), cluster: text(v.cluster) || null,
-  plan: text(v.plan) || null, lines: numbers(v.lines), /** bytes */ bytes: number(v.bytes) });
+  plan: text(v.plan) || null, lines: numbers(v.lines), /** bytes */ bytes: number(v.bytes), tier: text(v.tier) });
 export const readSummary = (v: Json) => ({ ops: amount(v.ops), boundaries: amount(v.boundaries),
   spans: amount(v.spans), /** seconds */ kernelSeconds: number(v.kernel_seconds),
   clusters: maybe(v.clusters, all => new Map(Object.entries(all).map(([key, of]) => [key, readClusterCount(record(of))]))),

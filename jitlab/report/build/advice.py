@@ -38,15 +38,15 @@ def things_to_do(data: Json, seconds: float | None) -> list[Json]:
 def _host(fallback: Json, seconds: float | None) -> Json:
     numbers = wording.line_text(wording.numbers_of(fallback["lines"]))
     felt = seconds and seconds >= fallback["seconds"]
-    said = "next.host_share" if felt and seconds else "next.host"
+    said = "host_share" if felt and seconds else "host"
     share = fallback["seconds"] / seconds if felt and seconds else None
     reason = fallback["reason"]["text"] if fallback["reason"] else ""
     why = f"Not compiled: {reason}." + (f" ({fallback['op']}, {numbers})" if numbers else "")
     if fallback["reason"] and _draws_in_body(fallback["reason"]):
         why += " Draw them before the loop, for all iterations at once (size=...): the rest can be native code."
     return {
-        "text": messages.text(said, op=fallback["op"], seconds=fallback["seconds"], share=share), "code": None,
-        "why": why, "section": "clusters",
+        **_said(said, {"op": fallback["op"], "seconds": fallback["seconds"], "share": share}),
+        "code": None, "why": why, "section": "clusters",
     }  # fmt: skip
 
 
@@ -69,11 +69,15 @@ def _cure(retraces: list[Json], whole: float) -> Json:
     saved, all_of_it = units.duration(_lost(retraces)), units.duration(whole)
     lost = f"{saved} lost." if saved == all_of_it else f"This could save {saved} of {all_of_it} lost."
     return {
-        "text": messages.text(f"next.{what}", name=first["argument"] or "the argument", often=often),
+        **_said(what, {"name": first["argument"] or "the argument", "often": often}),
         "code": code,
         "why": f"{why} {'' if code else _sentence(fix['text']) + ' '}{lost}{place and f' {place}'}",
         "section": "retraces",
     }  # fmt: skip
+
+
+def _said(advice: str, args: Json) -> Json:
+    return {"text": messages.text(f"next.{advice}", **args), "advice": advice, "args": args}
 
 
 def form_of(fix: Json | None) -> str:

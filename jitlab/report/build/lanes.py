@@ -95,6 +95,8 @@ def _span(span: Span, start_ns: int, titles: Titles) -> Json:
     }  # fmt: skip
     if span.bytes:
         json["bytes"] = span.bytes
+    if span.tier:
+        json["tier"] = span.tier
     if span.lines:
         json["lines"] = sorted({line for _, line, *_ in span.lines})
     return json

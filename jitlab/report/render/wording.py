@@ -155,8 +155,7 @@ def moved_text(bytes_read: int, bytes_written: int, per_turn: bool = False) -> s
 
 def flip_text(would_fuse_if: str) -> str:
     """What would change a decision, as a sentence."""
-    text = would_fuse_if if would_fuse_if.startswith("Would") else f"Would fuse if {would_fuse_if}"
-    return text if text.endswith(".") else text + "."
+    return f"Would fuse if {would_fuse_if.removesuffix('.')}."
 
 
 def no_flip(code: str, kinds: Iterable[str]) -> str:

@@ -44,7 +44,7 @@ export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = '
   return {
     head: word + known + (size && !/\d [kMG]?B\b/.test(`${first} ${rest}`) ? `, ${size}` : ''),
     why: sentence(rest),
-    flip: flip && sentence(/^would/i.test(flip) ? flip : `Would fuse if ${flip}`)
+    flip: flip && sentence(`Would fuse if ${flip}`)
   };
 }
 

@@ -205,5 +205,5 @@ function markOf(span: Span, colors: ReadonlyMap<string, number>): Mark {
   if (ran && color !== undefined) {
     return clusterMark(color);
   }
-  return span.kind === 'codegen' && span.label.includes('quick') ? 'quick' : (KINDS[span.kind] ?? 'op');
+  return span.kind === 'codegen' && span.tier === 'quick' ? 'quick' : (KINDS[span.kind] ?? 'op');
 }
