@@ -151,7 +151,8 @@ class Hooks:
             return owner
         if type(owner) is np.ndarray and owner.dtype in TRACED_DTYPES:
             return capture.value(owner)
-        return conditions.place(capture, owner) if capture.blocks else capture.place(owner)
+        found = conditions.place(capture, owner) if capture.blocks else capture.place(owner)
+        return _OwnStores(capture, owner, found) if _stores_by_itself.of(type(owner), _has_own_stores, type(owner)) else found
 
     # ---- control flow: what Python does, unless a test or an iterable is traced
     BREAK, CONTINUE, MISSING = BREAK, CONTINUE, UNDEFINED
@@ -312,6 +313,72 @@ class Hooks:
 
 
 HOOKS = Hooks()
+
+
+class _OwnStores:
+    """An object whose class has code of the user's for stores: it is captured, as any function of theirs."""
+
+    __slots__ = ("_capture", "_found", "_owner")
+
+    def __init__(self, capture: Capture, owner: Any, found: Any) -> None:
+        for name, value in (("_capture", capture), ("_owner", owner), ("_found", found)):
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        return HOOKS.attribute(self._owner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setter = _setter(self._owner, name)
+        if setter is not None and _is_captured(setter[0]):
+            call_user(self._capture, setter[0], (*setter[1:], value), {})
+        else:
+            setattr(self._found, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._found, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._found[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        setter = type(self._owner).__setitem__
+        if _is_user_function(setter) and _is_captured(setter):
+            call_user(self._capture, setter, (self._owner, key, value), {})
+        else:
+            self._found[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        del self._found[key]
+
+
+def _is_captured(function: types.FunctionType) -> bool:
+    """Can its source be read? (That of a frozen dataclass's `__setattr__` cannot.)"""
+    return is_converted(function.__code__) or converted(function, HOOKS) is not None
+
+
+def _setter(owner: Any, name: str) -> tuple[Any, ...] | None:
+    """The user's function behind `owner.name = v`, and its first arguments."""
+    kind = type(owner)
+    if _is_user_function(kind.__setattr__):
+        return kind.__setattr__, owner, name
+    found = next((vars(base)[name] for base in kind.__mro__ if name in vars(base)), None)
+    if isinstance(found, property):
+        return (found.fset, owner) if _is_user_function(found.fset) else None
+    setter = getattr(type(found), "__set__", None)
+    return (setter, found, owner) if _is_user_function(setter) else None
+
+
+def _has_own_stores(kind: type) -> bool:
+    for base in kind.__mro__:
+        for name, value in vars(base).items():
+            if name in ("__setattr__", "__setitem__") and _is_user_function(value):
+                return True
+            if _is_user_function(value.fset if isinstance(value, property) else getattr(type(value), "__set__", None)):
+                return True
+    return False
+
+
+_stores_by_itself: OfEach[bool] = OfEach()
 
 
 def _found(owner: Any, name: str) -> Any:

@@ -89,7 +89,7 @@ _READING = frozenset({"get", "items", "keys", "values", "index", "count", "copy"
 def is_pure(function: Any, owner: Any) -> bool:
     """No effect on Python objects: functions of mathematics, methods of immutable objects, reading methods of containers."""
     module = getattr(function, "__module__", None) or ""
-    if function in _WRITING:
+    if any(function is writing for writing in _WRITING):
         return False
     if module in _PURE_MODULES or module.split(".")[0] == "scipy" or hasattr(owner, "__jitlab_tensor__"):
         return True
