@@ -72,9 +72,9 @@ def compiled_anew(executable: Executable, captured: Graph) -> Executable:
     return executable.trial(clustered(graph, options, executable.function, {}))
 
 
-def planned(clustering: Clustering, level: str) -> Executable:
+def planned(clustering: Clustering) -> Executable:
     """A clustering lowered for inputs that lie row by row: a trial, whose plan says what became of it."""
-    made = runnable(clustering, function=clustering.graph.name, level=level, is_trial=True)
+    made = runnable(clustering, function=clustering.graph.name, is_trial=True)
     with events.muted():
         made.prepare()
     return made

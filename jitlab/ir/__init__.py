@@ -34,7 +34,7 @@ from .plans.decisions import (
     made_now,
     pulling_back,
 )
-from .plans.lowered import Lowered
+from .plans.lowered import Lowered, whole_plan
 from .plans.overrides import NO_OVERRIDES, Overrides, again_name, computed_again, reordered
 from .plans.plan import Cluster, ClusterCode, Clustering, ClusteringInput, Copy, Edge, KernelInfo, Plan, Temporary
 from .plans.plan_json import is_operation, line_numbers
@@ -76,6 +76,7 @@ __all__ = [
     "ENDLESS",
     "LARGEST",
     "Lowered",
+    "whole_plan",
     "Cluster",
     "ClusteringInput",
     "ClusteringOptions",

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary, ref
@@ -18,23 +18,17 @@ from jitlab import costs, events
 from jitlab.cluster import clustered_anew
 from jitlab.errors import InternalError, Signal
 from jitlab.ir import (
-    UNKNOWN,
     Cluster,
-    ClusterCode,
     Clustering,
     Graph,
     Lowered,
     Node,
     Options,
-    Origins,
     Overrides,
     Plan,
     Sources,
-    every_node,
-    inner_nodes,
-    is_operation,
+    whole_plan,
 )  # fmt: skip
-from jitlab.ir.texts import texts_of
 from jitlab.support import locks, native_call_log
 from jitlab.support.lazy import lazy
 from jitlab.support.transactions import Whole
@@ -140,28 +134,12 @@ class Executable:
         values = {} if arguments is None else dict(zip(self.graph.parameters, arguments, strict=True))
         device = self.target.device
         given = {node: device.layout_of(device.array(array)) or "C" for node, array in values.items()}
-        made = Plan(self.function, self.trace, self.clustering, target=self.target.key)
-        lowerings: list[Lowered] = []
+        lowerings = []
         for cluster in self.clustering.clusters:
             layouts = tuple(given.get(node, "C") for node in cluster.inputs)
             ends = self._storable(cluster, values) if in_place else NONE
-            variant = self._lowered(cluster, layouts, ends)
-            made.kernels.extend(variant.kernels)
-            made.boundaries.extend(variant.boundaries)
-            made.copies.extend(variant.kept)
-            made.temporaries.extend(variant.temporaries)
-            made.scratch[cluster.name] = variant.scratch_bytes
-            made.texts[cluster.name, "program"] = variant.program.text
-            lowerings.append(variant)
-        made.kernels = [replace(k, name=f"k{i}") for i, k in enumerate(made.kernels)]  # through the whole plan
-        lines = [(text, UNKNOWN if node is None else node.origins) for text, node in self.graph.lines()]
-        made.texts["", "graph"] = "\n".join(text for text, _ in lines)
-        made.sources = texts_of(source for node in every_node(self.graph) for source in node.sources)
-        for lowered in lowerings:
-            mine = [kernel.name for kernel in made.kernels if kernel.cluster == lowered.cluster.name]
-            made.codes[lowered.cluster.name] = _code(lowered, lines, mine, self.target.key)
-        made.is_whole = True
-        vars(self.plan).update(vars(made))
+            lowerings.append(self._lowered(cluster, layouts, ends))
+        vars(self.plan).update(vars(whole_plan(self.plan, lowerings)))
         if events.active():
             events.send(
                 events.PlanMade(
@@ -505,23 +483,6 @@ def executable_of(function: str, trace: int, cluster: str | None = None) -> Exec
 _watchers: list[Callable[[Executable, Sequence[Any]], None]] = []
 _live: WeakValueDictionary[int, Executable] = WeakValueDictionary()
 _numbers = itertools.count()
-
-
-def _code(
-    lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Sequence[str], target: str
-) -> ClusterCode:
-    """What the code of a cluster is shown from; `kernels`: the plan's names for its kernels."""
-    names: dict[Any, tuple[str, ...]] = {}
-    for node in lowered.cluster.nodes:
-        for inner, name in ((node, node.name), *((inner, name) for inner, name, _ in inner_nodes(node))):
-            if is_operation(inner):
-                (origin,) = inner.origins
-                names[origin] = (*names.get(origin, ()), name)
-    return ClusterCode(
-        lowered.program, lines, names, [n.name for n in lowered.inputs], [n.name for n in lowered.outputs],
-        [str(op.value) for op in lowered.constants],
-        dict(zip((k.name for k in lowered.program.kernels), kernels, strict=True)), target,
-    )  # fmt: skip
 
 
 def _launched(cluster: Cluster, variant: Variant) -> native_call_log.Launched:

@@ -33,7 +33,7 @@ def ended(*_, **__):
 
 STAGES = [
     "jitlab.compile.run_passes", "jitlab.compile.cluster", "jitlab.compile.Executable",
-    "jitlab.lower.memory.stages_of", "jitlab.runtime.executable.texts_of", "jitlab.runtime.executable.compiled",
+    "jitlab.lower.memory.stages_of", "jitlab.ir.plans.lowered.texts_of", "jitlab.runtime.executable.compiled",
     "jitlab.targets.cpu_llvm.cpu_target.ContextLauncher", "jitlab.api.retraces.ledger.patterns",
     "jitlab.api.retraces.ledger.Ledger._tell",
 ]  # fmt: skip

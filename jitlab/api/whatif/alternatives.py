@@ -66,7 +66,7 @@ class Alternative:
         """The other program, lowered."""
         options = replace(ClusteringOptions(), level="ON", min_size=1)
         names = {node.name: "alternative" for node in self.graph.nodes}
-        return planned(cluster(self.graph, options, names=names), "O1")
+        return planned(cluster(self.graph, options, names=names))
 
     def holds(self) -> bool:
         """Do the two share a kernel that is no library's? Asked once: many edges are alike, and programs are traced again."""

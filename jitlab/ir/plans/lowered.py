@@ -1,14 +1,19 @@
-"""A cluster as a Program: what lowering hands to a target and to whoever runs it."""
+"""A cluster as a Program, which lowering hands to a target and to whoever runs it, and the plan of all that are lowered."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from jitlab.ir.graphs.bodies import every_node, inner_nodes
 from jitlab.ir.graphs.graph import Node
 from jitlab.ir.programs.program import Program
+from jitlab.ir.texts import texts_of
+from jitlab.ir.types import UNKNOWN, Origins
 
-from .plan import Cluster, Copy, Edge, KernelInfo, Temporary
+from .plan import Cluster, ClusterCode, Copy, Edge, KernelInfo, Plan, Temporary
+from .plan_json import is_operation
 
 
 @dataclass
@@ -29,3 +34,39 @@ class Lowered:
     in_place: dict[Node, Node] = field(default_factory=dict)  # outputs of the cluster that are inputs it has overwritten
     temporaries: list[Temporary] = field(default_factory=list)
     scratch_bytes: int = 0  # that a call needs, each piece from a multiple of ALIGNMENT on
+
+
+def whole_plan(plan: Plan, lowerings: Sequence[Lowered]) -> Plan:
+    """The plan of a clustering, with what became of its clusters; kernels are numbered through all of them."""
+    graph = plan.clustering.graph
+    lines = [(text, UNKNOWN if node is None else node.origins) for text, node in graph.lines()]
+    kernels = [kernel for lowered in lowerings for kernel in lowered.kernels]
+    made = replace(
+        plan, kernels=[replace(kernel, name=f"k{i}") for i, kernel in enumerate(kernels)],
+        boundaries=[edge for lowered in lowerings for edge in lowered.boundaries],
+        copies=[copy for lowered in lowerings for copy in lowered.kept],
+        temporaries=[temporary for lowered in lowerings for temporary in lowered.temporaries],
+        scratch={lowered.cluster.name: lowered.scratch_bytes for lowered in lowerings},
+        texts={(lowered.cluster.name, "program"): lowered.program.text for lowered in lowerings},
+        sources=texts_of(source for node in every_node(graph) for source in node.sources), codes={}, is_whole=True,
+    )  # fmt: skip
+    made.texts["", "graph"] = "\n".join(text for text, _ in lines)
+    for lowered in lowerings:
+        mine = [kernel.name for kernel in made.kernels if kernel.cluster == lowered.cluster.name]
+        made.codes[lowered.cluster.name] = _code(lowered, lines, mine, plan.target)
+    return made
+
+
+def _code(lowered: Lowered, lines: Sequence[tuple[str, Origins]], kernels: Sequence[str], target: str) -> ClusterCode:
+    """What the code of a cluster is shown from; `kernels`: the plan's names for its kernels."""
+    names: dict[Any, tuple[str, ...]] = {}
+    for node in lowered.cluster.nodes:
+        for inner, name in ((node, node.name), *((inner, name) for inner, name, _ in inner_nodes(node))):
+            if is_operation(inner):
+                (origin,) = inner.origins
+                names[origin] = (*names.get(origin, ()), name)
+    return ClusterCode(
+        lowered.program, lines, names, [n.name for n in lowered.inputs], [n.name for n in lowered.outputs],
+        [str(op.value) for op in lowered.constants],
+        dict(zip((k.name for k in lowered.program.kernels), kernels, strict=True)), target,
+    )  # fmt: skip
