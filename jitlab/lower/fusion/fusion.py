@@ -143,6 +143,8 @@ def _dear_in_several(groups: list[Group], stored: set[Node], most: float) -> set
     for i, group in enumerate(groups):
         for stage in group.stages:
             for node, operations in stage.lazy.items():
+                if node in stage.again:  # whatever that costs
+                    continue
                 users.setdefault(node, set()).add(i)
                 cost[node] = operations
     dear = {node for node, where in users.items() if len(where) > 1 and node not in stored and cost[node] >= most}
