@@ -2,6 +2,7 @@
 
 import functools
 import sys
+import threading
 import traceback
 
 import numpy as np
@@ -312,6 +313,99 @@ def test_the_blocks_of_a_try_and_of_a_with_are_compiled():
     found = {line for cluster in recording.report().clusters for line in cluster.lines}
     firsts = [f.__code__.co_firstlineno for f in (catches, suppresses)]
     assert {firsts[0] + 3, firsts[0] + 4, firsts[1] + 3} <= found
+
+
+def appends(x, log, at):
+    y = np.sqrt(x)
+    log.append(float(y.sum()))
+    log[0] += x.mean() * 2
+    log.append([len(log), (y * at).tolist()])
+    return float(np.square(y).sum()), np.sqrt(x).mean().item()
+
+
+def rebinds(x, log, at):
+    def moves():
+        nonlocal x
+        x = x + at
+        return 1.0
+
+    y = log.append(x.sum() + moves()) or (x.mean() + moves() * x)
+    return log.append(y.sum() * 2) or y, x
+
+
+def keeps_order(x, log, at):
+    def said(what):
+        log.append(what)
+        return what
+
+    return said(1) + (x * 2).sum() + said(at) + float(np.square(x).sum()) * said(3)
+
+
+class Scaled:
+    def __init__(self, log):
+        self.__scale, self.log = 2.0, log
+
+    def run(self, x):
+        self.log.append(float((x * self.__scale).sum()))
+        return super().__class__.__name__, (x * self.__scale).tolist()
+
+
+def in_a_method(x, log, at):
+    log.append(at)
+    return Scaled(log).run(x)
+
+
+def asserts(x, log, at):
+    log.append(0)
+    assert (x * 2).sum() < at * 3, log.append(float(x.sum()))
+    return x
+
+
+def divides_by_nothing(x, log, at):
+    log.append(0)
+    log.append(float(np.square(x).sum()) / at)
+    return log
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, 5])
+@pytest.mark.parametrize("function", [appends, rebinds, keeps_order, in_a_method, asserts, divides_by_nothing])
+def test_a_statement_in_steps_does_what_python_does(function, at):
+    def outcome(called, log):
+        try:
+            return repr(called(np.arange(3.0), log, at)), repr(log)
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            return type(error), str(error).split("\n")[0], [f.lineno for f in frames if f.name == function.__name__], repr(log)
+
+    traced = jl.jit(function)
+    for _ in range(3):
+        assert outcome(traced, []) == outcome(function, [])
+
+
+def test_numpy_in_a_statement_of_a_call_is_compiled_though_python_runs_the_rest():
+    with jl.record() as recording:
+        jl.jit(appends)(np.arange(3.0), [], 2)
+    first = appends.__code__.co_firstlineno
+    found = {line - first for cluster in recording.report().clusters for line in cluster.lines}
+    assert found == {1, 2, 3, 4, 5}
+
+
+def test_threads_take_one_body_apart_together():
+    traced, start, wrong = jl.jit(appends), threading.Barrier(4), []
+
+    def call():
+        start.wait(60)
+        for _ in range(5):
+            mine, pythons = [], []
+            if repr(traced(np.arange(3.0), mine, 2)) != repr(appends(np.arange(3.0), pythons, 2)) or mine != pythons:
+                wrong.append(mine)
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
 
 
 def raises_in_loops(x, log):

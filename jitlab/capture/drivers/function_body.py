@@ -14,7 +14,7 @@ from typing import Any
 
 from jitlab.capture.guards.gathering import Place
 from jitlab.capture.hooks import HOOKS
-from jitlab.capture.rewrite.body_code import Body, Frame
+from jitlab.capture.rewrite.body_code import Body, Cells, Frame
 from jitlab.capture.rewrite.convert import find_definition
 from jitlab.capture.rewrite.flow_rewrite import HOOK, looks_at_frames
 from jitlab.capture.rewrite.piece_statements import RESULT, RETURN, Statement
@@ -77,15 +77,15 @@ class _Run(Driver):
         text = f"cannot access local variable {unbound.name!r} where it is not associated with a value"
         raise UnboundLocalError(text, name=unbound.name).with_traceback(unbound.__traceback__)
 
-    def _function(self, code: types.CodeType, cells: dict[str, types.CellType]) -> types.FunctionType:
+    def _function(self, code: types.CodeType, cells: Cells) -> types.FunctionType:
         body = self.program
         closure = []
         for name in code.co_freevars:
             if name == HOOK:
                 closure.append(types.CellType(HOOKS))
             else:
-                cell = cells.get(name) or cells.get(body.unmangled(name))
-                closure.append(cell if cell is not None else body.free[name])
+                cell = cells.get(name) or cells.get(body.unmangled(name)) or body.free.get(name)
+                closure.append(cell or cells[name])
         return types.FunctionType(code, body.function.__globals__, body.name, (), tuple(closure))
 
     def execute(self, code: types.CodeType) -> str:
@@ -114,11 +114,11 @@ class _Run(Driver):
         return _ended(result, capture.assigned)
 
     def captured_value(self, capture: BodyCapture, code: types.CodeType) -> Any:
-        return self._captured_call(capture, code, sorted(self.program.locals & set(code.co_freevars)))[0]
+        return self._captured_call(capture, code, sorted(self.program.own(code.co_freevars)))[0]
 
     def _captured_call(self, capture: BodyCapture, code: types.CodeType, reads: list[str]) -> Any:
         """Run converted code on cells of its own, filled with what the capture makes of the local names."""
-        cells = {name: types.CellType() for name in self.program.locals}
+        cells = Cells({name: types.CellType() for name in self.program.locals})
         found: dict[str, Any] = {}
         for name in reads:
             value = capture.local(name)
@@ -157,7 +157,7 @@ def body_of(function: types.FunctionType) -> Body | None:
 
 def run_body(body: Body, arguments: dict[str, Any], executor: Executor, telling: Telling) -> Any:
     """Call a function in pieces."""
-    frame = Frame(sorted(body.locals))
+    frame = Frame(body.locals)
     for name, value in arguments.items():
         frame[name] = value
     _Run(body, frame, executor, telling, frame.cells).segment(body.segment)

@@ -7,7 +7,7 @@ import copy
 import sys
 import types
 from collections import Counter
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 from jitlab.capture.drivers.calls import refused_node
@@ -21,16 +21,24 @@ from .convert import FUTURE_FLAGS, Converter, factory, qualified
 from .flow_rewrite import HOOK, argument_names, bound_names
 from .liveness import bound_for_certain
 from .piece_statements import BODY, BREAK, CONTINUE, RESULT, Program, Segment, Statement
+from .splitting import TEMPORARY
 
 #: The name that holds what was captured of a test or an iterable.
 TEST = "__jl_test__"
 
 
-class Frame(MutableMapping[str, Any]):
-    """The local names of one call. Each is a cell, as the names are that inner functions share."""
+class Cells(dict[str, types.CellType]):
+    """Local names of a call, each a cell, as the names are that inner functions share; those of steps as they are met."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.cells = {name: types.CellType() for name in names}
+    def __missing__(self, name: str) -> types.CellType:
+        return self.setdefault(name, types.CellType())
+
+
+class Frame(MutableMapping[str, Any]):
+    """The local names of one call that are bound, and what they hold."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.cells = Cells({name: types.CellType() for name in names})
 
     def __getitem__(self, name: str) -> Any:
         try:
@@ -48,7 +56,7 @@ class Frame(MutableMapping[str, Any]):
         return (name for name in self.cells if name in self)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.cells and self.get(name, MISSING) is not MISSING
+        return isinstance(name, str) and name in self.cells and self.get(name, MISSING) is not MISSING
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -94,7 +102,7 @@ class Body(Program):
     def reads(self, node: ast.stmt) -> list[str]:
         """The local names whose values a statement needs: those it reads, and those that it may leave as they were."""
         kept = (_stored(node) & self.wanted(node)) - bound_for_certain([node])
-        return sorted((_loaded(node) | kept) & self.locals)
+        return sorted(self.own(_loaded(node) | kept))
 
     # ---- code: functions of no arguments around the local names. They give None, a jump's name, or (what is returned,).
     def plain_code(self, statement: Statement) -> types.CodeType:
@@ -116,12 +124,16 @@ class Body(Program):
     def new_name(self) -> str:
         return TEST
 
+    def own(self, names: Iterable[str]) -> frozenset[str]:
+        """Those of the names that are local, steps of a statement among them."""
+        return frozenset(name for name in names if name in self.locals or name.startswith(TEMPORARY))
+
     def function_of(self, node: ast.stmt) -> ast.FunctionDef:
         """`def f(): nonlocal ...; <statement>`, with its jumps as what it returns."""
         statement = _Jumps().visit(copy.deepcopy(node))
         stored = _stored(node)
         body: list[ast.stmt] = []
-        inner = sorted((stored & self.locals) | (stored & self.nonlocals))
+        inner = sorted(self.own(stored) | (stored & self.nonlocals))
         if inner:
             body.append(ast.Nonlocal(inner))
         if stored & self.globals:
@@ -144,7 +156,7 @@ class Body(Program):
     ) -> types.CodeType:
         converter = Converter(self.classes)
         converter.wanted = wanted
-        converter.scopes.append(self.locals)
+        converter.scopes.append(self.locals | self.own(names))
         converter.outward.append(self.outside)
         statement = converter.function(definition)
         code = self._inner(statement, names, (HOOK,))
@@ -153,7 +165,7 @@ class Body(Program):
 
     def _inner(self, definition: ast.stmt, names: frozenset[str], more: Sequence[str]) -> types.CodeType:
         """The code of a function inside one that has these of the local names, and the names around the user's function."""
-        around = [*more, *sorted((names & self.locals) | set(map(self.unmangled, self.free)))]
+        around = [*more, *sorted(self.own(names) | set(map(self.unmangled, self.free)))]
         outer = factory(definition, around)
         for name in reversed(self.classes):  # private names are the class's
             around_it = ast.ClassDef(name=name, bases=[], keywords=[], body=[outer], decorator_list=[])

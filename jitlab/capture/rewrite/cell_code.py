@@ -75,8 +75,6 @@ class CellProgram(Program):
     `shown`: which statements display what expressions give, in IPython's words: "last_expr", "last", "all" or "none".
     """
 
-    has_steps = True
-
     def __init__(
         self, source: str | list[ast.stmt], filename: str, namespace: Namespace, first_line: int = 1, *,
         shown: str = "last_expr", compiler: Compiler = python_compiler,

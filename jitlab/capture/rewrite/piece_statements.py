@@ -36,7 +36,7 @@ class Statement:
         self.is_display = shows and isinstance(node, ast.Expr)
         self.step: Step | None = None
         self.is_loop = False  # of a cell: it is captured whole where it can be rolled
-        self.is_whole = not program.has_steps  # it has been tried to take it apart, or it can't be
+        self.is_whole = False  # it has been tried to take it apart, or it can't be
         self.failures = 0
         self.plain_reason = program.never_captured(node)
         self._parts: Parts | None | Literal[""] = ""
@@ -188,7 +188,6 @@ class Program:
 
     filename: str
     segment: Segment
-    has_steps = False  # its statements may be taken apart
     trace_count = 0
 
     # ---- what a cell and a body do each in its own way

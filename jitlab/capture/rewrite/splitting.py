@@ -87,8 +87,8 @@ def split(node: ast.stmt) -> Group | None:
     if any(isinstance(part, _BINDING) for part in ast.walk(node)):
         return None
     whole = copy.deepcopy(node)
-    if isinstance(whole, ast.Expr):
-        steps = _hoisted(whole.value)
+    if isinstance(whole, (ast.Expr, ast.Return)):
+        steps = [] if whole.value is None else _hoisted(whole.value)
     elif isinstance(whole, ast.Assign):
         steps = _of_assignment(whole)
     elif isinstance(whole, ast.AugAssign):
