@@ -7,13 +7,12 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from jitlab.report import schema
-from jitlab.report.schema import Key, Report, bare, keys_of, marks_of
+from jitlab.report.schema import Key, Report, bare, is_record, keys_of, marks_of
 
 ROOT = Path(__file__).parent.parent
 TABLE, PAGE = ROOT / "extension/src/core/records.ts", ROOT / "docs/reference/report-format.md"
@@ -46,7 +45,7 @@ def kind(hint: Any) -> str:
     if inner:
         name = f"{kind(inner[0])}*" if inner[1:] == (...,) else f"({','.join(map(kind, inner))})"
     else:
-        name = units[0] if units else plain.__name__ if is_dataclass(plain) else BARE[get_origin(plain) or plain]
+        name = units[0] if units else plain.__name__ if is_record(plain) else BARE[get_origin(plain) or plain]
     return name + "?" * is_nullable
 
 
@@ -54,7 +53,7 @@ def reading(hint: Any, value: str, is_optional: bool = False) -> str:
     """What reads a value in the panel. A text that need not be there is "" there, and what is not true is false."""
     plain, is_nullable = bare(hint)
     made, inner = get_origin(plain) or plain, get_args(plain)
-    if is_dataclass(made):
+    if is_record(made):
         return f"maybe({value}, read{made.__name__})" if is_nullable else f"read{made.__name__}(record({value}))"
     if made is Mapping:
         return f"maybe({value}, all => new Map(Object.entries(all).map(([key, of]) => [key, {reading(inner[1], 'of')}])))"
@@ -67,7 +66,7 @@ def reading(hint: Any, value: str, is_optional: bool = False) -> str:
         return f"[{parts}] as const"
     if made is tuple:
         each, _ = bare(inner[0])
-        if is_dataclass(each):
+        if is_record(each):
             return f"records({value}).map(read{each.__name__})"
         if get_origin(each) is tuple:
             return f"list({value}).map(list).map(of => {reading(inner[0], 'of')})"
@@ -87,7 +86,7 @@ def records(keys: Callable[[type], Iterable[Key]] = keys_of, record: type = Repo
         todo = [key.type]
         while todo:
             part, _ = bare(todo.pop())
-            if is_dataclass(part):
+            if is_record(part):
                 found |= dict.fromkeys(records(keys, part))
             todo += get_args(part)
     return list(found)
@@ -135,7 +134,7 @@ def camel(name: str) -> str:
 def docs_of(record: type) -> dict[str, str]:
     """What stands behind each field, or before it."""
     found = {}
-    for cls in reversed(record.__mro__[:-1]):
+    for cls in reversed(record.__mro__[:-2]):
         for before, name, behind in DOC.findall(inspect.getsource(cls)):
             found[name] = " ".join(line.strip(" #:") for line in before.splitlines()) or behind
     return found

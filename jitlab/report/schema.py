@@ -8,10 +8,10 @@ key with a default need not be there. What a user asks of a Report (`report.ops`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from jitlab.ir import told
 from jitlab.messages.escape import clean
@@ -46,8 +46,16 @@ KEYS = {"spans": "lines", "fix": "fix"}
 UNIONS = (Union, UnionType)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reason:
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Record:
+    """An object of the JSON. Of those that are `shown`, a Report has frozen objects, made by their fields' names."""
+
+    def __init_subclass__(cls, shown: bool = False) -> None:
+        if shown:
+            dataclass(frozen=True, kw_only=True)(cls)
+
+
+class Reason(Record, shown=True):
     """Why: `code` is of a closed list, `text` its sentence."""
 
     code: str  #: what decisions hang on
@@ -58,8 +66,7 @@ class Reason:
         return self.text
 
 
-@dataclass(frozen=True, kw_only=True)
-class Message:
+class Message(Record, shown=True):
     """A text of `jitlab/messages/table.json`, filled."""
 
     code: str  #: of a group of the table
@@ -67,8 +74,7 @@ class Message:
     text: Words  #: as it is shown
 
 
-@dataclass(frozen=True, kw_only=True)
-class FixArgs:
+class FixArgs(Record, shown=True):
     """The arguments of a fix: those of its text, and its form."""
 
     #: Where its code goes: `line` (before the call), `call` (in its place), `option`, `decorator` or `maker` (of what makes the
@@ -76,8 +82,7 @@ class FixArgs:
     form: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fix:
+class Fix(Record, shown=True):
     """A change of the program that ends retraces."""
 
     code: str  #: of the table's group `fix`
@@ -85,8 +90,7 @@ class Fix:
     text: Words  #: code, or a sentence
 
 
-@dataclass(frozen=True, kw_only=True)
-class Placed:
+class Placed(Record, shown=True):
     """What stands in the program."""
 
     spans: Spans  #: where it stands
@@ -96,8 +100,7 @@ class Placed:
         return tuple(sorted({span[1] for span in self.spans}))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Traffic:
+class Traffic(Record, shown=True):
     """What a cluster or kernel did. Times are totals of `calls`, bytes and flops those of one call."""
 
     calls: Measured[Count]  #: how often it ran
@@ -110,8 +113,7 @@ class Traffic:
     per_turn: bool | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cell:
+class Cell(Record):
     """What was recorded."""
 
     id: Measured[str]  #: of the notebook's cell
@@ -122,8 +124,7 @@ class Cell:
     error: str | None  #: the exception that ended it
 
 
-@dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Record):
     """Of which run it is."""
 
     at: str | None = None  #: when it began, with the offset of the clock
@@ -132,8 +133,7 @@ class Run:
     text: str | None = None  #: all of it in words
 
 
-@dataclass(frozen=True, kw_only=True)
-class Advice:
+class Advice(Record):
     """What to do next."""
 
     text: str  #: in words
@@ -144,8 +144,7 @@ class Advice:
     section: str  #: of the panel that says more: `retraces` or `clusters`
 
 
-@dataclass(frozen=True, kw_only=True)
-class FirstRun:
+class FirstRun(Record):
     """A run that captured something for the first time."""
 
     seconds: Seconds  #: that it waited for that besides `verdict.seconds`
@@ -155,8 +154,7 @@ class FirstRun:
     text: str  #: in words
 
 
-@dataclass(frozen=True, kw_only=True)
-class Repeated:
+class Repeated(Record):
     """What `%%jit -n N -r R` measured."""
 
     text: str  #: in words
@@ -168,8 +166,7 @@ class Repeated:
     left_out: Names = ()  #: what acts on the world outside and did not run again
 
 
-@dataclass(frozen=True, kw_only=True)
-class Slowest:
+class Slowest(Record):
     """The lines that took longest. A kernel is one loop over all its lines: no line of it has a time of its own."""
 
     text: str  #: "lines 4–9 (one kernel)"
@@ -180,8 +177,7 @@ class Slowest:
     kernels: Names  #: that are these lines
 
 
-@dataclass(frozen=True, kw_only=True)
-class Verdict:
+class Verdict(Record):
     """The short answer. Plans that differ in sizes and values only count once."""
 
     lead: str  #: the first thing to read
@@ -208,8 +204,7 @@ class Verdict:
     slowest: Slowest | None = None  #: where the time went
 
 
-@dataclass(frozen=True, kw_only=True)
-class Quantiles:
+class Quantiles(Record):
     """Of the calls of a trace that had nothing to wait for; null: there were none."""
 
     least: Seconds | None = None  #: the shortest
@@ -217,8 +212,7 @@ class Quantiles:
     p90: Seconds | None = None  #: nine of ten took no longer
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Record):
     """A trace, as it was compiled."""
 
     name: str  #: `step #1`, `In [7] #1`
@@ -232,8 +226,7 @@ class Plan:
     quantiles: Measured[Quantiles | None] = None  #: of single calls
 
 
-@dataclass(frozen=True, kw_only=True)
-class Op(Placed):
+class Op(Placed, shown=True):
     """One operation; `cluster` None: not compiled, `reason` says why."""
 
     name: str  #: of the graph; within a loop or branch it begins with that one's: `loop/test/less`
@@ -261,8 +254,7 @@ class Op(Placed):
         return clean(told(self.name, self.called or "", self.within or "", lines=wording.line_text(self.lines)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Cluster(Traffic):
+class Cluster(Traffic, shown=True):
     """Operations compiled together into one native function. Times are totals of `calls`, bytes and flops those of one call."""
 
     name: str  #: `cluster_0`
@@ -282,8 +274,7 @@ class Cluster(Traffic):
     kernel_count: Measured[Count | None] = None  #: of a summary: how many kernels there are
 
 
-@dataclass(frozen=True, kw_only=True)
-class Nest:
+class Nest(Record, shown=True):
     """What is fused in the loops and branches of a kernel."""
 
     kind: str  #: `nest`, `library` or `scalars`
@@ -291,8 +282,7 @@ class Nest:
     lines: Lines  #: their numbers
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kernel(Traffic):
+class Kernel(Traffic, shown=True):
     """One fused nest or one library call of a cluster."""
 
     name: str  #: `k0`
@@ -306,8 +296,7 @@ class Kernel(Traffic):
     nests: tuple[Nest, ...] = ()  #: in the order in which they stand there
 
 
-@dataclass(frozen=True, kw_only=True)
-class Boundary:
+class Boundary(Record, shown=True):
     """An edge that was not fused: within a cluster, or between clusters."""
 
     producer: str  #: of the value
@@ -319,8 +308,7 @@ class Boundary:
     said: Added[tuple[str, str]] = ("", "")  #: both ends as the program calls them
 
 
-@dataclass(frozen=True, kw_only=True)
-class Temporary(Placed):
+class Temporary(Placed, shown=True):
     """A value that still reaches memory between kernels, `bytes` each call."""
 
     name: str  #: of the value
@@ -336,8 +324,7 @@ class Temporary(Placed):
     said: Added[Names] = ()  #: the value, then who reads it, as the program calls them
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trace(Placed):
+class Trace(Placed, shown=True):
     """One capture of a function."""
 
     function: str  #: that was called
@@ -379,8 +366,7 @@ class Trace(Placed):
         return (self.advised.args.form if self.advised else None) or "words"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Variant(Placed):
+class Variant(Placed, shown=True):
     """Another form of the kernels of a known trace: no retrace."""
 
     function: str  #: that was called
@@ -393,8 +379,7 @@ class Variant(Placed):
     seconds: Seconds  #: what the call waited for it
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fallback(Placed):
+class Fallback(Placed, shown=True):
     """An operation that NumPy runs between clusters."""
 
     op: str  #: its kind
@@ -405,8 +390,7 @@ class Fallback(Placed):
     calls: Measured[Count]  #: how often it ran
 
 
-@dataclass(frozen=True, kw_only=True)
-class Statement(Placed):
+class Statement(Placed, shown=True):
     """A statement of a cell that was not captured and that Python ran."""
 
     text: str  #: its first line
@@ -415,8 +399,7 @@ class Statement(Placed):
     calls: Measured[Count]  #: how often it ran
 
 
-@dataclass(frozen=True, kw_only=True)
-class Loop(Placed):
+class Loop(Placed, shown=True):
     """A loop that did not become one loop of the graph: its iterations were recorded one by one, or Python ran them."""
 
     function: str  #: in which it stands
@@ -426,7 +409,6 @@ class Loop(Placed):
     times: Measured[int]  #: that it was recorded
 
 
-@dataclass(frozen=True, kw_only=True)
 class Copy(Placed):
     """A copy that NumPy's program, which changes in place, does not make."""
 
@@ -437,7 +419,6 @@ class Copy(Placed):
     reason: Reason  #: why it is needed
 
 
-@dataclass(frozen=True, kw_only=True)
 class Frozen(Placed):
     """A value that became part of a trace: NumPy work on no tensor ran once, while the function was captured."""
 
@@ -447,8 +428,7 @@ class Frozen(Placed):
     times: Measured[Count] = 1  #: how often
 
 
-@dataclass(frozen=True, kw_only=True)
-class Nearest:
+class Nearest(Record):
     """The element that comes nearest to its bound."""
 
     index: tuple[int, ...] = ()  #: in the output
@@ -459,8 +439,7 @@ class Nearest:
     bound_ulp: Ulps | None = None  #: what is allowed
 
 
-@dataclass(frozen=True, kw_only=True)
-class Culprit:
+class Culprit(Record):
     """Which fusion or operation made an output differ."""
 
     text: str  #: in words
@@ -469,8 +448,7 @@ class Culprit:
     runs: Count | None = None  #: that it took to find
 
 
-@dataclass(frozen=True, kw_only=True)
-class Checked:
+class Checked(Record):
     """An output [computed beside NumPy](numerics.md). `max_*` are each the largest of all elements; null: not finite."""
 
     cluster: str | None  #: null: the passes changed an output of the graph
@@ -500,8 +478,7 @@ class Checked:
     worst: Measured[dict[str, Any] | None] = None  #: `index`, `numpy` and `compiled` of the largest error
 
 
-@dataclass(frozen=True, kw_only=True)
-class Activity:
+class Activity(Record):
     """What of a plan is in clusters, by kind, and each cluster's compilations."""
 
     plan: str  #: of which it is
@@ -513,8 +490,7 @@ class Activity:
     compiles: tuple[dict[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Source:
+class Source(Record):
     """The text of what `lines` speak of, as it was compiled: a whole cell, of a file the definitions that are spoken of."""
 
     file: Measured[str]  #: as in `lines`
@@ -524,8 +500,7 @@ class Source:
     lines: Names  #: their text
 
 
-@dataclass(frozen=True, kw_only=True)
-class Span:
+class Span(Record):
     """Something that took time. Its lines are those of the operation, kernel or cluster that it names."""
 
     name: str  #: of that
@@ -543,8 +518,7 @@ class Span:
     tier: str | None = None  #: of machine code: `quick`, `good`
 
 
-@dataclass(frozen=True, kw_only=True)
-class Lane:
+class Lane(Record):
     """Spans of one kind. Lanes of a group have one axis, which starts at the group's first span; empty lanes are left out."""
 
     name: str  #: `op by op`, `compiled`, `kernels`, `host`, `copies`, `capture`, `passes`, `codegen quick`, `codegen good`
@@ -556,22 +530,19 @@ class Lane:
     spans: tuple[Span, ...]  #: in order
 
 
-@dataclass(frozen=True, kw_only=True)
-class Timeline:
+class Timeline(Record):
     """What ran when."""
 
     lanes: tuple[Lane, ...]  #: those that have spans
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClusterCount:
+class ClusterCount(Record):
     """How much there is of a cluster."""
 
     ops: Count = 0  #: operations
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reaching:
+class Reaching(Record):
     """Values of a cluster that reach memory."""
 
     plan: str = ""  #: whose it is
@@ -582,8 +553,7 @@ class Reaching:
     inside_bytes: Bytes = 0  #: of those, a call
 
 
-@dataclass(frozen=True, kw_only=True)
-class Passing:
+class Passing(Record):
     """What goes from box to box: a cluster, or an operation of none."""
 
     plan: str = ""  #: whose they are
@@ -593,8 +563,7 @@ class Passing:
     bytes: Bytes = 0  #: of them, once each
 
 
-@dataclass(frozen=True, kw_only=True)
-class Summary:
+class Summary(Record):
     """How much there is, of a report that was too big to be sent or saved as a whole."""
 
     ops: Count = 0  #: in all
@@ -607,8 +576,7 @@ class Summary:
     edges: tuple[Passing, ...] = ()  #: between boxes
 
 
-@dataclass(frozen=True, kw_only=True)
-class EarlierRun:
+class EarlierRun(Record):
     """A run of the cell."""
 
     run: int = 0  #: its number
@@ -619,8 +587,7 @@ class EarlierRun:
     error: str | None  #: that ended it
 
 
-@dataclass(frozen=True, kw_only=True)
-class History:
+class History(Record):
     """The runs of the cell; only in live reports."""
 
     run: int = 0  #: that the report is of
@@ -628,8 +595,7 @@ class History:
     baselines: Names = ()  #: their names
 
 
-@dataclass(frozen=True, kw_only=True)
-class Report:
+class Report(Record):
     """The whole. Keys that are not named here may hold anything, and nothing of jitlab's reads them."""
 
     version: int  #: of this format; a reader refuses one above its own
@@ -673,13 +639,16 @@ class Key:
 @cache
 def keys_of(record: type) -> tuple[Key, ...]:
     """The keys of a record, in order."""
-    hints = get_type_hints(record, globals(), include_extras=True)
-    made = ((field, hints[field.name], marks_of(hints[field.name])) for field in fields(record))
+    made = ((name, hint, marks_of(hint)) for name, hint in get_type_hints(record, globals(), include_extras=True).items())
     return tuple(
-        Key(KEYS.get((*marks, "")[0], field.name), field.name, hint, field.default is not MISSING, marks)
-        for field, hint, marks in made
+        Key(KEYS.get((*marks, "")[0], name), name, hint, hasattr(record, name), marks)
+        for name, hint, marks in made
         if ADDED not in marks
     )
+
+
+def is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Record)
 
 
 def marks_of(hint: Any) -> tuple[str, ...]:
@@ -702,7 +671,7 @@ def bare(hint: Any) -> tuple[Any, bool]:
 def lists() -> dict[str, type]:
     """The lists of a report's own: key -> the record of an entry."""
     kinds = {key.name: get_args(bare(key.type)[0])[:1] for key in keys_of(Report)}
-    return {name: kind for name, kinds in kinds.items() for kind in kinds if is_dataclass(kind) and isinstance(kind, type)}
+    return {name: kind for name, kinds in kinds.items() for kind in kinds if is_record(kind)}
 
 
 def has(record: type, *names: str) -> bool:

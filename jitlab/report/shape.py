@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
 from typing import Any, get_args, get_origin
 
-from .schema import Report, bare, keys_of, marks_of
+from .schema import Report, bare, is_record, keys_of, marks_of
 
 #: No number of a report is larger: bytes, seconds, counts and places all are far below.
 LARGEST = 2**63
@@ -33,7 +32,7 @@ def misfit(value: Any, kind: Any = Report, where: str = "") -> str | None:
             return _first(misfit(item, of, f"{where}[{n}]") for n, (item, of) in enumerate(zip(value, kinds, strict=True)))
     if not isinstance(value, Mapping):
         return f"{where} is no object"
-    if not (is_dataclass(plain) and isinstance(plain, type)):
+    if not is_record(plain):
         return _first(misfit(item, inner[1], f"{where}.{key}") for key, item in value.items())
     return _first(
         misfit(value[key.name], key.type, place) if key.name in value else None if key.is_optional else f"{place} is missing"

@@ -2,7 +2,6 @@
 
 import copy
 import json
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from jitlab.errors import OptionError
 from jitlab.report import MIME, read_report
-from jitlab.report.schema import VERSION, Report, bare, keys_of
+from jitlab.report.schema import VERSION, Report, bare, is_record, keys_of
 from jitlab.report.store.baselines import read_baseline
 
 DATA = samples.softmax_report().to_json()
@@ -93,7 +92,7 @@ def places(kind, value, path=()):
     """The way to every part of a report that the schema names, in the first entry of each list."""
     yield path
     kind, _ = bare(kind)
-    if is_dataclass(kind) and isinstance(value, dict):
+    if is_record(kind) and isinstance(value, dict):
         for key in keys_of(kind):
             if key.name in value:
                 yield from places(key.type, value[key.name], (*path, key.name))

@@ -4,7 +4,6 @@ import copy
 import json
 import re
 import sys
-from dataclasses import is_dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -14,7 +13,7 @@ import report_samples as samples
 
 import jitlab as jl
 from jitlab.report import read_report
-from jitlab.report.schema import Report, bare, has, keys_of, lists
+from jitlab.report.schema import Report, bare, has, is_record, keys_of, lists
 from jitlab.report.shape import misfit
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
@@ -27,7 +26,7 @@ def unknown(value, kind=Report, where="report"):
     """The keys of a value that the schema does not name."""
     kind, _ = bare(kind)
     inner = get_args(kind)
-    if is_dataclass(kind) and isinstance(value, dict):
+    if is_record(kind) and isinstance(value, dict):
         known = {key.name: key.type for key in keys_of(kind)}
         yield from (f"{where}.{name}" for name in value.keys() - known.keys())
         for name in value.keys() & known.keys():

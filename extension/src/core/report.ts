@@ -29,12 +29,10 @@ export type History = Of<'readHistory'>;
 export type Kernel = Of<'readKernel'>;
 export type Next = Of<'readAdvice'>;
 export type Operation = Of<'readOp'>;
-export type Plan = Of<'readPlan'>;
 export type Reaching = Of<'readReaching'>;
 export type Reason = Of<'readReason'>;
 export type Source = Of<'readSource'>;
 export type Statement = Of<'readStatement'>;
-export type Summary = Of<'readSummary'>;
 export type Temporary = Of<'readTemporary'>;
 export type Traffic = Pick<Kernel, 'perTurn' | 'calls' | 'seconds' | 'bytesRead' | 'bytesWritten'>;
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import is_dataclass
 from functools import cache, partial
 from typing import Any, TypeVar, get_args
 
@@ -22,6 +21,7 @@ from jitlab.report.schema import (
     Trace,
     Variant,
     bare,
+    is_record,
     keys_of,
 )
 
@@ -98,4 +98,4 @@ def _made(kind: Any, value: Any) -> Any:
     if isinstance(value, list):
         inner = get_args(kind)
         return tuple(_made(bare(inner[0])[0], item) if inner else item for item in value)
-    return entry_of(kind, value) if isinstance(value, Mapping) and is_dataclass(kind) and isinstance(kind, type) else value
+    return entry_of(kind, value) if isinstance(value, Mapping) and is_record(kind) else value
