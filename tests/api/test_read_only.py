@@ -42,6 +42,13 @@ WRITES = {
     "an operator": lambda a: a.__iadd__(1),
     "out": lambda a: np.add(a, 1, out=a),
     "fill": lambda a: a.fill(1),
+    "sort": lambda a: a.sort(),
+    "sort along no axis": lambda a: a.sort(axis=5),
+    "sort of no kind": lambda a: a.sort(kind="none"),
+    "partition along no axis": lambda a: a.partition(0, axis=5),
+    "partition beyond the end": lambda a: a.partition(99),
+    "put beyond the end": lambda a: a.put([99], 1),
+    "fill_diagonal of a vector": lambda a: np.fill_diagonal(a, 1),
 }
 
 

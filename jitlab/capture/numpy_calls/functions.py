@@ -440,7 +440,12 @@ def write_first(capture: Arrays, function: Any, args: Sequence[Any], kwargs: dic
         raise TypeError(f"argument 1 of {function.__name__} must be numpy.ndarray, not {type(target).__name__}")
     if function is np.copyto and len(args) > 1 and _sees_the_same(args[1], target):
         return None  # NumPy looks no further, not even at whether it may write
-    check_writable(capture, target)
+    try:
+        check_writable(capture, target)
+    except ValueError:
+        if not any(map(_has_tensor, (*args[1:], *kwargs.values()))):  # NumPy's own error, which may be about another argument
+            function(np.broadcast_to(np.zeros((), target.dtype), plain(target.shape)), *args[1:], **kwargs)
+        raise
     with capture.explaining(function, args):
         rule = UPDATES.get(function) or UPDATES_BY_METHOD.get(function)
         try:
