@@ -54,7 +54,16 @@ def _compiled(trace: Trace, options: Options) -> Callable[[Sequence[Any]], list[
         clustering, function=trace.name, trace=trace.number, level=options.level, writes=trace.writes, lasting=trace.lasting,
         captured=trace.graph, options=options,
     )  # fmt: skip
-    _dump(executable)
+    dump_clustering(clustering, trace.name)
+    for made in clustering.clusters:
+        dump_cluster(
+            made,
+            [
+                ("pipeline start, before inline", trace.graph.nodes),
+                ("after inline, before fuse", made.nodes),
+                ("after fuse, pipeline end", partial(executable.program_text, made)),
+            ],
+        )
     trace.executable = executable
     return _all_or_nothing(executable) if trace.writes else executable.run
 
@@ -108,19 +117,3 @@ def _all_or_nothing(executable: Executable) -> Callable[[Sequence[Any]], list[An
     """Arguments are changed in place where nothing can fail, else when everything has been computed: a call that raises
     changes none of them."""
     return lambda inputs: executable.run(inputs) if executable.may_fail(inputs) else executable.run_in_place(inputs)
-
-
-def _dump(executable: Executable) -> None:
-    """What the flags of the contract want written: the graph, and each cluster at three of its stages."""
-    captured = executable.captured
-    assert captured is not None
-    dump_clustering(executable.clustering, executable.function)
-    for made in executable.clustering.clusters:
-        dump_cluster(
-            made,
-            [
-                ("pipeline start, before inline", captured.nodes),
-                ("after inline, before fuse", made.nodes),
-                ("after fuse, pipeline end", partial(executable.program_text, made)),
-            ],
-        )

@@ -20,6 +20,9 @@ from .plan_questions import Pair, Place
 
 def with_flips(data: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """The JSON of a plan with what would change its decisions: `would_compile_if` of operations, `would_fuse_if` of edges."""
+    edges = (*plan.boundaries, *plan.clustering.apart)
+    if not (edges or plan.clustering.stays):
+        return dict(data)
     advisor, alternatives = Advisor(plan.clustering), Alternatives(plan.clustering.graph)
     nodes = {node.name: node for node in plan.clustering.stays}
 
@@ -33,7 +36,6 @@ def with_flips(data: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
         found = advisor(edge) if isinstance(edge.reason.code, Apart) else alternatives.of(edge)
         return None if found is None else found.text
 
-    edges = (*plan.boundaries, *plan.clustering.apart)
     return {
         **data, "ops": [with_flip(op) for op in data["ops"]],
         "boundaries": [{**made, "would_fuse_if": text_of(e)} for made, e in zip(data["boundaries"], edges, strict=True)],

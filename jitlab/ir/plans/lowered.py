@@ -40,20 +40,20 @@ def whole_plan(plan: Plan, lowerings: Sequence[Lowered]) -> Plan:
     """The plan of a clustering, with what became of its clusters; kernels are numbered through all of them."""
     graph = plan.clustering.graph
     lines = [(text, UNKNOWN if node is None else node.origins) for text, node in graph.lines()]
-    kernels = [kernel for lowered in lowerings for kernel in lowered.kernels]
-    made = replace(
-        plan, kernels=[replace(kernel, name=f"k{i}") for i, kernel in enumerate(kernels)],
-        boundaries=[edge for lowered in lowerings for edge in lowered.boundaries],
-        copies=[copy for lowered in lowerings for copy in lowered.kept],
-        temporaries=[temporary for lowered in lowerings for temporary in lowered.temporaries],
-        scratch={lowered.cluster.name: lowered.scratch_bytes for lowered in lowerings},
-        texts={(lowered.cluster.name, "program"): lowered.program.text for lowered in lowerings},
-        sources=texts_of(source for node in every_node(graph) for source in node.sources), codes={}, is_whole=True,
-    )  # fmt: skip
+    made = Plan(plan.function, plan.trace, plan.clustering, target=plan.target, is_whole=True)
     made.texts["", "graph"] = "\n".join(text for text, _ in lines)
+    made.sources = texts_of(source for node in every_node(graph) for source in node.sources)
     for lowered in lowerings:
-        mine = [kernel.name for kernel in made.kernels if kernel.cluster == lowered.cluster.name]
-        made.codes[lowered.cluster.name] = _code(lowered, lines, mine, plan.target)
+        name, names = lowered.cluster.name, []
+        for kernel in lowered.kernels:
+            names.append(f"k{len(made.kernels)}")
+            made.kernels.append(replace(kernel, name=names[-1]))
+        made.boundaries += lowered.boundaries
+        made.copies += lowered.kept
+        made.temporaries += lowered.temporaries
+        made.scratch[name] = lowered.scratch_bytes
+        made.texts[name, "program"] = lowered.program.text
+        made.codes[name] = _code(lowered, lines, names, plan.target)
     return made
 
 
