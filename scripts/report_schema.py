@@ -1,5 +1,5 @@
-"""Writes what is made of the report's schema (jitlab/report/schema.py): the panel's reader (extension/src/core/records.ts), the
-tables of docs/reference/report-format.md: `python scripts/report_schema.py`. A test compares both with what is there now."""
+"""Writes what is made of jitlab/report/schema.py: the panel's reader (extension/src/core/report/records.ts) and the tables of
+docs/reference/report-format.md: `python scripts/report_schema.py`. A test compares both with what is there."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from jitlab.report import schema
 from jitlab.report.schema import Key, Report, bare, is_record, keys_of, marks_of
 
 ROOT = Path(__file__).parent.parent
-TABLE, PAGE = ROOT / "extension/src/core/records.ts", ROOT / "docs/reference/report-format.md"
+TABLE, PAGE = ROOT / "extension/src/core/report/records.ts", ROOT / "docs/reference/report-format.md"
 BEGIN, END = "<!-- made by scripts/report_schema.py -->\n", "<!-- to here -->\n"
 HEAD = """\
 /** The parts of a report that the panel reads, made of jitlab/report/schema.py by scripts/report_schema.py. */
-import { amount, flag, list, maybe, number, numbers, positions, record, records, text, texts, words, type Json } from './read';
+import { amount, flag, list, maybe, number, numbers, positions, record, records, text, texts, words } from '../base/read';
+import type { Json } from '../base/read';
 
 """
 BARE = {str: "text", bool: "flag", int: "number", float: "number", Any: "any", dict: "any"}

@@ -27,7 +27,7 @@ def test_lock_files_name_no_host(lock):
 
 
 def test_every_event_has_its_twin_in_the_panel():
-    text = (ROOT / "extension" / "src" / "core" / "events.ts").read_text()
+    text = (ROOT / "extension" / "src" / "core" / "report" / "events.ts").read_text()
     twins = re.findall(r"interface (\w+) extends Event \{\s*kind: '([\w-]+)';(.*?)\}", text, re.DOTALL)
     kinds = {event for event in vars(events).values() if inspect.isclass(event) and issubclass(event, events.Event)}
     assert {name for name, _, _ in twins} == {event.__name__ for event in kinds - {events.Event}}

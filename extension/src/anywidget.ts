@@ -1,5 +1,5 @@
-import { ReportView } from './core/report-view';
-import { inTwoFrames } from './core/theme';
+import { ReportView } from './core/panel/report-view';
+import { inTwoFrames } from './core/base/theme';
 
 /** What anywidget lends of the model in Python; `report` is the JSON of docs/reference/report-format.md, or null before the first run. */
 interface Model {

@@ -1,5 +1,5 @@
-import { PanelView } from './core/panel';
-import { readReport } from './core/read-report';
+import { PanelView } from './core/panel/panel';
+import { readReport } from './core/report/read-report';
 
 /** The report as a page: the data stands in the file, the static picture below gives way once the script has run. */
 const data = document.querySelector('script[type="application/vnd.jitlab.report+json"]');

@@ -1,8 +1,8 @@
-import type { KernelAccess, Request } from '../src/core/kernel';
-import { NotebookModel } from '../src/core/model';
-import { PanelView } from '../src/core/panel';
-import type { PanelActions, PanelState } from '../src/core/panel-state';
-import { readReport } from '../src/core/read-report';
+import type { KernelAccess, Request } from '../src/core/report/kernel';
+import { NotebookModel } from '../src/core/report/model';
+import { PanelView } from '../src/core/panel/panel';
+import type { PanelActions, PanelState } from '../src/core/panel/panel-state';
+import { readReport } from '../src/core/report/read-report';
 import explained from './fixtures/explained.json';
 import { hugeReport } from './huge';
 import { recordedKernel } from './kernel';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Camera } from '../src/core/clusters/camera';
+import { Camera } from '../src/core/sections/clusters/map/camera';
 
 const screen = { width: 400, height: 300 };
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { clusterCount, flowOf, slowest } from '../src/core/clusters/flow';
-import { layoutClusters } from '../src/core/clusters/layout';
-import { memoryRows } from '../src/core/clusters/memory';
-import { boundaryTexts, describe, kernelFacts } from '../src/core/clusters/words';
-import type { Report } from '../src/core/report';
-import { callsOf } from '../src/core/verdict/more';
+import { clusterCount, flowOf, slowest } from '../src/core/sections/clusters/flow';
+import { layoutClusters } from '../src/core/sections/clusters/layout';
+import { memoryRows } from '../src/core/sections/clusters/memory';
+import { boundaryTexts, describe, kernelFacts } from '../src/core/sections/clusters/words';
+import type { Report } from '../src/core/report/report';
+import { callsOf } from '../src/core/sections/verdict/more';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report, texts } from './helpers';

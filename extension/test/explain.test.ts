@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readCode } from '../src/core/code/read';
-import { clusterToRead, codeRows, columnsOf, isLit, sourceRows, sourcesOf } from '../src/core/code/rows';
-import { tokens } from '../src/core/code/tokens';
+import { readCode } from '../src/core/sections/code/read';
+import { clusterToRead, codeRows, columnsOf, isLit, sourceRows, sourcesOf } from '../src/core/sections/code/rows';
+import { tokens } from '../src/core/sections/code/tokens';
 import {
   choicesOf,
   layoutComparison,
@@ -11,14 +11,14 @@ import {
   timesNote,
   titleOf,
   wordOf
-} from '../src/core/compare/layout';
-import { readComparison } from '../src/core/compare/read';
-import { Links } from '../src/core/links';
-import { ledgerOf } from '../src/core/retraces/layout';
-import { askable, requestOf } from '../src/core/whatif/ask';
-import { factsOf } from '../src/core/whatif/card';
-import { linesBeside } from '../src/core/whatif/cards';
-import { writtenAs } from '../src/core/whatif/view';
+} from '../src/core/sections/compare/layout';
+import { readComparison } from '../src/core/sections/compare/read';
+import { Links } from '../src/core/report/links';
+import { ledgerOf } from '../src/core/sections/retraces/layout';
+import { askable, requestOf } from '../src/core/sections/whatif/ask';
+import { factsOf } from '../src/core/sections/whatif/card';
+import { linesBeside } from '../src/core/sections/whatif/cards';
+import { writtenAs } from '../src/core/sections/whatif/view';
 import {
   about,
   apart,
@@ -28,8 +28,8 @@ import {
   roundsNote,
   stepText,
   sweepRows
-} from '../src/core/whatif/layout';
-import { readAnswer, readSweep } from '../src/core/whatif/read';
+} from '../src/core/sections/whatif/layout';
+import { readAnswer, readSweep } from '../src/core/sections/whatif/read';
 import explained from './fixtures/explained.json';
 import { measure, misplaced, report } from './helpers';
 

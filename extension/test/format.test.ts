@@ -12,8 +12,8 @@ import {
   sentence,
   some,
   unbroken
-} from '../src/core/format';
-import { wrap } from '../src/core/shapes';
+} from '../src/core/base/format';
+import { wrap } from '../src/core/base/shapes';
 import units from './fixtures/units.json';
 import { measure } from './helpers';
 

@@ -1,6 +1,6 @@
-import { readReport } from '../src/core/read-report';
-import type { Report } from '../src/core/report';
-import type { Measure, Picture, Words } from '../src/core/shapes';
+import { readReport } from '../src/core/report/read-report';
+import type { Report } from '../src/core/report/report';
+import type { Measure, Picture, Words } from '../src/core/base/shapes';
 
 /** A fixture as the panel reads it. */
 export function report(json: unknown): Report {

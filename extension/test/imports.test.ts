@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 
 const CORE = 'extension/src/core';
@@ -13,11 +13,7 @@ test('what draws knows nothing of Jupyter', () => {
       if (from.endsWith('/jitlab/messages/table.json')) {
         continue; // the words of codes, which the kernel reads, too
       }
-      assert.doesNotMatch(
-        from,
-        /\.\.\/\.\.\/(?!core)|^\.\.\/(index|mime|link|follow|icon|notebooks|badges|editors|commands|settings|status|lab-panel)$/,
-        `${file} imports ${from}`
-      );
+      assert.ok(join(CORE, dirname(file), from).startsWith(join(CORE, '/')), `${file} imports ${from}`);
     }
   }
 });
@@ -25,8 +21,11 @@ test('what draws knows nothing of Jupyter', () => {
 test('values come from shared packages of JupyterLab only; the rest of it are types', () => {
   const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { jupyterlab: { sharedPackages: object } };
   const shared = Object.keys(manifest.jupyterlab.sharedPackages);
-  for (const file of readdirSync('extension/src').filter(name => name.endsWith('.ts'))) {
-    const source = readFileSync(join('extension/src', file), 'utf8');
+  const wiring = ['extension/src', 'extension/src/plugin'].flatMap(folder =>
+    readdirSync(folder).map(name => join(folder, name))
+  );
+  for (const file of wiring.filter(name => name.endsWith('.ts'))) {
+    const source = readFileSync(file, 'utf8');
     for (const [, names = '', from = ''] of source.matchAll(/^import (.*) from '(@jupyterlab\/[^']+)'/gm)) {
       const types = names.startsWith('type ') || /^\{ (type \w+(, )?)+ \}$/.test(names);
       assert.ok(types || shared.includes(from), `${file} imports a value of ${from}`);
@@ -36,7 +35,33 @@ test('values come from shared packages of JupyterLab only; the rest of it are ty
 
 test('layouts are pure: no document, no window, no canvas', () => {
   for (const view of ['verdict', 'clusters', 'retraces', 'timeline']) {
-    const source = readFileSync(join(CORE, view, 'layout.ts'), 'utf8');
-    assert.doesNotMatch(source, /document\.|getContext|from '\.\.\/(dom|canvas|draw)'/, view);
+    const source = readFileSync(join(CORE, 'sections', view, 'layout.ts'), 'utf8');
+    assert.doesNotMatch(source, /document\.|getContext|from '.*\/base\/(dom|canvas|draw)'/, view);
+  }
+});
+
+const LAYERS = ['base', 'report', 'sections', 'panel'];
+
+/** What a section asks of the panel around it: what it implements, what is lent to it, and what is pointed at. */
+const LENT = ['section', 'panel-state', 'selection', 'settings', 'keys', 'states'];
+
+test('base knows no report, a report no view, a section not the panel', () => {
+  for (const file of readdirSync(CORE, { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))) {
+    const source = readFileSync(join(CORE, file), 'utf8');
+    const mine = LAYERS.indexOf(file.split('/')[0] ?? '');
+    for (const [, from = ''] of source.matchAll(/(?:from|import)\s*\(?'([^']+)'/g)) {
+      const [layer = '', name = ''] = join(dirname(file), from).split('/');
+      const isBelow = LAYERS.indexOf(layer) <= mine || (layer === 'panel' && LENT.includes(name));
+      assert.ok(isBelow || from.endsWith('.json'), `${file} imports ${from}`);
+    }
+  }
+});
+
+test('a folder has at most 15 files', () => {
+  const folders = readdirSync('extension/src', { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .map(dirname);
+  for (const folder of new Set(folders)) {
+    assert.ok(folders.filter(other => other === folder).length <= 15, folder);
   }
 });

@@ -1,4 +1,4 @@
-import { JobsModel, type KernelAccess, type Request } from '../src/core/kernel';
+import { JobsModel, type KernelAccess, type Request } from '../src/core/report/kernel';
 import explained from './fixtures/explained.json';
 
 /** A kernel that answers at once with what a real one said (fixtures/explained.json). `states`: jobs as they wait, too. */

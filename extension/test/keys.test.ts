@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { KEYS, SELECTORS, shortcutOf } from '../src/core/keys';
-import { SECTIONS } from '../src/core/sections';
-import { DEFAULTS, readSettings } from '../src/core/settings';
+import { KEYS, SELECTORS, shortcutOf } from '../src/core/panel/keys';
+import { SECTIONS } from '../src/core/panel/sections';
+import { DEFAULTS, readSettings } from '../src/core/panel/settings';
 
 interface Schema {
   'jupyter.lab.shortcuts': { command: string; keys: string[]; selector: string }[];

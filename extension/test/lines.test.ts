@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { badgeText } from '../src/core/badge';
-import { editsOf } from '../src/core/edits';
-import { cellOfFile, lineMarks, restText, spanText } from '../src/core/lines';
+import { badgeText } from '../src/core/panel/badge';
+import { editsOf } from '../src/core/report/edits';
+import { cellOfFile, lineMarks, restText, spanText } from '../src/core/sections/code/lines';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Links } from '../src/core/links';
-import { Selection } from '../src/core/selection';
+import { Links } from '../src/core/report/links';
+import { Selection } from '../src/core/panel/selection';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';

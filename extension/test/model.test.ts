@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Event, ToKernel } from '../src/core/events';
-import { NotebookModel } from '../src/core/model';
+import type { Event, ToKernel } from '../src/core/report/events';
+import { NotebookModel } from '../src/core/report/model';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 

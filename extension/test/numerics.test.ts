@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { flowOf } from '../src/core/clusters/flow';
-import { layoutClusters } from '../src/core/clusters/layout';
-import { memoryRows } from '../src/core/clusters/memory';
-import { clusterFacts, nodeLabel } from '../src/core/clusters/words';
-import { absorbedText, readCode } from '../src/core/code/read';
-import { checkedHead, checkedTexts, closeness, ulps, worstRows } from '../src/core/numerics';
-import { records } from '../src/core/read';
-import { readChecked } from '../src/core/records';
+import { flowOf } from '../src/core/sections/clusters/flow';
+import { layoutClusters } from '../src/core/sections/clusters/layout';
+import { memoryRows } from '../src/core/sections/clusters/memory';
+import { clusterFacts, nodeLabel } from '../src/core/sections/clusters/words';
+import { absorbedText, readCode } from '../src/core/sections/code/read';
+import { checkedHead, checkedTexts, closeness, ulps, worstRows } from '../src/core/report/numerics';
+import { records } from '../src/core/base/read';
+import { readChecked } from '../src/core/report/records';
 import explained from './fixtures/explained.json';
 import { measure, misplaced, report, texts } from './helpers';
 

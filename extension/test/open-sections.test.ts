@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { OpenSections } from '../src/core/open-sections';
-import type { PanelActions } from '../src/core/panel-state';
-import { SECTIONS } from '../src/core/sections';
-import { DEFAULTS } from '../src/core/settings';
+import { OpenSections } from '../src/core/panel/open-sections';
+import type { PanelActions } from '../src/core/panel/panel-state';
+import { SECTIONS } from '../src/core/panel/sections';
+import { DEFAULTS } from '../src/core/panel/settings';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CellState } from '../src/core/model';
-import { readReport } from '../src/core/read-report';
-import type { Report } from '../src/core/report';
-import { newest } from '../src/outputs';
+import type { CellState } from '../src/core/report/model';
+import { readReport } from '../src/core/report/read-report';
+import type { Report } from '../src/core/report/report';
+import { newest } from '../src/plugin/outputs';
 import softmax from './fixtures/softmax.json';
 
 function reportOf(change: object = {}): Report {

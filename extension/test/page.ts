@@ -1,6 +1,6 @@
-import { PanelView } from '../src/core/panel';
-import type { PanelState } from '../src/core/panel-state';
-import { readReport } from '../src/core/read-report';
+import { PanelView } from '../src/core/panel/panel';
+import type { PanelState } from '../src/core/panel/panel-state';
+import { readReport } from '../src/core/report/read-report';
 import branch from './fixtures/branch.json';
 import error from './fixtures/error.json';
 import explained from './fixtures/explained.json';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { editsOf } from '../src/core/edits';
-import { clean } from '../src/core/read';
-import { readReport } from '../src/core/read-report';
-import { prompted } from '../src/core/sources';
+import { editsOf } from '../src/core/report/edits';
+import { clean } from '../src/core/base/read';
+import { readReport } from '../src/core/report/read-report';
+import { prompted } from '../src/core/report/sources';
 import acts from './fixtures/acts.json';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ledgerOf, ledgerSummary } from '../src/core/retraces/layout';
+import { ledgerOf, ledgerSummary } from '../src/core/sections/retraces/layout';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
 import version1 from './fixtures/version1.json';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { JobsModel, type KernelAccess } from '../src/core/kernel';
-import { fetchPage, folderOf, pageName } from '../src/core/saving';
+import { JobsModel, type KernelAccess } from '../src/core/report/kernel';
+import { fetchPage, folderOf, pageName } from '../src/core/panel/saving';
 
 function kernelThatSends(answer: (start: number) => unknown): KernelAccess & { asked: unknown[] } {
   const asked: unknown[] = [];

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { flowOf } from '../src/core/clusters/flow';
-import { NotebookModel } from '../src/core/model';
-import type { Report } from '../src/core/report';
-import { sameReport } from '../src/core/same';
-import { busyOf, countOf, prepareLanes } from '../src/core/timeline/prepare';
+import { flowOf } from '../src/core/sections/clusters/flow';
+import { NotebookModel } from '../src/core/report/model';
+import type { Report } from '../src/core/report/report';
+import { sameReport } from '../src/core/report/same';
+import { busyOf, countOf, prepareLanes } from '../src/core/sections/timeline/prepare';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
 import { hugeReport } from './huge';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PanelState } from '../src/core/panel-state';
-import { savedText } from '../src/core/saved';
-import { howToBegin, noticeText } from '../src/core/states';
+import type { PanelState } from '../src/core/panel/panel-state';
+import { savedText } from '../src/core/report/saved';
+import { howToBegin, noticeText } from '../src/core/panel/states';
 import softmax from './fixtures/softmax.json';
 import { report } from './helpers';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Lane } from '../src/core/report';
-import { chromeTrace } from '../src/core/timeline/chrome';
-import { laneTop, layoutTimeline, spanAt } from '../src/core/timeline/layout';
-import { Navigation } from '../src/core/timeline/navigation';
-import { homeWindow, prepareLanes, wholeWindow } from '../src/core/timeline/prepare';
-import { totals, trafficOf } from '../src/core/timeline/totals';
+import type { Lane } from '../src/core/report/report';
+import { chromeTrace } from '../src/core/sections/timeline/chrome';
+import { laneTop, layoutTimeline, spanAt } from '../src/core/sections/timeline/layout';
+import { Navigation } from '../src/core/sections/timeline/navigation';
+import { homeWindow, prepareLanes, wholeWindow } from '../src/core/sections/timeline/prepare';
+import { totals, trafficOf } from '../src/core/sections/timeline/totals';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
 

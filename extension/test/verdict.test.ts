@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { badgeText } from '../src/core/badge';
-import { flowOf } from '../src/core/clusters/flow';
-import { layoutBars, layoutStrip } from '../src/core/verdict/layout';
-import { boundText } from '../src/core/verdict/more';
-import { isPythons, pythonRows } from '../src/core/verdict/python';
-import { boundOf, whatBounds } from '../src/core/verdict/bound';
+import { badgeText } from '../src/core/panel/badge';
+import { flowOf } from '../src/core/sections/clusters/flow';
+import { layoutBars, layoutStrip } from '../src/core/sections/verdict/layout';
+import { boundText } from '../src/core/sections/verdict/more';
+import { isPythons, pythonRows } from '../src/core/sections/verdict/python';
+import { boundOf, whatBounds } from '../src/core/sections/verdict/bound';
 import softmax from './fixtures/softmax.json';
 import { measure, misplaced, report } from './helpers';
 import { hugeReport } from './huge';

@@ -1,6 +1,6 @@
 """Numbers as people read them: bytes, times, counts and ratios, each with its unit.
 
-The panel has the same in extension/src/core/format.ts; both are tested on extension/test/fixtures/units.json.
+The panel has the same in extension/src/core/base/format.ts; both are tested on extension/test/fixtures/units.json.
 """
 
 from __future__ import annotations

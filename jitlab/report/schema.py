@@ -1,7 +1,7 @@
 """The report's schema: a class for each object of its JSON, a field for each key, with its unit and what it says.
 
-From here come the check of files (`shape.py`), the panel's reader and with it its types (`extension/src/core/records.ts`), and
-the tables of docs/reference/report-format.md; `scripts/report_schema.py` writes both. A type that takes None may be null, and a
+From here come the check of files (`shape.py`), the panel's reader and types (`extension/src/core/report/records.ts`), and the
+tables of docs/reference/report-format.md; `scripts/report_schema.py` writes both. A type that takes None may be null, and a
 key with a default need not be there. What a user asks of a Report (`report.ops`) are objects of these classes.
 """
 

@@ -1,0 +1,149 @@
+import { h, on } from '../base/dom';
+import type { Section } from './section';
+
+/** Wide enough for columns side by side. */
+const COLUMNS = 1200;
+
+/** The main area: three columns above the timeline that scroll apart, or below 1 200 pixels one section at a time behind tabs. */
+export class MainLayout {
+  readonly element: HTMLElement;
+
+  constructor(private readonly sections: readonly Section[]) {
+    this.tabs = h('div', { class: 'jl-tabs', role: 'tablist', 'aria-label': 'Sections' });
+    this.columns = Array.from({ length: 4 }, (_, index) => h('div', { class: index < 3 ? 'jl-column' : 'jl-dock' }));
+    const [left = h('div'), middle = h('div'), right = h('div'), dock = h('div')] = this.columns;
+    const top = h('div', { class: 'jl-columns' }, left, this.divider(left, 1), middle, this.divider(right, -1), right);
+    this.element = h('div', { class: 'jl-main-sections' }, this.tabs, top, dock);
+    on(this.tabs, {
+      keydown: event => {
+        const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (by !== undefined) {
+          const shown = this.shownSections();
+          const at = shown.findIndex(({ title }) => title === this.chosen);
+          this.choose(shown[(at + by + shown.length) % shown.length]?.title ?? '');
+          this.tabs.querySelector<HTMLElement>('[aria-selected=true]')?.focus();
+          event.preventDefault();
+          event.stopPropagation();
+        }
+      }
+    });
+  }
+
+  /** Places the sections for this width. */
+  arrange(width: number): void {
+    const wide = width >= COLUMNS;
+    if (wide !== this.wide) {
+      this.wide = wide;
+      this.element.classList.toggle('jl-tabbed', !wide);
+      for (const section of this.sections) {
+        const { column } = section.place;
+        this.columns[wide ? (column === 'dock' ? 3 : column) : 1]?.append(section.element);
+      }
+      this.tabs.hidden = wide;
+      this.choose(this.chosen || (this.shownSections()[0]?.title ?? ''));
+    } else if (!wide) {
+      this.drawTabs();
+    }
+  }
+
+  /** The width that a section has to draw in. */
+  widthOf(section: Section): number {
+    return section.element.parentElement?.clientWidth ?? 0;
+  }
+
+  /** Shows a section that stands behind a tab. */
+  choose(title: string): void {
+    this.chosen = title;
+    for (const { title: own, element } of this.sections) {
+      element.classList.toggle('jl-behind', !this.wide && own !== title);
+    }
+    const section = this.sections.find(candidate => candidate.title === title);
+    if (section && !this.wide && !section.open) {
+      section.open = true;
+    }
+    this.drawTabs();
+  }
+
+  private shownSections(): Section[] {
+    return this.sections.filter(({ element }) => !element.hidden);
+  }
+
+  private drawTabs(): void {
+    const titles = this.shownSections().map(({ title }) => title);
+    const key = [...titles, this.chosen].join('|');
+    if (key === this.drawn) {
+      return;
+    }
+    this.drawn = key;
+    this.tabs.replaceChildren(
+      ...titles.map(title =>
+        on(
+          h(
+            'button',
+            {
+              type: 'button',
+              role: 'tab',
+              'aria-selected': String(title === this.chosen),
+              tabindex: title === this.chosen ? '0' : '-1'
+            },
+            title
+          ),
+          {
+            click: () => {
+              this.choose(title);
+            }
+          }
+        )
+      )
+    );
+  }
+
+  /** Between two columns; dragged, or moved by the arrow keys. */
+  private divider(column: HTMLElement, direction: 1 | -1): HTMLElement {
+    const divider = h('div', {
+      class: 'jl-divider',
+      role: 'separator',
+      'aria-orientation': 'vertical',
+      'aria-label': 'Width of the column',
+      'aria-valuemin': '240',
+      'aria-valuenow': '240', // until it is laid out
+      tabindex: '0'
+    });
+    const resize = (width: number): void => {
+      column.style.flex = `0 0 ${Math.max(240, Math.round(width))}px`;
+    };
+    new ResizeObserver(() => {
+      divider.setAttribute('aria-valuenow', String(Math.round(column.clientWidth)));
+    }).observe(column);
+    let from: { x: number; width: number } | null = null;
+    on(divider, {
+      pointerdown: event => {
+        from = { x: event.clientX, width: column.clientWidth };
+        divider.setPointerCapture(event.pointerId);
+      },
+      pointermove: event => {
+        if (from) {
+          resize(from.width + direction * (event.clientX - from.x));
+        }
+      },
+      pointerup: () => {
+        from = null;
+      },
+      keydown: event => {
+        const by = { ArrowLeft: -20, ArrowRight: 20 }[event.key];
+        if (by !== undefined) {
+          resize(column.clientWidth + direction * by);
+          event.preventDefault();
+          event.stopPropagation();
+        }
+      }
+    });
+    return divider;
+  }
+
+  private readonly tabs: HTMLElement;
+  private readonly columns: HTMLElement[];
+  private wide: boolean | null = null;
+  private chosen = '';
+  private drawn = '';
+}

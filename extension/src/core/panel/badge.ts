@@ -1,0 +1,62 @@
+import { h, icon } from '../base/dom';
+import { duration, some, spread } from '../base/format';
+import { swatch } from '../base/marks';
+import type { Report } from '../report/report';
+
+/** One part of the badge line: what a person reads of a cell before opening anything. */
+export interface BadgePart {
+  kind: 'compiled' | 'kernels' | 'host' | 'retraces' | 'python' | 'time' | 'first' | 'error' | 'numpy';
+  text: string;
+}
+
+/** Pure: `21/22 compiled · 4 kernels · 1 host · 5 retraces · 9.8 ms · NumPy 47.9 ms`; what is zero is left out. */
+export function badgeParts(report: Report): BadgePart[] {
+  const { verdict, cell } = report;
+  const parts: BadgePart[] = [];
+  const add = (kind: BadgePart['kind'], text: string, when: boolean): void => {
+    if (when) {
+      parts.push({ kind, text });
+    }
+  };
+  add('error', 'error', cell.error !== null);
+  add('compiled', `${verdict.compiled}/${verdict.operations} compiled`, verdict.operations > 0);
+  add('kernels', some(verdict.kernels, 'kernel'), verdict.kernels > 0);
+  add('host', `${verdict.host} host`, verdict.host > 0);
+  add('retraces', some(verdict.retraces, 'retrace'), verdict.retraces > 0);
+  add('python', `${some(verdict.statements, 'statement')} by Python`, verdict.statements > 0);
+  add('time', spread(verdict.seconds ?? 0, verdict.repeated?.deviation ?? null), verdict.seconds !== null);
+  add(
+    'first',
+    `first run + ${duration(verdict.firstRun?.seconds ?? 0)}`,
+    verdict.firstRun !== null && verdict.seconds !== null
+  );
+  add('numpy', `NumPy ${duration(verdict.numpySeconds ?? 0)}`, verdict.numpySeconds !== null);
+  return parts;
+}
+
+/** What a badge says, for a comparison with what it said, and for a reader. */
+export function badgeText(report: Report): string {
+  return badgeParts(report)
+    .map(({ text }) => text)
+    .join(' · ');
+}
+
+/** Draws the parts into a button. */
+export function fillBadge(button: HTMLElement, report: Report, note: string): void {
+  const color = report.clusters[0]?.color ?? 0;
+  const parts = badgeParts(report).map(({ kind, text }) =>
+    h(
+      'span',
+      { class: `jl-badge-${kind}` },
+      kind === 'compiled' && swatch(report.clusters.length ? color : 'op'),
+      kind === 'host' && icon('host'),
+      kind === 'retraces' && icon('retrace'),
+      kind === 'error' && icon('no'),
+      text
+    )
+  );
+  button.replaceChildren(...parts, ...(note ? [h('span', { class: 'jl-badge-note' }, note)] : []));
+  const spoken = [badgeText(report).replaceAll(' · ', ', '), note].filter(Boolean).join('. ');
+  button.setAttribute('aria-label', `${report.cell.title}: ${spoken}. Show in the jitlab panel.`);
+  button.title = 'Show in the jitlab panel';
+}

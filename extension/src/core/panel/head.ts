@@ -1,0 +1,148 @@
+import { h, icon, iconButton, on } from '../base/dom';
+import { inCalls } from '../sections/compare/layout';
+import { duration, grouped, some } from '../base/format';
+import { openMenu, type MenuItem } from '../base/popup';
+import type { PanelActions, PanelState } from './panel-state';
+import type { Report } from '../report/report';
+
+/** What the head can do besides what the host lends it. */
+export interface HeadActions {
+  /** Opens the comparison with an earlier run. */
+  compare: (run: number) => void;
+  showKeys: () => void;
+}
+
+/** The panel's first row: which cell, which run, and what its state is. Drawn anew only when it says something else. */
+export class Head {
+  readonly element = h('div', { class: 'jl-head' });
+
+  constructor(
+    private readonly actions: PanelActions,
+    private readonly own: HeadActions
+  ) {}
+
+  show(state: PanelState, report: Report | null): void {
+    const { history } = report ?? { history: null };
+    const status = statusOf(state);
+    const runs =
+      history?.runs.map(({ run, seconds, error }) => `${run} ${seconds ?? ''} ${error ?? ''}`).join(',') ?? '';
+    const key = [titleOf(state), state.notebook, state.pinned, history?.run, runs].join('|');
+    if (key !== this.shown) {
+      this.shown = key;
+      this.fill(state, report);
+    }
+    if (this.status.textContent !== status) {
+      this.status.textContent = status;
+      this.status.title = status;
+    }
+  }
+
+  private fill(state: PanelState, report: Report | null): void {
+    const focused = document.activeElement?.getAttribute('data-jl-head');
+    const { actions } = this;
+    const tools = [report && this.runs(report), this.pin(state, report), this.main(), this.menu()];
+    this.element.replaceChildren(
+      h('b', { class: 'jl-cell-title' }, titleOf(state) ?? 'jitlab'),
+      h('span', { class: 'jl-muted jl-grow', title: state.notebook }, state.notebook),
+      this.status,
+      ...tools.filter(tool => tool !== null)
+    );
+    if (actions.main === undefined) {
+      this.element.classList.add('jl-in-main');
+    }
+    if (focused) {
+      this.element.querySelector<HTMLElement>(`[data-jl-head='${focused}']`)?.focus({ preventScroll: true });
+    }
+  }
+
+  private runs(report: Report): HTMLElement | null {
+    const { history } = report;
+    if (!history || history.run < 1) {
+      return null;
+    }
+    const button = h(
+      'button',
+      { type: 'button', class: 'jl-runs', 'data-jl-head': 'runs', 'aria-haspopup': 'menu', 'aria-expanded': 'false' },
+      `run ${history.run}`,
+      icon('fold')
+    );
+    button.setAttribute('aria-label', `Run ${history.run}. Compare with an earlier run`);
+    on(button, {
+      click: () => {
+        const most = this.actions.settings?.runs ?? 20;
+        const earlier = history.runs.filter(({ run }) => run !== history.run).slice(-most);
+        const items = earlier.reverse().map(({ run, seconds, calls, retraces, error }): MenuItem => {
+          const said = error ? 'error' : seconds === null ? '' : duration(seconds) + inCalls(calls);
+          return {
+            label: `Compare with run ${run}`,
+            note: [said, retraces ? some(retraces, 'retrace') : ''].filter(Boolean).join(' · '),
+            run: () => {
+              this.own.compare(run);
+            }
+          };
+        });
+        openMenu(button, 'Runs of this cell', items.length ? items : ['This is the first run that is kept.']);
+      }
+    });
+    return h('span', { class: 'jl-menu-place' }, button);
+  }
+
+  private pin(state: PanelState, report: Report | null): HTMLElement | null {
+    if (!report) {
+      return null;
+    }
+    const pin = iconButton('pin', state.pinned ? 'Unpin this cell (P)' : 'Pin this cell (P)', () => {
+      this.actions.togglePin();
+    });
+    pin.setAttribute('aria-pressed', String(state.pinned));
+    pin.dataset.jlHead = 'pin';
+    return pin;
+  }
+
+  private main(): HTMLElement | null {
+    const { main } = this.actions;
+    if (!main) {
+      return null;
+    }
+    const button = iconButton('main', main.label, () => {
+      main.open(null);
+    });
+    button.dataset.jlHead = 'main';
+    return button;
+  }
+
+  private menu(): HTMLElement {
+    const button = iconButton('more', 'More', () => {
+      openMenu(button, 'jitlab', [
+        ...(this.actions.menu?.() ?? []),
+        { label: 'Keys', note: '?', run: this.own.showKeys }
+      ]);
+    });
+    button.dataset.jlHead = 'menu';
+    button.setAttribute('aria-haspopup', 'menu');
+    button.setAttribute('aria-expanded', 'false');
+    return h('span', { class: 'jl-menu-place' }, button);
+  }
+
+  private readonly status = h('span', { class: 'jl-muted jl-status' });
+  private shown = '';
+}
+
+/** The number that the notebook has now may be of a later run than a saved report: it names the cell alone. */
+function titleOf({ cell }: PanelState): string | undefined {
+  const title = cell?.report?.cell.title;
+  return cell?.origin === 'saved' ? title?.replace('In ', 'Cell ') : title;
+}
+
+function statusOf(state: PanelState): string {
+  const { cell, behind = 0, busy } = state;
+  const events = cell?.events ?? 0;
+  if (behind > 0) {
+    return `${grouped(behind)} events behind`;
+  }
+  if (cell?.running) {
+    return `running${events ? `, ${grouped(events)} events` : ''}`;
+  }
+  const origin = { live: '', previous: 'previous kernel', saved: 'saved' }[cell?.origin ?? 'live'];
+  return origin || (busy ? 'kernel busy' : '');
+}

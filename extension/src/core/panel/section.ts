@@ -1,0 +1,153 @@
+import { h, icon, iconButton, on } from '../base/dom';
+import type { KernelAccess } from '../report/kernel';
+import type { CellState } from '../report/model';
+import type { Report } from '../report/report';
+import type { Selection } from './selection';
+
+/** What the panel lends to the views of its sections. */
+export interface SectionContext {
+  readonly selection: Selection;
+  /** The kernel that made the report that is shown; null where that one is gone, or the report was read from a file. */
+  readonly kernel: KernelAccess | null;
+  /** Opens a section and goes there. */
+  readonly jump: (section: string) => void;
+  /** Goes to a line of the notebook; nothing happens where the file is no cell of it. */
+  readonly goToLine: (file: string, line: number) => void;
+  /** Whether a measurement first says what it will run and waits for a yes; a setting. */
+  readonly confirms?: boolean;
+}
+
+/** One view of the report. It is shown again when the report, a job of the cell, the width or the theme changes. */
+export interface SectionView {
+  show(report: Report, width: number, cell: CellState): void;
+  /** Only what is pointed at has changed. */
+  render?(): void;
+  dispose?(): void;
+  /** Of the comparison: with this run of the cell. */
+  compareWith?(run: number): void;
+}
+
+/** What a section is called, and where it stands. */
+export interface SectionPlace {
+  /** In names of commands and classes, and in a report's advice. */
+  id: string;
+  title: string;
+  /** Of the main area: three beside one another, and the dock below them. */
+  column: 0 | 1 | 2 | 'dock';
+  /** Whether it can also be read as a table. */
+  table?: boolean;
+}
+
+/** A line of `SECTIONS`: all that adds a section to the panel. */
+export interface SectionKind extends SectionPlace {
+  /** A digit: with Alt it goes there. */
+  key?: string;
+  /** Left out of an output, which has no kernel to ask. */
+  asks?: boolean;
+  /** Kinds of jobs whose state it shows itself. */
+  jobs?: readonly string[];
+  view: new (section: Section, context: SectionContext) => SectionView;
+}
+
+/** All that a picture depends on besides the report: where it is the same there is nothing to draw. */
+export function stateKey({ open, asTable }: Section, width: number, { linked, pin }: Selection): string {
+  const { jpThemeName, jpThemeLight } = document.body.dataset;
+  return [open, asTable, width, linked, pin, jpThemeName, jpThemeLight, window.devicePixelRatio].join('|');
+}
+
+/** A headed part of the panel: its heading holds the short answer, also while it is closed. */
+export class Section {
+  readonly title: string;
+  readonly element: HTMLElement;
+  readonly body: HTMLElement;
+  /** Called when it was opened, closed, or turned from picture to table. */
+  changed: () => void = () => undefined;
+
+  constructor(
+    readonly place: SectionPlace,
+    options: { open: boolean; main?: { label: string; open: () => void } | null }
+  ) {
+    this.title = place.title;
+    this.opened = options.open;
+    this.heading = h('button', { type: 'button', class: 'jl-fold' });
+    this.summaryText = h('span', { class: 'jl-summary' });
+    this.tools = h('span', { class: 'jl-tools' });
+    this.body = h('div', { class: 'jl-body' });
+    this.element = h(
+      'section',
+      { class: `jl-section jl-${place.id}`, 'aria-label': place.title },
+      h('h3', {}, this.heading, this.tools),
+      this.body
+    );
+    on(this.heading, {
+      click: () => {
+        this.open = !this.open;
+      }
+    });
+    if (place.table) {
+      this.tableButton = iconButton('table', 'Show as a table (T)', () => {
+        this.asTable = !this.asTable;
+      });
+      this.tools.append(this.tableButton);
+      on(this.element, {
+        keydown: event => {
+          if (event.key.toLowerCase() === 't' && !event.ctrlKey && !event.metaKey && !event.altKey) {
+            this.asTable = !this.asTable;
+            event.preventDefault();
+            event.stopPropagation();
+          }
+        }
+      });
+    }
+    const { main } = options;
+    if (main) {
+      this.tools.append(iconButton('main', `${main.label} (O)`, main.open));
+    }
+    this.update();
+  }
+
+  get open(): boolean {
+    return this.opened;
+  }
+
+  set open(value: boolean) {
+    this.opened = value;
+    this.update();
+    this.changed();
+  }
+
+  get asTable(): boolean {
+    return this.table;
+  }
+
+  set asTable(value: boolean) {
+    this.table = value;
+    this.update();
+    this.changed();
+  }
+
+  set summary(text: string) {
+    if (this.summaryText.textContent !== text) {
+      this.summaryText.textContent = text;
+    }
+  }
+
+  private update(): void {
+    this.heading.setAttribute('aria-expanded', String(this.opened));
+    this.heading.replaceChildren(
+      icon(this.opened ? 'fold' : 'unfold'),
+      h('span', { class: 'jl-name' }, this.title),
+      this.summaryText
+    );
+    this.tableButton?.setAttribute('aria-pressed', String(this.table));
+    this.tools.hidden = !this.opened;
+    this.body.hidden = !this.opened;
+  }
+
+  private opened: boolean;
+  private table = false;
+  private readonly heading: HTMLButtonElement;
+  private readonly summaryText: HTMLElement;
+  private readonly tools: HTMLElement;
+  private readonly tableButton: HTMLButtonElement | undefined;
+}

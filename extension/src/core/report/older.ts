@@ -1,0 +1,17 @@
+/** What a report of version 1 says in text alone, as it is said now. Its texts are closed: they are told apart here alone. */
+import type { Fix, Message } from '../base/messages';
+
+/** Code begins with a decorator, a call or an assignment; a sentence with its first word. */
+export function olderFix(fix: string): Fix | null {
+  return fix ? { code: '', text: fix, form: /^(@|[^ `]+( = |[=(]))/.test(fix) ? 'line' : 'words' } : null;
+}
+
+/** The tier of machine code stood in the label alone. */
+export function olderTier(label: string): string {
+  return label.endsWith(', quick') ? 'quick' : '';
+}
+
+/** Without a fix the proof may say that it is done. */
+export function olderDone(proof: string): Message | null {
+  return proof.endsWith('Nothing to fix.') ? { code: '', text: proof } : null;
+}

@@ -1,0 +1,100 @@
+/** The parts of a report that the panel reads, made of jitlab/report/schema.py by scripts/report_schema.py. */
+import { amount, flag, list, maybe, number, numbers, positions, record, records, text, texts, words } from '../base/read';
+import type { Json } from '../base/read';
+
+export const readReport = (v: Json) => ({ cell: readCell(record(v.cell)), plans: records(v.plans).map(readPlan),
+  kernels: records(v.kernels).map(readKernel), boundaries: records(v.boundaries).map(readBoundary),
+  temporaries: records(v.temporaries).map(readTemporary), numerics: records(v.numerics).map(readChecked),
+  fallbacks: records(v.fallbacks).map(readFallback), statements: records(v.statements).map(readStatement),
+  loops: records(v.loops).map(readLoop), sources: records(v.sources).map(readSource),
+  summary: maybe(v.summary, readSummary) });
+export const readCell = (v: Json) => ({ id: text(v.id), title: text(v.title), source: texts(v.source),
+  running: flag(v.running), error: text(v.error) || null });
+export const readRun = (v: Json) => ({ at: text(v.at), text: text(v.text) });
+export const readVerdict = (v: Json) => ({ lead: text(v.lead), operations: amount(v.operations),
+  compiled: amount(v.compiled), clusters: amount(v.clusters), kernels: amount(v.kernels), host: amount(v.host),
+  retraces: amount(v.retraces), /** seconds */ seconds: number(v.seconds),
+  /** seconds */ numpySeconds: number(v.numpy_seconds), next: maybe(v.next, readAdvice),
+  then: maybe(v.then, readAdvice), traces: amount(v.traces), statements: amount(v.statements),
+  /** seconds */ statementSeconds: number(v.statement_seconds), loops: amount(v.loops),
+  /** bytes */ bytesMoved: number(v.bytes_moved), /** bytes */ bytesSaved: number(v.bytes_saved),
+  comparedOnce: flag(v.compared_once), firstRun: maybe(v.first_run, readFirstRun),
+  repeated: maybe(v.repeated, readRepeated), slowest: maybe(v.slowest, readSlowest) });
+export const readAdvice = (v: Json) => ({ text: text(v.text), code: text(v.code) || null, why: text(v.why) || null,
+  section: text(v.section) });
+export const readFirstRun = (v: Json) => ({ /** seconds */ seconds: amount(v.seconds),
+  /** share */ quickShare: number(v.quick_share), text: text(v.text) });
+export const readRepeated = (v: Json) => ({ text: text(v.text), /** seconds */ mean: number(v.mean),
+  /** seconds */ deviation: number(v.deviation) });
+export const readSlowest = (v: Json) => ({ text: text(v.text), file: text(v.file), lines: numbers(v.lines),
+  /** seconds */ seconds: amount(v.seconds), /** share */ share: amount(v.share), kernels: texts(v.kernels) });
+export const readPlan = (v: Json) => ({ name: text(v.name), function: text(v.function), trace: amount(v.trace),
+  like: text(v.like) });
+export const readOp = (v: Json) => ({ lines: positions(v.lines), name: text(v.name), plan: text(v.plan),
+  op: text(v.op), cluster: text(v.cluster) || null, kernel: text(v.kernel) || null,
+  reason: maybe(v.reason, readReason), shape: numbers(v.shape), dtype: text(v.dtype), inputs: texts(v.inputs),
+  scope: text(v.scope) || null, /** seconds */ seconds: number(v.seconds), parent: text(v.parent), side: text(v.side),
+  called: text(v.called), loop: text(v.loop), iterations: number(v.iterations), endsEarly: flag(v.ends_early),
+  device: text(v.device) });
+export const readReason = (v: Json) => ({ code: text(v.code), text: words(v.text) });
+export const readKernel = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
+  /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
+  perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), cluster: text(v.cluster), ops: texts(v.ops),
+  kind: text(v.kind), lines: numbers(v.lines), bound: text(v.bound) || null, /** share */ ofPeak: number(v.of_peak)
+  });
+export const readCluster = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
+  /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
+  perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), ops: texts(v.ops), kernels: texts(v.kernels),
+  reason: readReason(record(v.reason)), lines: numbers(v.lines), color: amount(v.color), device: text(v.device),
+  opCount: number(v.op_count), kernelCount: number(v.kernel_count) });
+export const readBoundary = (v: Json) => ({ producer: text(v.producer), consumer: text(v.consumer),
+  plan: text(v.plan), reason: readReason(record(v.reason)), /** bytes */ bytes: amount(v.bytes),
+  wouldFuseIf: words(v.would_fuse_if) || null });
+export const readTemporary = (v: Json) => ({ lines: positions(v.lines), name: text(v.name), plan: text(v.plan),
+  cluster: text(v.cluster) || null, producer: text(v.producer), consumers: texts(v.consumers),
+  /** bytes */ bytes: amount(v.bytes), place: text(v.place), reason: readReason(record(v.reason)) });
+export const readChecked = (v: Json) => ({ cluster: text(v.cluster) || null, plan: text(v.plan),
+  output: text(v.output), lines: numbers(v.lines), ok: flag(v.ok), op: text(v.op), called: text(v.called),
+  maxAbs: number(v.max_abs), /** ulps */ maxUlp: number(v.max_ulp), /** ulps */ boundUlp: number(v.bound_ulp),
+  note: text(v.note), differing: amount(v.differing), nearest: maybe(v.nearest, readNearest),
+  guilty: maybe(v.guilty, readCulprit) });
+export const readNearest = (v: Json) => ({ /** ulps */ ulp: number(v.ulp) });
+export const readCulprit = (v: Json) => ({ text: text(v.text), edge: texts(v.edge) });
+export const readFallback = (v: Json) => ({ lines: positions(v.lines), op: text(v.op), name: text(v.name),
+  plan: text(v.plan), reason: maybe(v.reason, readReason), /** seconds */ seconds: number(v.seconds),
+  calls: amount(v.calls) });
+export const readTrace = (v: Json) => ({ lines: positions(v.lines), function: text(v.function),
+  trace: amount(v.trace), cause: text(v.cause), argument: text(v.argument), before: text(v.before),
+  after: text(v.after), /** seconds */ seconds: amount(v.seconds), calls: amount(v.calls), text: text(v.text),
+  fix: maybe(v.fix, readFix), first: flag(v.first), done: maybe(v.done, readMessage), proof: words(v.proof),
+  changes: list(v.changes).map(list).map(of => [text(of[0]), text(of[1]), text(of[2]), text(of[3])] as const),
+  place: words(v.place), spent: list(v.spent).map(list).map(of => [text(of[0]), amount(of[1])] as const),
+  same: list(v.same).map(list).map(of => [text(of[0]), text(of[1])] as const), sameCount: amount(v.same_count),
+  compiled: amount(v.compiled) });
+export const readFix = (v: Json) => ({ code: text(v.code), args: readFixArgs(record(v.args)), text: words(v.text) });
+export const readFixArgs = (v: Json) => ({ form: text(v.form) });
+export const readMessage = (v: Json) => ({ code: text(v.code), text: words(v.text) });
+export const readStatement = (v: Json) => ({ lines: positions(v.lines), text: text(v.text),
+  reason: readReason(record(v.reason)), /** seconds */ seconds: amount(v.seconds), calls: amount(v.calls) });
+export const readLoop = (v: Json) => ({ lines: positions(v.lines), text: text(v.text),
+  reason: readReason(record(v.reason)), iterations: amount(v.iterations) });
+export const readSource = (v: Json) => ({ file: text(v.file), cell: text(v.cell), path: text(v.path),
+  first: amount(v.first), lines: texts(v.lines) });
+export const readLane = (v: Json) => ({ name: text(v.name), group: text(v.group), dropped: amount(v.dropped),
+  /** µs */ busy: number(v.busy), total: number(v.total) });
+export const readSpan = (v: Json) => ({ name: text(v.name), label: text(v.label), kind: text(v.kind),
+  /** µs */ start: amount(v.start), /** µs */ duration: amount(v.duration), cluster: text(v.cluster) || null,
+  plan: text(v.plan) || null, lines: numbers(v.lines), /** bytes */ bytes: number(v.bytes), tier: text(v.tier) });
+export const readSummary = (v: Json) => ({ ops: amount(v.ops), boundaries: amount(v.boundaries),
+  spans: amount(v.spans), /** seconds */ kernelSeconds: number(v.kernel_seconds),
+  clusters: maybe(v.clusters, all => new Map(Object.entries(all).map(([key, of]) => [key, readClusterCount(record(of))]))),
+  temporaries: records(v.temporaries).map(readReaching), edges: records(v.edges).map(readPassing) });
+export const readClusterCount = (v: Json) => ({ ops: amount(v.ops) });
+export const readReaching = (v: Json) => ({ plan: text(v.plan), cluster: text(v.cluster), count: amount(v.count),
+  /** bytes */ bytes: amount(v.bytes), inside: amount(v.inside), /** bytes */ insideBytes: amount(v.inside_bytes) });
+export const readPassing = (v: Json) => ({ plan: text(v.plan), producer: text(v.producer), consumer: text(v.consumer),
+  count: amount(v.count), /** bytes */ bytes: amount(v.bytes) });
+export const readHistory = (v: Json) => ({ run: amount(v.run), runs: records(v.runs).map(readEarlierRun),
+  baselines: texts(v.baselines) });
+export const readEarlierRun = (v: Json) => ({ run: amount(v.run), /** seconds */ seconds: number(v.seconds),
+  calls: amount(v.calls), retraces: amount(v.retraces), error: text(v.error) || null });

@@ -1,0 +1,135 @@
+import { h, icon, on } from '../../base/dom';
+import { some } from '../../base/format';
+import type { Found, SearchIndex } from './search';
+
+const MOST = 50;
+
+/** A field that finds anything of the graph, and what it found as a list to choose from. */
+export class FindBox {
+  readonly element: HTMLElement;
+
+  constructor(private readonly locate: (found: Found) => void) {
+    this.list = h('div', { class: 'jl-found', role: 'listbox', id: `jl-found-${++made}`, hidden: true });
+    this.input = h('input', {
+      type: 'search',
+      class: 'jl-search',
+      role: 'combobox',
+      placeholder: 'name, type, shape, dtype, line, reason',
+      'aria-label': 'Search the graph',
+      'aria-expanded': 'false',
+      'aria-controls': this.list.id,
+      'aria-autocomplete': 'list',
+      spellcheck: 'false'
+    });
+    this.count = h('span', { class: 'jl-hidden', role: 'status' });
+    this.element = h('div', { class: 'jl-find' }, icon('search'), this.input, this.count, this.list);
+    on(this.input, {
+      input: () => {
+        this.search();
+      },
+      keydown: event => {
+        this.onKey(event);
+      }
+    });
+    on(this.list, {
+      click: event => {
+        const option = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>('[role=option]') : null;
+        this.choose(Number(option?.dataset.index ?? -1));
+      }
+    });
+  }
+
+  set index(index: SearchIndex) {
+    this.source = index;
+    if (!this.list.hidden) {
+      this.search();
+    }
+  }
+
+  focus(): void {
+    this.input.focus({ preventScroll: false });
+    this.input.select();
+  }
+
+  private search(): void {
+    const query = this.input.value.trim();
+    const { found, total } = this.source?.find(query, MOST) ?? { found: [], total: 0 };
+    this.found = found;
+    this.at = found.length ? 0 : -1;
+    const more = total > found.length ? `the first ${found.length} of ${some(total, 'result')}` : some(total, 'result');
+    this.count.textContent = query ? more : '';
+    this.list.hidden = query === '';
+    this.input.setAttribute('aria-expanded', String(query !== ''));
+    this.list.replaceChildren(
+      ...found.map(({ title, about, kind }, index) =>
+        h(
+          'div',
+          { role: 'option', id: `${this.list.id}-${index}`, 'data-index': index, 'data-kind': kind },
+          h('b', {}, title),
+          h('span', { class: 'jl-muted' }, ` ${about}`)
+        )
+      ),
+      h('div', { class: 'jl-note jl-muted' }, total ? more : 'Nothing found. Every word has to match.')
+    );
+    this.mark();
+  }
+
+  private onKey(event: KeyboardEvent): void {
+    switch (event.key) {
+      case 'ArrowDown':
+      case 'ArrowUp': {
+        const count = Math.max(1, this.found.length);
+        this.at = (this.at + (event.key === 'ArrowDown' ? 1 : -1) + count) % count;
+        this.mark();
+        break;
+      }
+      case 'Enter':
+        this.choose(this.at);
+        break;
+      case 'Escape':
+        if (this.input.value === '') {
+          return;
+        }
+        this.input.value = '';
+        this.search();
+        break;
+      default:
+        event.stopPropagation(); // letters are text here, not keys of the section
+        return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  private mark(): void {
+    this.list.querySelectorAll('[role=option]').forEach((option, index) => {
+      option.setAttribute('aria-selected', String(index === this.at));
+      if (index === this.at) {
+        option.scrollIntoView({ block: 'nearest' });
+      }
+    });
+    if (this.at >= 0) {
+      this.input.setAttribute('aria-activedescendant', `${this.list.id}-${this.at}`);
+    } else {
+      this.input.removeAttribute('aria-activedescendant');
+    }
+  }
+
+  private choose(index: number): void {
+    const found = this.found[index];
+    if (found) {
+      this.list.hidden = true;
+      this.input.setAttribute('aria-expanded', 'false');
+      this.locate(found);
+    }
+  }
+
+  private readonly input: HTMLInputElement;
+  private readonly list: HTMLElement;
+  private readonly count: HTMLElement;
+  private source: SearchIndex | null = null;
+  private found: Found[] = [];
+  private at = -1;
+}
+
+let made = 0;

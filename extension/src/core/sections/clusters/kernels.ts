@@ -1,0 +1,180 @@
+import { lines, duration, sentence, some } from '../../base/format';
+import type { Boundary, Operation } from '../../report/report';
+import type { Ink, Mark, Shape } from '../../base/shapes';
+import type { FlowKernel, FlowNode } from './map/boxes';
+import { layoutOperations } from './operations';
+import type { Pen } from './map/pen';
+import { distinctTexts, kernelFacts, kernelLabel, scopeOf } from './words';
+
+/** A kernel in its box: what keeps it apart from the one above it, then its operations. Where the next one begins. */
+export function addKernel(
+  pen: Pen,
+  part: FlowKernel,
+  node: FlowNode,
+  index: number,
+  x: number,
+  y: number,
+  width: number,
+  mark: Mark & Ink
+): number {
+  const { kernel } = part;
+  const { measure, linked } = pen.options;
+  const kernelId = pen.idOf(kernel.name, kernel.plan);
+  const litKernel = linked?.kind === 'kernel' && linked.kernels.has(kernelId);
+  let at = index > 0 || part.boundaries.length ? addBoundaries(pen, part.boundaries, x, y, width) : y;
+  const scope = scopeOf(part.ops);
+  const before = scopeOf(node.kernels[index - 1]?.ops ?? []);
+  at += scope ? (scope === before ? 8 : 18) : 4;
+  const top = at;
+  const frame: Shape = {
+    shape: 'box',
+    x: x + 0.5,
+    y: top + 0.5,
+    width: width - 1,
+    height: 0,
+    radius: 3,
+    fill: 'bg',
+    stroke: litKernel ? 'link' : mark,
+    thickness: litKernel ? 2 : 1.25
+  };
+  pen.shapes.push(frame);
+  const time = kernel.seconds === null ? '' : duration(kernel.seconds);
+  pen.words(x + 10, top + 17, kernel.name, 'name', 'text');
+  const used = 10 + measure(kernel.name, 'name') + 8;
+  const where = lines(kernel.lines);
+  if (measure(where, 'note') < width - used - (time ? measure(time, 'name') : 0) - 16) {
+    pen.words(x + used, top + 17, where, 'note', 'muted');
+  }
+  pen.words(x + width - 8, top + 17, time, 'name', 'text', 'right');
+  const [leftFacts, rightFacts] = kernelFacts(part, width > 330);
+  at = top + 32;
+  if (measure(leftFacts, 'note') + measure(rightFacts, 'note') + 30 < width) {
+    pen.words(x + 10, at, leftFacts, 'note', 'muted');
+    pen.words(x + width - 8, at, rightFacts, 'note', 'muted', 'right');
+  } else {
+    const rows = [leftFacts, rightFacts].filter(Boolean).join(' · ');
+    at = pen.addLines(rows, x + 10, at, width - 18, 'note', 'muted') - 14;
+  }
+  pen.item(kernelId, 'kernel', kernelLabel(part), 2, x, top, width, at - top + 4);
+  at = addOps(pen, part.ops, x + 10, at + 10, width - 20, false, 3);
+  const joined =
+    node.cluster?.reason && scope === '' && node.kernels.some(({ ops }) => scopeOf(ops) !== '')
+      ? 'unmarked; joined its neighbour'
+      : '';
+  if (joined) {
+    pen.words(x + 10, at + 8, joined, 'note', 'muted');
+    at += 16;
+  }
+  frame.height = at - top;
+  if (scope) {
+    pen.shapes.push({
+      shape: 'box',
+      x: x - 4.5,
+      y: top - 4.5,
+      width: width + 8,
+      height: at - top + 9,
+      radius: 5,
+      stroke: 'text',
+      dash: [1.5, 3]
+    });
+    if (scope !== before) {
+      pen.shapes.push({
+        shape: 'box',
+        x: x + 8,
+        y: top - 12,
+        width: measure(scope, 'note') + 8,
+        height: 14,
+        fill: 'bg',
+        tint: mark
+      });
+      pen.words(x + 12, top - 1, scope, 'note', 'text');
+    }
+    at += 5;
+  }
+  return at + 2;
+}
+
+/** Two strokes across a dashed line, and beside it why the two sides are apart. */
+function addBoundaries(pen: Pen, boundaries: readonly Boundary[], x: number, y: number, width: number): number {
+  const distinct = distinctTexts(boundaries, 'kernels');
+  const shown = distinct.slice(0, 3);
+  if (shown.length === 0) {
+    return y + 6;
+  }
+  const line = x + 14;
+  let at = y + 16;
+  shown.forEach(([{ head, why, flip }, boundary], index) => {
+    const top = at;
+    at = pen.addLines(head, line + 14, at, width - 30, 'name', 'text');
+    at = pen.addLines(why, line + 14, at, width - 30, 'note', 'text');
+    at = pen.addLines(flip, line + 14, at, width - 30, 'note', 'link');
+    const label = [head, why, flip].filter(Boolean).map(sentence).join(' ');
+    pen.item(
+      `edge:${pen.idOf(boundary.producer, boundary.plan)}→${pen.idOf(boundary.consumer, boundary.plan)}`,
+      'boundary',
+      label,
+      2,
+      line - 6,
+      top - 12,
+      width - 10,
+      at - top
+    );
+    at += index < shown.length - 1 ? 4 : 0;
+  });
+  if (distinct.length > shown.length) {
+    at = pen.addLines(
+      `and ${some(distinct.length - shown.length, 'smaller value')}`,
+      line + 14,
+      at,
+      width - 30,
+      'note',
+      'muted'
+    );
+  }
+  const middle = y + 12;
+  const end = at - 4;
+  pen.shapes.push(
+    {
+      shape: 'stroke',
+      path: `M${line} ${y}V${middle - 4}M${line} ${middle + 6}V${end - 2}`,
+      ink: 'text',
+      thickness: 1.25,
+      dash: [3, 2.5],
+      arrow: { x: line, y: end, to: 'down' }
+    },
+    {
+      shape: 'stroke',
+      path: `M${line - 6} ${middle + 1}l12 -5M${line - 6} ${middle + 6}l12 -5`,
+      ink: 'text',
+      thickness: 1.5
+    }
+  );
+  return end;
+}
+
+/** Operations, a row a line. */
+export function addOps(
+  pen: Pen,
+  ops: readonly Operation[],
+  x: number,
+  y: number,
+  width: number,
+  isHost: boolean,
+  level: number
+): number {
+  const { measure, linked } = pen.options;
+  const made = layoutOperations(ops, {
+    x,
+    y,
+    width,
+    isHost,
+    level,
+    measure,
+    linked,
+    open: pen.options.open,
+    idOf: (name, plan) => pen.idOf(name, plan)
+  });
+  pen.shapes.push(...made.shapes);
+  pen.items.push(...made.items);
+  return made.bottom;
+}

@@ -1,0 +1,111 @@
+import { h, on } from '../../base/dom';
+import { bytes, firstSentence, lines, sentence, some } from '../../base/format';
+import type { Report, Temporary } from '../../report/report';
+
+const MOST_ROWS = 20;
+
+export interface MemoryRow {
+  value: Temporary;
+  name: string;
+  where: string;
+  size: string;
+  why: string;
+}
+
+/** Pure: the values that still reach memory, the largest first; of alike plans one counts. */
+export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; more: string } {
+  const alike = new Set(report.plans.filter(({ name, like }) => like !== '' && like !== name).map(({ name }) => name));
+  const values = report.temporaries.filter(({ plan }) => !alike.has(plan));
+  const counted = (report.summary?.temporaries ?? []).filter(({ plan }) => !alike.has(plan));
+  const sent = values.reduce((sum, value) => sum + value.bytes, 0);
+  const all = counted.length ? counted.reduce((sum, { count }) => sum + count, 0) : values.length;
+  const whole = counted.length ? counted.reduce((sum, row) => sum + row.bytes, 0) : sent;
+  const sorted = [...values].sort((a, b) => b.bytes - a.bytes);
+  const left = sorted.slice(MOST_ROWS);
+  const called = new Map(report.ops.map(op => [`${op.plan}\n${op.name}`, op.called]));
+  const saidOf = ({ plan }: Temporary, name: string): string => called.get(`${plan}\n${name}`) || name;
+  const rest = left.reduce((sum, value) => sum + value.bytes, whole - sent);
+  const smaller = all - values.length + left.length;
+  return {
+    head: all
+      ? `${some(all, 'value')} still ${all === 1 ? 'reaches' : 'reach'} memory besides results${whole ? `, ${bytes(whole)} a call` : ''}`
+      : '',
+    rows: sorted.slice(0, MOST_ROWS).map(value => ({
+      value,
+      name: [saidOf(value, value.name), readersText(value.consumers.map(name => saidOf(value, name)))]
+        .filter(Boolean)
+        .join(' → '),
+      where: [lines(value.lines.map(({ line }) => line)), value.cluster].filter(Boolean).join(' · '),
+      size: bytes(value.bytes),
+      why: sentence(firstSentence(value.reason.text)[0]).replace(
+        /^(a|an|the) /,
+        word => word.charAt(0).toUpperCase() + word.slice(1)
+      )
+    })),
+    more: smaller ? `and ${some(smaller, 'smaller value')}${rest ? `, ${bytes(rest)} together` : ''}` : ''
+  };
+}
+
+/** Folded below the picture: what a further fusion could save, and why it was not made. */
+export class MemoryFold {
+  readonly element = h('details', { class: 'jl-details jl-note', hidden: true });
+
+  constructor(private readonly pin: (value: Temporary) => void) {
+    on(this.element, {
+      toggle: () => {
+        this.fill();
+      }
+    });
+  }
+
+  show(report: Report): void {
+    if (report !== this.report) {
+      this.report = report;
+      const { head } = memoryRows(report);
+      this.summary.textContent = head;
+      this.element.hidden = head === '';
+      this.element.replaceChildren(this.summary);
+      this.fill();
+    }
+  }
+
+  private fill(): void {
+    if (!this.element.open || !this.report || this.element.childElementCount > 1) {
+      return;
+    }
+    const { rows, more } = memoryRows(this.report);
+    this.element.append(
+      h(
+        'ul',
+        { class: 'jl-told', 'aria-label': 'Values that reach memory' },
+        rows.map(({ value, name, where, size, why }) =>
+          h(
+            'li',
+            {},
+            h(
+              'div',
+              { class: 'jl-told-head' },
+              on(h('button', { type: 'button', class: 'jl-link' }, name), {
+                click: () => {
+                  this.pin(value);
+                }
+              }),
+              h('span', { class: 'jl-muted jl-grow' }, where),
+              h('span', {}, size)
+            ),
+            why
+          )
+        ),
+        more && h('li', { class: 'jl-muted' }, more)
+      )
+    );
+  }
+
+  private readonly summary = h('summary', {});
+  private report: Report | null = null;
+}
+
+function readersText(names: readonly string[]): string {
+  const shown = names.slice(0, 3).join(', ');
+  return names.length > 3 ? `${shown} and ${names.length - 3} more` : shown;
+}

@@ -1,0 +1,26 @@
+import { lines, some } from '../../base/format';
+import type { Report } from '../../report/report';
+import type { FlowNode } from './map/boxes';
+import { clusterCount } from './flow';
+
+/** Pure: what the heading of the section says, also when it is closed. */
+export function summaryOf(report: Report, nodes: readonly FlowNode[]): string {
+  const apart = nodes
+    .flatMap(node => [node.boundaries, ...node.kernels.map(({ boundaries }) => boundaries)])
+    .reduce((sum, boundaries) => sum + boundaries.length, 0);
+  const clusters = nodes.filter(node => node.cluster !== null);
+  const slow = slowestCluster(clusters);
+  const heavy = slow?.seconds && clusters.length > 1 ? `${slow.name} takes most, ${lines(slow.lines)}` : '';
+  const isWhole = report.boundaries.length >= (report.summary?.boundaries ?? 0);
+  const told = [apart && isWhole ? `${some(apart, 'edge')} not fused` : '', heavy];
+  return told.filter(Boolean).join(' · ') || clusterCount(report);
+}
+
+/** The first one where none was timed. */
+export function slowestCluster(nodes: readonly FlowNode[]): FlowNode | undefined {
+  const clusters = nodes.filter(node => node.cluster !== null);
+  return clusters.reduce<FlowNode | undefined>(
+    (slow, node) => (slow === undefined || (node.seconds ?? 0) > (slow.seconds ?? 0) ? node : slow),
+    undefined
+  );
+}

@@ -1,0 +1,234 @@
+import { h } from '../../base/dom';
+import { arrayType, bytes, duration, lineRanges, lines, sentence } from '../../base/format';
+import { swatch } from '../../base/marks';
+import type { Statement } from '../../report/report';
+import { VirtualRows } from '../../base/virtual';
+import { factsOf } from './map/labels';
+import type { GraphTree, TreeNode } from './tree';
+import {
+  clusterFacts,
+  describe,
+  distinctTexts,
+  firstLine,
+  hostFacts,
+  kernelFacts,
+  kernelLabel,
+  nodeLabel,
+  wrongText
+} from './words';
+
+interface Row {
+  level: number;
+  box: TreeNode | null;
+  statement: Statement | null;
+}
+
+const ROW = 38;
+
+/** The same boxes as rows that open and close: every cluster, kernel and operation, with what keeps them apart. */
+export class ClustersTable {
+  readonly element: HTMLElement;
+
+  constructor(
+    private readonly host: {
+      hover(box: TreeNode | null): void;
+      pin(box: TreeNode): void;
+      load(box: TreeNode): Promise<void> | null;
+    }
+  ) {
+    this.list = new VirtualRows({
+      label: 'Clusters',
+      role: 'treegrid',
+      rowHeight: ROW,
+      columns: ['name', 'lines', 'ops', 'bytes', 'time'],
+      fill: (row, index) => {
+        this.fill(row, index);
+      },
+      key: (event, index) => this.onKey(event, index),
+      click: (index, event) => {
+        const box = this.rows[index]?.box;
+        const onArrow = event.target instanceof Element && event.target.closest('.jl-twist') !== null;
+        if (box?.group && (onArrow || event.detail === 2)) {
+          void this.toggle(box, index);
+        } else if (box && event.detail <= 1) {
+          this.host.pin(box);
+        }
+      },
+      point: index => {
+        this.host.hover(this.rows[index]?.box ?? null);
+      }
+    });
+    this.element = this.list.element;
+  }
+
+  show(tree: GraphTree, open: ReadonlySet<string> = this.open): void {
+    if (tree !== this.tree) {
+      this.tree = tree;
+      this.open = new Set([...open]);
+    }
+    this.rows = [];
+    const visit = (box: TreeNode, level: number): void => {
+      this.rows.push({ level, box, statement: null });
+      if (this.open.has(box.key)) {
+        for (const inside of tree.childrenOf(box)) {
+          visit(inside, level + 1);
+        }
+      }
+    };
+    tree.roots.forEach(root => {
+      visit(root, 1);
+    });
+    tree.flow.statements.forEach(statement => this.rows.push({ level: 1, box: null, statement }));
+    this.list.count = this.rows.length;
+  }
+
+  /** Opens what is around a box and goes to its row. */
+  locate(box: TreeNode): void {
+    for (let outer = box.parent; outer; outer = outer.parent) {
+      this.open.add(outer.key);
+    }
+    if (this.tree) {
+      this.show(this.tree);
+    }
+    this.list.goTo(this.rows.findIndex(row => row.box === box));
+  }
+
+  private async toggle(box: TreeNode, index: number): Promise<void> {
+    if (!this.open.delete(box.key)) {
+      await this.host.load(box);
+      this.open.add(box.key);
+    }
+    if (this.tree) {
+      this.show(this.tree);
+    }
+    this.list.goTo(index);
+  }
+
+  private onKey(event: KeyboardEvent, index: number): boolean {
+    const row = this.rows[index];
+    const box = row?.box;
+    if (!row || !box) {
+      return false;
+    }
+    const isOpen = this.open.has(box.key);
+    if (event.key === 'Enter' && !box.group) {
+      this.host.pin(box);
+    } else if (event.key === 'Enter' || (event.key === 'ArrowRight' && box.group && !isOpen)) {
+      void this.toggle(box, index);
+    } else if (event.key === 'ArrowRight') {
+      this.list.goTo(index + 1);
+    } else if (event.key === 'ArrowLeft' && isOpen) {
+      void this.toggle(box, index);
+    } else if (event.key === 'ArrowLeft') {
+      this.list.goTo(this.rows.findLastIndex((other, at) => at < index && other.level < row.level));
+    } else if (event.key === ' ') {
+      this.host.pin(box);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  private fill(element: HTMLElement, index: number): void {
+    const row = this.rows[index];
+    if (!row) {
+      return;
+    }
+    element.setAttribute('aria-level', String(row.level));
+    const { box, statement } = row;
+    const cell = (text: string, kind = ''): HTMLElement => h('span', { role: 'gridcell', class: kind || null }, text);
+    const indent = h('span', { class: 'jl-indent' });
+    indent.style.width = `${(row.level - 1) * 12}px`;
+    if (statement) {
+      const why = sentence(`Run by Python: ${statement.reason.text || 'it is no array work'}`);
+      element.append(
+        h(
+          'span',
+          { role: 'gridcell', class: 'jl-what' },
+          indent,
+          swatch('statement'),
+          h('code', {}, firstLine(statement.text))
+        ),
+        cell(lineRanges(statement.lines.map(({ line }) => line))),
+        cell('', 'jl-number'),
+        cell('', 'jl-number'),
+        cell(duration(statement.seconds), 'jl-number'),
+        h('span', { role: 'gridcell', class: 'jl-about', title: why }, why)
+      );
+      return;
+    }
+    if (!box) {
+      return;
+    }
+    const isOpen = this.open.has(box.key);
+    if (box.group) {
+      element.setAttribute('aria-expanded', String(isOpen));
+    }
+    const about = aboutOf(box);
+    element.append(
+      h(
+        'span',
+        { role: 'gridcell', class: 'jl-what' },
+        indent,
+        h('span', { class: 'jl-twist', 'aria-hidden': 'true' }, box.group ? (isOpen ? '▾' : '▸') : ''),
+        box.kind === 'part' || box.kind === 'plan' ? null : swatch(box.color ?? 'host'),
+        h('b', {}, box.name)
+      ),
+      cell(lineRanges(box.lines)),
+      cell(box.kind === 'op' ? '' : String(box.count), 'jl-number'),
+      cell(box.bytes ? bytes(box.bytes) : '', 'jl-number'),
+      cell(box.seconds === null ? '' : duration(box.seconds), 'jl-number'),
+      h('span', { role: 'gridcell', class: 'jl-about', title: about }, about)
+    );
+  }
+
+  private readonly list: VirtualRows;
+  private tree: GraphTree | null = null;
+  private rows: Row[] = [];
+  private open = new Set<string>();
+}
+
+/** What a reader hears of a box. */
+export function labelOf(box: TreeNode): string {
+  if (box.kind === 'kernel' && box.kernel) {
+    return kernelLabel(box.kernel);
+  }
+  if (box.op) {
+    return describe(box.op);
+  }
+  return box.flow ? nodeLabel(box.flow) : `${box.name}, ${lines(box.lines)}.`;
+}
+
+/** The second line of a row: what it is, and what keeps it apart. */
+export function aboutOf(box: TreeNode): string {
+  const apart = (boundaries: Parameters<typeof distinctTexts>[0], kind: 'kernels' | 'boxes'): string[] =>
+    distinctTexts(boundaries, kind).flatMap(([{ head, why, flip }]) => [head, why, flip].filter(Boolean));
+  switch (box.kind) {
+    case 'op':
+    case 'loop':
+      return box.op
+        ? [arrayType(box.op.dtype, box.op.shape), box.op.name, box.reason ? `Not compiled: ${box.reason.text}` : '']
+            .filter(Boolean)
+            .join(' · ')
+        : '';
+    case 'kernel':
+      return [
+        ...(box.kernel ? kernelFacts(box.kernel, true).filter(Boolean) : []),
+        ...apart(box.kernel?.boundaries ?? [], 'kernels')
+      ].join(' · ');
+    case 'host':
+      return [...(box.flow ? hostFacts(box.flow) : []), ...apart(box.flow?.boundaries ?? [], 'boxes')].join(' ');
+    case 'cluster':
+      return [
+        box.flow?.cluster ? clusterFacts(box.flow) : factsOf(box).join(' · '),
+        box.flow ? wrongText(box.flow) : '',
+        box.reason?.text ?? '',
+        ...apart(box.flow?.boundaries ?? [], 'boxes')
+      ]
+        .filter(Boolean)
+        .join(' · ');
+    case 'part':
+    case 'plan':
+      return lines(box.lines);
+  }
+}

@@ -1,0 +1,160 @@
+import { arrayType, bytes, duration, firstSentence, lines, percent, sentence, some } from '../../base/format';
+import { closeness } from '../../report/numerics';
+import type { Boundary, Kernel, Operation } from '../../report/report';
+import type { FlowEdge, FlowKernel, FlowNode } from './map/boxes';
+
+/** What a reader hears of an operation, and the line below the picture when it is pinned. */
+export function describe(op: Operation): string {
+  const where = [lines(op.lines.map(position => position.line)), op.kernel, op.cluster ?? 'on the host'];
+  const reason = op.reason ? ` ${sentence(op.reason.text)}` : '';
+  return `${said(op)}, ${where.filter(Boolean).join(', ')}: ${arrayType(op.dtype, op.shape)}.${reason}`;
+}
+
+/** `inv6 (RealDiv)`: the program's word before ours. */
+export function said({ called, op }: Operation): string {
+  return called ? `${called} (${op})` : op;
+}
+
+/** How often a loop turns, in words; "" where that is not known. */
+export function turnsOf(op: Operation | null | undefined): string {
+  if (!op || op.iterations === null) {
+    return op?.endsEarly ? 'until its test says no' : '';
+  }
+  return (op.endsEarly ? 'at most ' : '') + some(op.iterations, 'iteration');
+}
+
+/** `inv6 · RealDiv` in a box: without the program's word where that is an expression, which would be too long. */
+export function labelOf({ called, op }: Operation): string {
+  return called && called.length < 16 ? `${called} · ${op}` : op;
+}
+
+export interface BoundaryTexts {
+  head: string;
+  why: string;
+  flip: string;
+}
+
+/** Two kernels of one cluster, or two boxes, that share a value and are not joined: bytes, why, what would flip it. */
+export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = 'kernels'): BoundaryTexts {
+  const [first, rest] = firstSentence(boundary.reason.text);
+  const size = bytes(boundary.bytes);
+  const known = first || `${boundary.producer} is not joined to ${boundary.consumer}`;
+  const word = apart === 'kernels' ? 'Not fused: ' : first ? '' : 'Separate: ';
+  const flip = boundary.wouldFuseIf ?? '';
+  return {
+    head: word + known + (size && !/\d [kMG]?B\b/.test(`${first} ${rest}`) ? `, ${size}` : ''),
+    why: sentence(rest),
+    flip: flip && sentence(`Would fuse if ${flip}`)
+  };
+}
+
+/** The same words are said once, however many values they are true of. */
+export function distinctTexts(
+  boundaries: readonly Boundary[],
+  apart: 'kernels' | 'boxes'
+): [BoundaryTexts, Boundary][] {
+  const found = new Map<string, [BoundaryTexts, Boundary]>();
+  for (const boundary of [...boundaries].sort((a, b) => b.bytes - a.bytes)) {
+    const texts = boundaryTexts(boundary, apart);
+    const key = Object.values(texts).join('\n');
+    if (!found.has(key)) {
+      found.set(key, [texts, boundary]);
+    }
+  }
+  return [...found.values()];
+}
+
+export function clusterFacts(node: FlowNode): string {
+  const { cluster } = node;
+  const facts = [some(node.count, 'operation'), some(node.kernelCount, 'kernel')];
+  if (node.calls > 1) {
+    facts.push(some(node.calls, 'call') + (node.seconds === null ? '' : ` of ${duration(node.seconds / node.calls)}`));
+  }
+  const traffic = [
+    cluster?.bytesRead ? `reads ${bytes(cluster.bytesRead)}` : '',
+    cluster?.bytesWritten ? `writes ${bytes(cluster.bytesWritten)}` : ''
+  ].filter(Boolean);
+  traffic.push(...(cluster?.perTurn ? ['one turn counted'] : []));
+  const near = node.checked.every(({ ok }) => ok) ? closeness(node.checked) : '';
+  return [...facts, traffic.join(', '), memoryText(node), near].filter(Boolean).join(' · ');
+}
+
+/** "3 values reach memory, 4.8 MB": those that stay within the cluster. */
+function memoryText({ reaching: { count, bytes: whole } }: FlowNode): string {
+  const verb = count === 1 ? 'reaches' : 'reach';
+  return count ? `${some(count, 'value')} ${verb} memory${whole ? `, ${bytes(whole)}` : ''}` : '';
+}
+
+/** What a check found wrong with a cluster's numbers; "" where nothing is. */
+export function wrongText({ checked }: FlowNode): string {
+  return checked.every(({ ok }) => ok) ? '' : sentence(closeness(checked).replace(/^o/, 'O'));
+}
+
+export function hostFacts(node: FlowNode): string[] {
+  const reasons = [...new Set(node.ops.map(op => op.reason?.text ?? '').filter(Boolean))];
+  const names = node.ops.length > 1 ? [[...new Set(node.ops.map(op => op.op))].join(', ')] : [];
+  const shown = reasons.slice(0, 2).map(reason => sentence(`Not compiled: ${reason}`));
+  return [
+    ...(shown.length ? shown : ['Not compiled.']),
+    ...names,
+    ...(node.calls > 1 ? [some(node.calls, 'call')] : [])
+  ];
+}
+
+export function kernelFacts({ kernel }: FlowKernel, wide: boolean): [string, string] {
+  const moved = kernel.bytesRead + kernel.bytesWritten;
+  const facts = [kernel.kind === 'library' ? 'library call' : '', ...boundFacts(kernel)];
+  if (wide && kernel.seconds && moved && kernel.ofPeak !== null && kernel.bound === 'memory') {
+    facts.push(`${bytes((moved * Math.max(1, kernel.calls)) / kernel.seconds)}/s`);
+  }
+  return [facts.filter(Boolean).join(' · '), moved ? bytes(moved) + turn(kernel) : ''];
+}
+
+const turn = ({ perTurn }: Kernel): string => (perTurn ? ' a turn' : '');
+
+/** What reaches less of its peak is bound by something else. */
+const LOW = 0.25;
+
+function boundFacts({ bound, ofPeak }: Kernel): string[] {
+  if (!bound || ofPeak === null) {
+    return [bound === 'cache' ? 'in cache' : bound ? `${bound}-bound` : ''];
+  }
+  const what = bound === 'memory' ? 'the memory’s' : 'arithmetic’s';
+  return ofPeak < LOW ? [`${percent(ofPeak)} of ${what} peak`] : [`${bound}-bound`, `${percent(ofPeak)} of peak`];
+}
+
+export function nodeLabel(node: FlowNode): string {
+  const time = node.seconds === null ? '' : `, ${duration(node.seconds)}`;
+  const facts = node.cluster ? clusterFacts(node) : hostFacts(node).join(' ');
+  const apart = node.boundaries.map(boundary => boundaryTexts(boundary, 'boxes').head);
+  return [`${node.name}, ${lines(node.lines)}${time}`, facts.replaceAll(' · ', ', '), wrongText(node), ...apart]
+    .filter(Boolean)
+    .map(sentence)
+    .join(' ');
+}
+
+export function kernelLabel(part: FlowKernel): string {
+  const time = part.kernel.seconds === null ? '' : `, ${duration(part.kernel.seconds)}`;
+  const names = part.ops.map(op => op.op).join(', ');
+  return [
+    `Kernel ${part.kernel.name}, ${lines(part.kernel.lines)}${time}`,
+    kernelFacts(part, true).filter(Boolean).join(', ').replaceAll(' · ', ', '),
+    names
+  ]
+    .filter(Boolean)
+    .map(sentence)
+    .join(' ');
+}
+
+export function edgeLabel(edge: FlowEdge): string {
+  const size = edge.bytes === null ? '' : `  ${bytes(edge.bytes)}`;
+  return `${edge.name}${size}${edge.more ? `, ${edge.more} more` : ''}`;
+}
+
+export function firstLine(code: string): string {
+  return code.split('\n', 1)[0] ?? '';
+}
+
+export function scopeOf(ops: readonly Operation[]): string {
+  return ops.find(op => op.scope)?.scope ?? '';
+}

@@ -1,0 +1,236 @@
+import { h, on } from '../../base/dom';
+import { duration, percent } from '../../base/format';
+import type { CodeStage } from '../../report/kernel';
+import type { Cluster } from '../../report/report';
+import type { SectionContext } from '../../panel/section';
+import { CodeList } from './list';
+import type { CodeStore } from './store';
+import { codeRows, isLit, type CodeRow } from './rows';
+import { absorbedText, STAGES, type Absorbed } from './read';
+import { painted, selvage } from './source';
+import { languageOf, tokens } from './tokens';
+
+const MOST_ABSORBED = 100;
+export const NEEDS_KERNEL =
+  'Program, LLVM and assembly come from the kernel that ran the cell. Run the cell to read them.';
+
+/** One of the kernel's texts of a cluster, by tabs: each line says at its right edge which lines of the source it came from. */
+export class CodePane {
+  readonly element: HTMLElement;
+
+  constructor(
+    private readonly context: SectionContext,
+    private readonly store: CodeStore,
+    public stage: CodeStage,
+    /** Another stage was chosen. */
+    private readonly chosen: () => void
+  ) {
+    this.list = new CodeList({
+      label: 'Generated code',
+      fill: (row, index) => {
+        this.fillRow(row, index);
+      },
+      idOf: index => this.rows[index]?.id ?? '',
+      isLit: index => this.isLit(index),
+      point: id => {
+        this.context.selection.hover(id);
+      },
+      pin: index => {
+        const row = this.rows[index];
+        if (row && row.code === null) {
+          this.unfolded = true;
+          this.fill();
+        } else if (row) {
+          this.context.selection.togglePin(row.id);
+        }
+      },
+      go: index => {
+        const position = this.rows[index]?.code?.at[0];
+        if (position) {
+          this.context.goToLine(position.file, position.line);
+        }
+      }
+    });
+    this.element = h('div', { class: 'jl-pane' }, this.tabs, this.message, this.list.element, this.absorbed, this.foot);
+    on(this.tabs, {
+      keydown: event => {
+        this.onTabKey(event);
+      }
+    });
+  }
+
+  show(cluster: Cluster | null, clusterId: string, stages: readonly CodeStage[], live: boolean): void {
+    if (clusterId !== this.clusterId) {
+      this.unfolded = false;
+    }
+    this.cluster = cluster;
+    this.clusterId = clusterId;
+    this.stages = stages;
+    this.live = live;
+    if (!stages.includes(this.stage)) {
+      this.stage = 'program';
+    }
+    this.fillTabs();
+    this.fill();
+  }
+
+  /** Only what is pointed at has changed; what is pinned comes into sight. */
+  relight(): void {
+    this.list.relight();
+    const { pin } = this.context.selection;
+    if (pin !== this.pinned) {
+      this.pinned = pin;
+      this.reveal();
+    }
+  }
+
+  private fillTabs(): void {
+    const key = [...this.stages, this.stage].join();
+    if (key === this.tabsShown) {
+      return; // keeps the focus on its tabs
+    }
+    this.tabsShown = key;
+    this.tabs.replaceChildren(
+      ...this.stages.map(stage => {
+        const selected = stage === this.stage;
+        const { name } = STAGES.find(known => known.stage === stage) ?? { name: stage };
+        const tab = h(
+          'button',
+          { type: 'button', role: 'tab', 'aria-selected': selected, 'data-stage': stage, tabindex: selected ? 0 : -1 },
+          name
+        );
+        tab.setAttribute('aria-selected', String(selected));
+        return on(tab, {
+          click: () => {
+            this.choose(stage);
+          }
+        });
+      })
+    );
+  }
+
+  private choose(stage: CodeStage): void {
+    this.stage = stage;
+    this.unfolded = false;
+    this.fillTabs();
+    this.fill();
+    this.tabs.querySelector<HTMLElement>(`[data-stage="${stage}"]`)?.focus();
+    this.chosen();
+  }
+
+  private onTabKey(event: KeyboardEvent): void {
+    const at = this.stages.indexOf(this.stage);
+    const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: this.stages.length - 1 }[event.key];
+    const stage = to === undefined ? undefined : this.stages[(to + this.stages.length) % this.stages.length];
+    if (stage !== undefined) {
+      this.choose(stage);
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  }
+
+  private fill(): void {
+    const entry = this.cluster ? this.store.get(this.cluster, this.stage) : undefined;
+    const { code = null } = entry ?? {};
+    const name = `${STAGES.find(({ stage }) => stage === this.stage)?.name ?? ''} of ${this.clusterId}`;
+    this.list.element.setAttribute('aria-label', name);
+    const shown = [code, this.clusterId, this.unfolded] as const;
+    this.list.element.hidden = code === null; // before anything is scrolled to: what is hidden has no height
+    if (shown.some((value, index) => value !== this.shown[index])) {
+      this.shown = shown;
+      this.rows = code ? codeRows(code, this.clusterId, this.unfolded) : [];
+      this.list.digits = String(this.rows.reduce((most, { number }) => Math.max(most, number), 0)).length;
+      this.list.count = this.rows.length;
+      this.fillAbsorbed(code?.absorbed ?? []);
+      this.reveal();
+    }
+    const message = code ? '' : this.state(entry?.error ?? null, name);
+    this.message.textContent = message;
+    this.message.hidden = message === '';
+    const notes = code
+      ? [code.share === null ? '' : `${percent(code.share)} of its lines carry a line of the source.`, code.note]
+      : [];
+    this.foot.textContent = notes.filter(Boolean).join(' ');
+    this.foot.hidden = this.foot.textContent === '';
+  }
+
+  /** Operations without a line of their own are told below the list, folded. */
+  private fillAbsorbed(absorbed: readonly Absorbed[]): void {
+    this.absorbed.hidden = absorbed.length === 0;
+    this.absorbed.replaceChildren(
+      h('summary', {}, absorbedText(absorbed)),
+      h(
+        'ul',
+        { class: 'jl-told', 'aria-label': 'Operations without a line of their own' },
+        absorbed.slice(0, MOST_ABSORBED).map(({ text }) => h('li', {}, text)),
+        absorbed.length > MOST_ABSORBED && h('li', {}, `and ${absorbed.length - MOST_ABSORBED} more`)
+      )
+    );
+  }
+
+  private state(error: string | null, name: string): string {
+    if (!this.cluster) {
+      return 'Nothing was compiled.';
+    }
+    if (error !== null) {
+      return error;
+    }
+    if (!this.live || !this.context.kernel) {
+      return NEEDS_KERNEL;
+    }
+    const busy = this.store.waitedSeconds(this.cluster, this.stage);
+    return `${name} is asked for and comes when the kernel answers${busy > 2 ? `; asked ${duration(busy)} ago` : ''}.`;
+  }
+
+  private reveal(): void {
+    const { pin, links } = this.context.selection;
+    const linked = pin === null || !links ? null : links.of(pin);
+    if (linked && links) {
+      const plan = this.cluster?.plan ?? '';
+      const at = this.rows.findIndex(row => isLit(row, plan, linked, links));
+      if (at >= 0) {
+        this.list.reveal(at);
+      }
+    }
+  }
+
+  private isLit(index: number): boolean {
+    const { lit, links } = this.context.selection;
+    const row = this.rows[index];
+    return row !== undefined && lit !== null && links !== null && isLit(row, this.cluster?.plan ?? '', lit, links);
+  }
+
+  private fillRow(element: HTMLElement, index: number): void {
+    const row = this.rows[index];
+    if (!row?.code) {
+      element.classList.add('jl-folded');
+      element.title = 'Show them';
+      element.append(h('span', { class: 'jl-no' }, '⋯'), selvage([]), h('span', { class: 'jl-tx' }, row?.text));
+      return;
+    }
+    const plain = row.code.at.length === 0;
+    element.classList.toggle('jl-plain', plain);
+    element.dataset.id = row.id;
+    element.append(
+      h('span', { class: 'jl-no' }, String(row.number)),
+      selvage(plain || !this.cluster ? [] : [`c${this.cluster.color % 6}`]),
+      h('span', { class: 'jl-tx' }, painted(tokens(row.text, languageOf(this.stage)), [], null)),
+      row.from ? h('span', { class: 'jl-origin', title: `From line ${row.from}` }, `← ${row.from}`) : ''
+    );
+  }
+
+  private readonly tabs = h('div', { class: 'jl-stages', role: 'tablist', 'aria-label': 'Stage' });
+  private readonly message = h('div', { class: 'jl-muted jl-wait', role: 'status', hidden: true });
+  private readonly absorbed = h('details', { class: 'jl-details jl-note jl-muted', hidden: true });
+  private readonly foot = h('div', { class: 'jl-note jl-muted', hidden: true });
+  private readonly list: CodeList;
+  private rows: readonly CodeRow[] = [];
+  private cluster: Cluster | null = null;
+  private clusterId = '';
+  private stages: readonly CodeStage[] = [];
+  private shown: readonly unknown[] = [];
+  private tabsShown = '';
+  private unfolded = false;
+  private live = false;
+  private pinned: string | null = null;
+}

@@ -1,0 +1,214 @@
+import { h, on } from '../../base/dom';
+import { fileName, lines } from '../../base/format';
+import type { Report } from '../../report/report';
+import type { SectionContext } from '../../panel/section';
+import type { Source } from '../../report/report';
+import { CodeList } from './list';
+import { columnsOf, sourceRows, sourceToRead, sourcesOf, type SourceRow } from './rows';
+import { restText, spanText, type LineMark } from './lines';
+import { tokens, type Token } from './tokens';
+
+/** The source as it was compiled: whose each line is, what it cost, and what of it changed from call to call. */
+export class SourcePane {
+  readonly element: HTMLElement;
+
+  constructor(private readonly context: SectionContext) {
+    this.list = new CodeList({
+      label: 'Source',
+      fill: (row, index) => {
+        this.fillRow(row, index);
+      },
+      idOf: index => this.rows[index]?.id ?? '',
+      isLit: index => this.context.selection.lit?.lines.has(this.rows[index]?.id.slice(5) ?? '') === true,
+      point: id => {
+        this.context.selection.hover(id);
+      },
+      pin: index => {
+        const row = this.rows[index];
+        if (row) {
+          this.context.selection.togglePin(row.id);
+        }
+      },
+      go: index => {
+        const row = this.rows[index];
+        if (row) {
+          this.context.goToLine(this.file, row.line);
+        }
+      }
+    });
+    this.element = h('div', { class: 'jl-source' }, this.head, this.list.element);
+  }
+
+  show(report: Report): void {
+    const { selection } = this.context;
+    this.sources = sourcesOf(report);
+    const pinned = selection.pin === null ? null : (selection.links?.of(selection.pin) ?? null);
+    const file = sourceToRead(this.sources, report, pinned, this.file);
+    if (report !== this.report || file !== this.file) {
+      this.report = report;
+      this.file = file;
+      this.fill();
+    }
+  }
+
+  /** Only what is pointed at has changed. */
+  relight(): void {
+    const { pin } = this.context.selection;
+    if (pin !== this.pinned) {
+      this.pinned = pin;
+      if (this.report) {
+        this.show(this.report);
+        this.list.count = this.rows.length; // the pinned operation is marked within its line
+        this.reveal();
+      }
+    }
+    this.list.relight();
+  }
+
+  private fill(): void {
+    const source = this.sources.find(({ file }) => file === this.file);
+    this.rows = this.report && source ? sourceRows(this.report, source) : [];
+    const many = this.sources.length > 1;
+    this.head.hidden = !many;
+    if (many) {
+      const select = h(
+        'select',
+        { class: 'jl-select', 'aria-label': 'Source' },
+        this.sources.map(({ file }) => h('option', { value: file, selected: file === this.file }, fileName(file)))
+      );
+      on(select, {
+        change: () => {
+          this.file = select.value;
+          this.fill();
+        }
+      });
+      this.head.replaceChildren(select);
+    }
+    this.list.digits = String(this.rows.at(-1)?.line ?? 0).length;
+    this.list.count = this.rows.length;
+    const first = this.rows.findIndex(({ mark }) => mark !== null);
+    if (first > 0) {
+      this.list.reveal(first);
+    }
+    this.reveal();
+  }
+
+  private reveal(): void {
+    const { selection } = this.context;
+    const lines = selection.pin === null ? undefined : selection.links?.of(selection.pin).lines;
+    const at = lines ? this.rows.findIndex(({ id }) => lines.has(id.slice(5))) : -1;
+    if (at >= 0) {
+      this.list.reveal(at);
+    }
+  }
+
+  private fillRow(element: HTMLElement, index: number): void {
+    const row = this.rows[index];
+    if (!row) {
+      return;
+    }
+    const { mark } = row;
+    element.dataset.id = row.id;
+    element.setAttribute('aria-label', spoken(row));
+    element.append(
+      h('span', { class: 'jl-no' }, String(row.line)),
+      selvage(mark ? [...(mark.color === null ? [] : [`c${mark.color % 6}`]), ...(mark.host ? ['host'] : [])] : []),
+      h('span', { class: 'jl-tx' }, this.text(row)),
+      mark && (mark.cost || mark.rest || mark.brackets.length) ? cost(mark) : ''
+    );
+  }
+
+  private text(row: SourceRow): (HTMLElement | string)[] {
+    const { selection } = this.context;
+    const linked = selection.pin === null ? null : selection.links?.of(selection.pin);
+    const ops =
+      linked?.kind === 'op' || linked?.kind === 'edge'
+        ? [...linked.ops].map(id => selection.links?.op(id)).filter(op => op !== undefined)
+        : [];
+    return painted(tokens(row.text, 'python'), row.mark?.changed ?? [], columnsOf(ops, row));
+  }
+
+  private readonly head = h('div', { class: 'jl-code-head', hidden: true });
+  private readonly list: CodeList;
+  private sources: Source[] = [];
+  private rows: SourceRow[] = [];
+  private report: Report | null = null;
+  private file = '';
+  private pinned: string | null = null;
+}
+
+/** A cluster's band, and the host's beside it where a line has both. */
+export function selvage(marks: readonly string[]): HTMLElement {
+  return h(
+    'span',
+    { class: 'jl-selvage', 'aria-hidden': 'true' },
+    marks.map(mark => h('i', { class: 'jl-band', 'data-mark': mark }))
+  );
+}
+
+/** Stretches as elements; names that changed are underlined, and so is what is pinned. */
+export function painted(
+  found: readonly Token[],
+  changed: readonly string[],
+  hit: [number, number] | null
+): (HTMLElement | string)[] {
+  const names = changed.map(name => /^\w+/.exec(name)?.[0] ?? '').filter(Boolean);
+  const parts: (HTMLElement | string)[] = [];
+  let at = 0;
+  for (const [kind, text] of found) {
+    for (const [piece, within] of cutAt(text, at, hit)) {
+      for (const word of kind === '' && names.length ? piece.split(/\b/) : [piece]) {
+        const baked = kind === '' && names.includes(word);
+        const style = [kind && `jl-is-${kind}`, within && 'jl-hit', baked && 'jl-baked'].filter(Boolean).join(' ');
+        parts.push(
+          style
+            ? h('span', { class: style, title: baked ? 'A change of it was the cause of a retrace' : null }, word)
+            : word
+        );
+      }
+    }
+    at += text.length;
+  }
+  return parts;
+}
+
+/** A stretch cut where what is pinned begins and ends. */
+function cutAt(text: string, at: number, hit: [number, number] | null): [string, boolean][] {
+  const [from, to] = hit ? [hit[0] - at, hit[1] - at] : [0, 0];
+  if (to <= 0 || from >= text.length || from >= to) {
+    return [[text, false]];
+  }
+  return (
+    [
+      [text.slice(0, Math.max(0, from)), false],
+      [text.slice(Math.max(0, from), to), true],
+      [text.slice(to), false]
+    ] as [string, boolean][]
+  ).filter(([piece]) => piece !== '');
+}
+
+function cost(mark: LineMark): HTMLElement {
+  const kind = mark.host || mark.color === null ? 'host' : `c${mark.color % 6}`;
+  const wide = mark.cost ? Math.round(84 * mark.share) + 1 : 0;
+  const muted = (text: string): HTMLElement | false => text !== '' && h('span', { class: 'jl-muted' }, text);
+  return h(
+    'span',
+    { class: 'jl-cost', 'data-mark': kind, style: `--jl-wide:${wide}px`, title: mark.label || null },
+    mark.cost ? [h('b', {}, mark.name), ` ${mark.cost} `, muted(spanText(mark))] : muted(restText(mark)),
+    brackets(mark)
+  );
+}
+
+/** Beside a line what holds it and the other lines of its kernel together, the first lane at the right edge. */
+export function brackets(mark: LineMark): HTMLElement | false {
+  const lanes = mark.brackets.map(bracket =>
+    h('i', { 'data-edge': bracket?.edge ?? null, 'data-mark': bracket?.color == null ? null : `c${bracket.color % 6}` })
+  );
+  return lanes.length > 0 && h('span', { class: 'jl-brackets', 'aria-hidden': 'true' }, lanes.reverse());
+}
+
+function spoken({ line, text, mark }: SourceRow): string {
+  const of = mark && mark.span.length > 0 ? ` for ${lines(mark.span)} together` : '';
+  const said = mark?.cost ? `${mark.name} ${mark.cost}${of}` : mark ? restText(mark) : '';
+  return [`line ${line}`, said, text.trim()].filter(Boolean).join(', ');
+}

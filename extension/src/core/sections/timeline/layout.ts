@@ -1,0 +1,292 @@
+import { duration, grouped } from '../../base/format';
+import type { Span } from '../../report/report';
+import { clip, type Box, type Mark, type Measure, type Picture, type Shape } from '../../base/shapes';
+import { firstEndingAfter, type PreparedLane, type TimeWindow } from './prepare';
+
+export interface TimelineOptions {
+  width: number;
+  measure: Measure;
+  window: TimeWindow;
+  selected: TimeWindow | null;
+  /** Whether a span is what is pointed at or pinned; null: nothing is. */
+  lit: ((span: Span) => boolean) | null;
+  /** Lane and span under the keyboard's cursor. */
+  cursor: SpanPlace | null;
+}
+
+export interface SpanPlace {
+  lane: number;
+  span: number;
+}
+
+export const BAR = 14;
+const TOP = 22;
+const PAD = 6;
+const NAMES = 13;
+const TOTALS = 58;
+export function labelWidth(width: number): number {
+  return width < 300 ? 0 : 76;
+}
+
+/** Lanes whose bars have names of their own beneath; of the others the lane's name says enough. */
+function namesHeight({ name, head }: PreparedLane): number {
+  return head || name === 'kernels' || name === 'host' ? NAMES : 0;
+}
+
+/** `codegen quick` is what people know as the quick tier. */
+export function laneTitle(name: string): string {
+  return name.startsWith('codegen ') ? `${name.slice('codegen '.length)} tier` : name;
+}
+
+export function laneTop(lanes: readonly PreparedLane[], index: number, width: number): number {
+  const names = labelWidth(width) ? 0 : 14;
+  return lanes.slice(0, index).reduce((y, lane) => y + lane.depth * BAR + namesHeight(lane) + PAD + names, TOP + names);
+}
+
+/** Where a time lies, and the time that lies there. */
+export function axis(window: TimeWindow, width: number): { x: (time: number) => number; time: (x: number) => number } {
+  const left = labelWidth(width);
+  const scale = Math.max(1, width - left - TOTALS) / (window.end - window.start);
+  return { x: time => left + (time - window.start) * scale, time: x => window.start + (x - left) / scale };
+}
+
+/** Pure: spans in, bars out; what would fall on a pixel that is already filled is left out, so 100 000 spans cost what 1 000 do. */
+export function layoutTimeline(lanes: readonly PreparedLane[], options: TimelineOptions): Picture {
+  const { width, window, measure, selected } = options;
+  const left = labelWidth(width);
+  const right = width - TOTALS;
+  const scale = axis(window, width);
+  const { x } = scale;
+  const height = laneTop(lanes, lanes.length, width) + 2;
+  const shapes: Shape[] = ticks(window, width, height, measure);
+  if (selected) {
+    const [from, to] = [Math.max(left, x(selected.start)), Math.min(right, x(selected.end))];
+    if (to > from) {
+      shapes.push({
+        shape: 'box',
+        x: from,
+        y: TOP - 5,
+        width: to - from,
+        height: height - TOP + 4,
+        fill: 'link',
+        opacity: 0.1
+      });
+      shapes.push({
+        shape: 'stroke',
+        path: `M${from} ${TOP - 6}V${height}M${to} ${TOP - 6}V${height}`,
+        ink: 'link',
+        thickness: 1.5
+      });
+    }
+  }
+  lanes.forEach((lane, index) => {
+    const top = laneTop(lanes, index, width);
+    const type = lane.head ? 'name' : 'note';
+    const ink = lane.head ? 'text' : 'muted';
+    const room = left ? left - 6 : width - TOTALS;
+    const title = laneTitle(lane.name);
+    const head = clip(lane.head ? lane.group : title, room, type, measure);
+    const x0 = lane.head || left === 0 ? 0 : 8;
+    shapes.push({ shape: 'words', x: x0, y: left ? top + 11 : top - 4, text: head, type, ink });
+    if (lane.head && lane.name !== lane.group && left) {
+      const text = clip(title, room - 8, 'note', measure);
+      shapes.push({ shape: 'words', x: 8, y: top + 24, text, type: 'note', ink: 'muted' });
+    }
+    const goesOn = lane.end > window.end * 1.0001 ? '→ ' : '';
+    const time = goesOn + duration(lane.busy / 1e6);
+    shapes.push({ shape: 'words', x: width, y: top + 11, text: time, type, ink, align: 'right' });
+    const [first] = lane.spans;
+    if (first && lane.dropped > 0 && first.start > window.start) {
+      const [from, to] = [Math.max(left, x(0)), Math.min(right, x(first.start))];
+      const text = `${grouped(lane.dropped)} earlier, not kept one by one`;
+      const wide = measure(text, 'note');
+      const fits = wide + 24 < to - from;
+      const path = fits
+        ? `M${from} ${top + BAR / 2}h8M${from + wide + 16} ${top + BAR / 2}H${to}`
+        : `M${from} ${top + BAR / 2}H${to}`;
+      shapes.push({ shape: 'stroke', path, ink: 'line2', dash: [3, 2.5] });
+      if (fits) {
+        shapes.push({ shape: 'words', x: from + 12, y: top + 11, text, type: 'note', ink: 'muted' });
+      }
+    }
+    shapes.push(...laneBars(lane, index, top, left, right, scale, options));
+  });
+  return { width, height, shapes, items: [] };
+}
+
+/** The span at a point of the picture; the innermost where they are stacked. */
+export function spanAt(
+  lanes: readonly PreparedLane[],
+  window: TimeWindow,
+  width: number,
+  px: number,
+  py: number
+): SpanPlace | null {
+  const { time, x } = axis(window, width);
+  for (let index = 0; index < lanes.length; index++) {
+    const lane = lanes[index];
+    const top = laneTop(lanes, index, width);
+    if (!lane || py < top || py > top + lane.depth * BAR + namesHeight(lane) || px < labelWidth(width)) {
+      continue;
+    }
+    for (let depth = Math.min(lane.depth - 1, Math.floor((py - top) / BAR)); depth >= 0; depth--) {
+      const row = lane.rows[depth] ?? new Int32Array();
+      const at = row[firstEndingAfter(lane, row, time(px - 1))] ?? -1;
+      if (at >= 0 && x(lane.starts[at] ?? 0) <= px + 1) {
+        return { lane: index, span: at };
+      }
+    }
+  }
+  return null;
+}
+
+function laneBars(
+  lane: PreparedLane,
+  index: number,
+  top: number,
+  left: number,
+  right: number,
+  { x, time }: ReturnType<typeof axis>,
+  { window, measure, lit, cursor }: TimelineOptions
+): Shape[] {
+  const bars: Shape[] = [];
+  const above: Shape[] = [];
+  const names: { x: number; room: number; text: string }[] = [];
+  lane.rows.forEach((row, depth) => {
+    const y = top + depth * BAR;
+    let filled = -Infinity;
+    let last: Box | null = null;
+    for (let place = firstEndingAfter(lane, row, window.start); place < row.length; place++) {
+      const at = row[place] ?? 0;
+      const span = lane.spans[at];
+      const began = lane.starts[at] ?? 0;
+      if (!span || began > window.end) {
+        break;
+      }
+      const from = Math.max(left, x(began));
+      const to = Math.min(right, Math.max(x(lane.ends[at] ?? 0), x(began) + 1));
+      if (to <= filled + 0.9) {
+        // All that ends before the next pixel would be drawn over this one.
+        place = Math.max(place, firstEndingAfter(lane, row, time(filled + 0.9), place) - 1);
+        continue;
+      }
+      const mark = lane.marks[at] ?? 'op';
+      const start = Math.max(from, filled);
+      const wide = Math.max(0.75, to - start - (to - start > 3 ? 0.75 : 0));
+      filled = to;
+      if (last && last.mark === mark && wide < 2 && start - (last.x + last.width) < 0.8 && !last.radius) {
+        last.width = start + wide - last.x; // bars too narrow to be told apart are one
+      } else {
+        last = { shape: 'box', x: start, y: y + 1, width: wide, height: BAR - 2, mark };
+        bars.push(last);
+        if (wide >= 2) {
+          last = null;
+        }
+      }
+      if (lit?.(span)) {
+        above.push({
+          shape: 'box',
+          x: start - 1,
+          y: y - 1,
+          width: wide + 2,
+          height: BAR + 2,
+          stroke: 'link',
+          thickness: 2
+        });
+      }
+      if (wide < 3) {
+        continue;
+      }
+      const text = nameOf(span);
+      if (INSIDE.has(mark) && measure(text, 'note') + 6 < wide) {
+        bars.push({ shape: 'words', x: start + 3, y: y + 11, text, type: 'note', ink: 'text' });
+      } else if (depth === 0 && text !== lane.name) {
+        names.push({ x: start, room: wide, text });
+      }
+    }
+  });
+  if (cursor?.lane === index) {
+    const [from, to] = [x(lane.starts[cursor.span] ?? 0), x(lane.ends[cursor.span] ?? 0)];
+    if (to >= left && from <= right) {
+      const start = Math.max(left, from);
+      const wide = Math.max(1, Math.min(right, to) - start);
+      const y = top + (lane.depths[cursor.span] ?? 0) * BAR;
+      above.push({
+        shape: 'box',
+        x: start - 1,
+        y: y - 1,
+        width: wide + 2,
+        height: BAR + 2,
+        stroke: 'focus',
+        thickness: 2
+      });
+    }
+  }
+  const below = namesHeight(lane) ? namesBelow(names, top + lane.depth * BAR + 10, right, measure) : [];
+  return [...bars, ...above, ...below];
+}
+
+/** Of these the ground is plain, so that a name may stand on it. */
+const INSIDE: ReadonlySet<Mark> = new Set<Mark>(['op', 'capture', 'statement', 'load', 'copy']);
+
+/** What a span is called: what ran by its own name, an operation by its type. */
+export function nameOf(span: Span): string {
+  return span.kind === 'launch' || span.kind === 'codegen' || span.kind === 'load'
+    ? span.name
+    : span.label || span.name;
+}
+
+/** Names that do not fit inside stand below, the widest bars first, and never on one another. */
+function namesBelow(
+  names: readonly { x: number; room: number; text: string }[],
+  y: number,
+  right: number,
+  measure: Measure
+): Shape[] {
+  const taken: [number, number][] = [];
+  const shown: Shape[] = [];
+  for (const name of [...names].sort((a, b) => b.room - a.room).slice(0, 60)) {
+    const wide = measure(name.text, 'note');
+    const x = Math.min(name.x, right - wide);
+    if (x >= name.x - 20 && taken.every(([from, to]) => x + wide + 6 < from || x > to + 6)) {
+      taken.push([x, x + wide]);
+      shown.push({ shape: 'words', x, y, text: name.text, type: 'note', ink: 'muted' });
+    }
+  }
+  return shown;
+}
+
+function ticks(window: TimeWindow, width: number, height: number, measure: Measure): Shape[] {
+  const { x } = axis(window, width);
+  const room = width - labelWidth(width) - TOTALS;
+  const step = niceStep((window.end - window.start) / Math.max(2, Math.floor(room / 56)));
+  const [unit, size] = step >= 1e6 ? ['s', 1e6] : step >= 100 ? ['ms', 1e3] : ['µs', 1];
+  const shapes: Shape[] = [];
+  let free = -Infinity;
+  for (let time = Math.ceil(window.start / step - 1e-9) * step; time <= window.end + step * 1e-9; time += step) {
+    const at = x(time);
+    const label = `${Number((time / size).toFixed(3))}${shapes.length === 0 ? ` ${unit}` : ''}`;
+    const half = measure(label, 'note') / 2;
+    shapes.push({ shape: 'stroke', path: `M${Math.round(at) + 0.5} 16V${height}`, ink: 'line' });
+    if (at - half > free) {
+      shapes.push({
+        shape: 'words',
+        x: Math.max(half, at),
+        y: 12,
+        text: label,
+        type: 'note',
+        ink: 'muted',
+        align: 'center'
+      });
+      free = at + half + 6;
+    }
+  }
+  return shapes;
+}
+
+/** 1, 2 or 5 times a power of ten. */
+function niceStep(rough: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(rough, 1e-3)));
+  const factor = [1, 2, 5, 10].find(candidate => candidate * power >= rough) ?? 10;
+  return factor * power;
+}

@@ -1,0 +1,101 @@
+import { h } from '../../base/dom';
+import { duration, some } from '../../base/format';
+import { swatch } from '../../base/marks';
+import { VirtualRows } from '../../base/virtual';
+import { laneTitle } from './layout';
+import type { PreparedLane, TimeWindow } from './prepare';
+
+const ROW = 22;
+
+/** Every span as a row, lane after lane; only rows that can be seen are elements. */
+export class TimelineTable {
+  readonly element: HTMLElement;
+
+  constructor(
+    private readonly host: { point(lane: number, span: number): void; pin(lane: number, span: number): void }
+  ) {
+    this.list = new VirtualRows({
+      label: 'Timeline',
+      role: 'table',
+      rowHeight: ROW,
+      columns: ['span', 'starts at', 'takes'],
+      fill: (row, index) => {
+        this.fill(row, index);
+      },
+      key: (event, index) => {
+        const place = this.placeOf(index);
+        if ((event.key === 'Enter' || event.key === ' ') && place.span >= 0) {
+          this.host.pin(place.lane, place.span);
+          return true;
+        }
+        return false;
+      },
+      click: index => {
+        const place = this.placeOf(index);
+        if (place.span >= 0) {
+          this.host.pin(place.lane, place.span);
+        }
+      },
+      point: index => {
+        const place = this.placeOf(index);
+        this.host.point(place.lane, place.span);
+      }
+    });
+    this.element = this.list.element;
+  }
+
+  /** `within`: only spans that ran in this stretch. */
+  show(lanes: readonly PreparedLane[], within: TimeWindow | null): void {
+    this.lanes = lanes;
+    this.members = lanes.map(({ starts, ends }) => {
+      const all = Array.from(starts.keys());
+      return within ? all.filter(at => (starts[at] ?? 0) < within.end && (ends[at] ?? 0) > within.start) : all;
+    });
+    let count = 0;
+    this.firsts = this.members.map(spans => {
+      const first = count;
+      count += 1 + spans.length;
+      return first;
+    });
+    this.list.count = count;
+  }
+
+  /** -1 as the span: the lane's own row. */
+  private placeOf(index: number): { lane: number; span: number } {
+    const lane = this.firsts.findLastIndex(first => first <= index);
+    const place = index - (this.firsts[lane] ?? 0) - 1;
+    return { lane, span: index < 0 || place < 0 ? -1 : (this.members[lane]?.[place] ?? -1) };
+  }
+
+  private fill(row: HTMLElement, index: number): void {
+    const place = this.placeOf(index);
+    const lane = this.lanes[place.lane];
+    const span = lane?.spans[place.span];
+    if (!lane) {
+      return;
+    }
+    if (!span) {
+      const count = this.members[place.lane]?.length ?? 0;
+      const not = lane.dropped ? `; ${some(lane.dropped, 'earlier span')} not kept` : '';
+      row.classList.add('jl-row-group');
+      row.append(h('b', { role: 'rowheader' }, `${laneTitle(lane.name)}, ${some(count, 'span')}${not}`));
+      return;
+    }
+    row.append(
+      h(
+        'span',
+        { role: 'cell', class: 'jl-what' },
+        swatch(lane.marks[place.span] ?? 'op'),
+        span.label || span.name,
+        span.label && span.label !== span.name ? h('span', { class: 'jl-muted' }, span.name) : null
+      ),
+      h('span', { role: 'cell', class: 'jl-number' }, duration(span.start / 1e6)),
+      h('span', { role: 'cell', class: 'jl-number' }, duration(span.duration / 1e6))
+    );
+  }
+
+  private readonly list: VirtualRows;
+  private lanes: readonly PreparedLane[] = [];
+  private members: number[][] = [];
+  private firsts: number[] = [];
+}

@@ -1,0 +1,95 @@
+import { flowOf } from '../clusters/flow';
+import { h, icon, on } from '../../base/dom';
+import { duration, percent, some } from '../../base/format';
+import type { KernelAccess } from '../../report/kernel';
+import { lineId } from '../../report/links';
+import type { Report } from '../../report/report';
+import { checkedElement } from './checked';
+import { memoryRows } from '../clusters/memory';
+import { Measure } from './measure';
+import { boundOf, type Bound } from './bound';
+
+/** What the panel's verdict has besides: what a check found, of how many calls the time is, which lines are slowest, how long a loop took, that the run was the first. */
+export interface MoreOfVerdict {
+  checked: typeof checkedElement;
+  calls(report: Report): HTMLElement | null;
+  /** `pin` lights lines wherever they are shown. */
+  slowest(report: Report, pin: (id: string) => void): HTMLElement | null;
+  /** What the time is spent on, and why nothing is advised. */
+  bound(report: Report, said: Bound): string;
+  /** One below the other. */
+  notes(report: Report): HTMLElement[];
+  /** What the kernel can find out when it is asked to; null where nothing. */
+  measure(report: Report): HTMLElement | null;
+}
+
+/** `kernel` is the one that can measure, while there is one. */
+export function moreOfVerdict(kernel: () => KernelAccess | null): MoreOfVerdict {
+  const measure = new Measure(kernel);
+  return { ...MORE, measure: report => measure.show(report) };
+}
+
+const MORE: Omit<MoreOfVerdict, 'measure'> = {
+  checked: checkedElement,
+  calls: report => {
+    const calls = callsOf(report);
+    const title = 'The time above is of all of them; Compare and What-if tell of one call';
+    return calls > 1 ? h('span', { class: 'jl-muted', title }, `this run: ${some(calls, 'call')}`) : null;
+  },
+  slowest: ({ verdict }, pin) => {
+    if (!verdict.slowest) {
+      return null;
+    }
+    const { text, file, lines, seconds, share, kernels } = verdict.slowest;
+    const said = `slowest: ${text}, ${duration(seconds)}`;
+    const title =
+      kernels.length && lines.length > 1
+        ? 'A kernel is one loop over all its lines: none of them has a time of its own'
+        : 'What took longest of all that was timed';
+    return on(
+      h(
+        'button',
+        { type: 'button', class: 'jl-fact', title },
+        icon('clock'),
+        share < 0.995 ? `${said}, ${percent(share)} of the time` : said
+      ),
+      {
+        click: () => {
+          pin(lineId(file, lines[0] ?? 0));
+        }
+      }
+    );
+  },
+  bound: boundText,
+  notes: ({ verdict, cell }) =>
+    [
+      verdict.repeated?.text,
+      verdict.firstRun?.text,
+      typeof verdict.repeated?.deviation === 'number' && verdict.runSeconds !== null
+        ? `The run of the cell itself took ${duration(verdict.runSeconds)}.`
+        : ''
+    ]
+      .filter(note => note && !cell.running)
+      .map(note => h('p', { class: 'jl-first-run jl-note' }, icon('clock'), h('span', {}, note)))
+};
+
+/** Pure: how often what was called most was called, of traces that came to the same plan all of them. */
+export function callsOf(report: Report): number {
+  const nodes = flowOf(report).parts.flatMap(part => part.nodes);
+  return nodes.reduce((most, node) => Math.max(most, node.calls), 0);
+}
+
+/** Pure: where lines of several kernels take most, or values still reach memory, "nothing left to do" is not all there is to say. */
+export function boundText(report: Report, said: Bound): string {
+  const [largest] = memoryRows(report).rows;
+  const { slowest } = report.verdict;
+  const several = slowest && slowest.kernels.length > 1;
+  if (!said.isDone || (!several && !largest)) {
+    return boundOf(said);
+  }
+  const most = several ? `${slowest.text} ${percent(slowest.share)} of the time; of single kernels, ` : '';
+  const why = largest
+    ? ` Of the values between kernels the largest is ${[largest.name, largest.size].filter(Boolean).join(', ')}. ${largest.why}`
+    : '';
+  return `No advice left. Slowest: ${most}${said.text}${why}`;
+}

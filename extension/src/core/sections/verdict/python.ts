@@ -1,0 +1,52 @@
+import { firstLine } from '../clusters/words';
+import { duration, lines, sentence, some } from '../../base/format';
+import type { Position, Report } from '../../report/report';
+
+/** What Python did that could have been compiled: a statement it ran, or a loop whose iterations are its own. */
+export interface PythonRow {
+  what: string;
+  where: string;
+  why: string;
+}
+
+const MOST_ROWS = 3;
+
+/** Pure: whether all that Python ran was its own, as a print is; what could not be captured was meant to be compiled. */
+export function isPythons({ statements }: Report): boolean {
+  return statements.every(({ reason }) => reason.code === 'effect' || reason.code === 'statement');
+}
+
+/** Pure: the slowest statements and the longest loops, a few of each, and how many more there are. */
+export function pythonRows(report: Report): { rows: PythonRow[]; more: string } {
+  const { verdict } = report;
+  const statements = verdict.statements > 0 ? report.statements : [];
+  const slowest = [...statements].sort((a, b) => b.seconds - a.seconds).slice(0, MOST_ROWS);
+  const longest = [...report.loops].sort((a, b) => b.iterations - a.iterations).slice(0, MOST_ROWS);
+  const rest = [
+    [Math.max(verdict.statements, statements.length) - slowest.length, 'more statement'] as const,
+    [Math.max(verdict.loops, report.loops.length) - longest.length, 'more loop'] as const
+  ].flatMap(([count, noun]) => (count > 0 ? [some(count, noun)] : []));
+  return {
+    rows: [
+      ...slowest.map(({ text, reason, lines: at, seconds, calls }) => ({
+        what: firstLine(text),
+        where: joined(placeOf(at), `run by Python${calls > 1 ? ` ${calls} times` : ''}`, duration(seconds)),
+        why: sentence(reason.text)
+      })),
+      ...longest.map(({ text, reason, lines: at, iterations }) => ({
+        what: firstLine(text),
+        where: joined(placeOf(at), 'not rolled', iterations > 0 ? some(iterations, 'iteration') : ''),
+        why: sentence(reason.text)
+      }))
+    ],
+    more: rest.length ? `and ${rest.join(', ')}` : ''
+  };
+}
+
+function placeOf(at: readonly Position[]): string {
+  return lines(at.map(({ line }) => line));
+}
+
+function joined(...parts: string[]): string {
+  return parts.filter(Boolean).join(', ');
+}

@@ -1,0 +1,204 @@
+import { CanvasView } from '../../base/canvas';
+import { flowOf } from '../clusters/flow';
+import { copyLine, h, icon, on, refill, type IconName } from '../../base/dom';
+import { bytes, duration, ratio, sentence, some, spread } from '../../base/format';
+import type { Report } from '../../report/report';
+import { boundOf, whatBounds } from './bound';
+import type { MoreOfVerdict } from './more';
+import { layoutBars, layoutStrip } from './layout';
+import { isPythons, pythonRows } from './python';
+
+const HOST = 'Host: operations that NumPy runs, one by one';
+const RETRACE = 'Retrace: captured again because an input changed';
+
+/** The first thing a person reads: what compiled, how much faster, and what to do next. */
+export class VerdictView {
+  readonly element = h('section', { class: 'jl-verdict', 'aria-label': 'Verdict' });
+
+  /** `jump` opens the section that a fact speaks of. */
+  constructor(
+    private readonly jump: (section: string) => void,
+    /** Null where there is too little room for a script that has it. */
+    private readonly more: MoreOfVerdict | null = null,
+    private readonly pin: (id: string) => void = () => undefined
+  ) {}
+
+  show(report: Report, width: number): void {
+    const { verdict } = report;
+    if (report !== this.report) {
+      this.report = report;
+      this.unfolded = report.numerics.some(({ ok }) => !ok);
+    }
+    const flow = flowOf(report);
+    const speed =
+      verdict.seconds !== null && verdict.numpySeconds !== null ? ratio(verdict.numpySeconds, verdict.seconds) : '';
+    const time = verdict.seconds === null ? '' : spread(verdict.seconds, verdict.repeated?.deviation ?? null);
+    const strip = new CanvasView({ role: 'img', 'aria-label': verdict.lead });
+    const barsLabel = [
+      `jitlab ${time}`,
+      verdict.numpySeconds === null ? '' : `NumPy ${duration(verdict.numpySeconds)}`
+    ];
+    const bars = new CanvasView({ role: 'img', 'aria-label': barsLabel.filter(Boolean).join(', ') });
+    refill(
+      this.element,
+      h(
+        'div',
+        { class: 'jl-lead' },
+        h('span', {}, verdict.lead),
+        h(
+          'span',
+          { class: 'jl-times' },
+          speed || time,
+          speed && verdict.comparedOnce && h('span', { class: 'jl-note jl-muted' }, ', one run each')
+        )
+      ),
+      this.facts(report),
+      ...(this.more?.notes(report) ?? []),
+      strip.element,
+      ...(verdict.seconds === null ? [] : [bars.element]),
+      ...ofPython(report),
+      this.more?.checked(report, this.unfolded, open => {
+        this.unfolded = open;
+      }) ?? '',
+      ...this.notMeasured(report),
+      ...this.next(report)
+    );
+    const room = width - 24;
+    const measure = strip.prepare();
+    if (measure && flow.parts.length) {
+      strip.paint(layoutStrip(flow, room, measure));
+    } else {
+      strip.element.hidden = true;
+    }
+    const measureBars = bars.prepare();
+    if (measureBars && verdict.seconds !== null) {
+      bars.paint(layoutBars(flow, verdict.seconds, verdict.numpySeconds, room, measureBars, time));
+    }
+  }
+
+  private notMeasured(report: Report): HTMLElement[] {
+    const { seconds, numpySeconds, compiled } = report.verdict;
+    if (seconds === null || compiled === 0 || report.cell.running) {
+      return [];
+    }
+    const measure = this.more?.measure(report);
+    if (measure) {
+      return [measure];
+    }
+    return numpySeconds === null && report.cell.source[0]?.startsWith('%%jit') === true
+      ? [
+          h(
+            'p',
+            { class: 'jl-note jl-muted' },
+            'NumPy is not measured. ',
+            h('code', {}, '%%jit --compare'),
+            ' runs it once on copies.'
+          )
+        ]
+      : [];
+  }
+
+  private facts(report: Report): HTMLElement {
+    const { verdict } = report;
+    const fact = (name: IconName, text: string, section: string, title: string, kind = ''): HTMLElement =>
+      on(h('button', { type: 'button', class: `jl-fact ${kind}`, title }, icon(name), text), {
+        click: () => {
+          this.jump(section);
+        }
+      });
+    return h(
+      'div',
+      { class: 'jl-facts' },
+      verdict.clusters > 0 &&
+        fact(
+          'cluster',
+          some(verdict.clusters, 'cluster'),
+          'clusters',
+          'Cluster: operations compiled together into one function'
+        ),
+      verdict.kernels > 0 &&
+        fact(
+          'kernel',
+          some(verdict.kernels, 'kernel'),
+          'clusters',
+          'Kernel: operations that share one loop over memory'
+        ),
+      verdict.host > 0
+        ? fact('host', `${verdict.host} on the host`, 'clusters', HOST, 'jl-is-host')
+        : fact('ok', 'nothing on the host', 'clusters', HOST),
+      verdict.retraces > 0
+        ? fact('retrace', some(verdict.retraces, 'retrace'), 'retraces', RETRACE, 'jl-is-retrace')
+        : fact('ok', 'no retraces', 'retraces', RETRACE),
+      verdict.statements > 0 &&
+        fact(
+          isPythons(report) ? 'host' : 'no',
+          `${some(verdict.statements, 'statement')} run by Python${verdict.statementSeconds === null ? '' : `, ${duration(verdict.statementSeconds)}`}`,
+          'clusters',
+          'Statements that were not captured: Python ran them',
+          'jl-is-host'
+        ),
+      verdict.loops > 0 &&
+        h(
+          'span',
+          { class: 'jl-muted', title: 'Loops recorded iteration by iteration, or run by Python' },
+          `${some(verdict.loops, 'loop')} not rolled`
+        ),
+      this.more?.calls(report),
+      this.more?.slowest(report, this.pin),
+      movedText(report) &&
+        h('span', { class: 'jl-muted', title: 'By the cost model: each distinct element once' }, movedText(report))
+    );
+  }
+
+  private next(report: Report): HTMLElement[] {
+    const { next, then } = report.verdict;
+    if (!next) {
+      const said = report.verdict.compiled > 0 ? whatBounds(report) : { isDone: false, text: '' };
+      const bound = this.more?.bound(report, said) ?? boundOf(said);
+      return bound ? [h('p', { class: 'jl-bound' }, bound)] : [];
+    }
+    const kind = next.section === 'retraces' ? 'retrace' : 'host';
+    return [
+      h(
+        'div',
+        { class: `jl-next jl-is-${kind}`, role: 'note', 'aria-label': 'Do next' },
+        h('h4', {}, icon(kind), h('span', {}, h('span', { class: 'jl-muted' }, 'Do next: '), next.text)),
+        next.why && h('div', {}, sentence(next.why)),
+        next.code && copyLine(next.code),
+        then &&
+          on(h('button', { type: 'button', class: 'jl-link jl-inline' }, `Then: ${then.text}`), {
+            click: () => {
+              this.jump(then.section);
+            }
+          })
+      )
+    ];
+  }
+
+  private report: Report | null = null;
+  /** Whether the list of checked outputs is open. */
+  private unfolded = false;
+}
+
+/** "moved 294 MB, fusion saved 217 MB"; "" where nobody knows. */
+function movedText({ verdict: { bytesMoved: all, bytesSaved: saved } }: Report): string {
+  return all ? `moved ${bytes(all)}${saved ? `, fusion saved ${bytes(saved)}` : ''}` : '';
+}
+
+/** What Python did, each with its line and the reason. */
+function ofPython(report: Report): HTMLElement[] {
+  const { rows, more } = pythonRows(report);
+  if (rows.length === 0) {
+    return [];
+  }
+  return [
+    h(
+      'ul',
+      { class: 'jl-python jl-note', 'aria-label': 'What Python ran' },
+      rows.map(({ what, where, why }) =>
+        h('li', {}, h('code', {}, what), ' ', h('span', { class: 'jl-muted' }, where), why && h('div', {}, why))
+      ),
+      more && h('li', { class: 'jl-muted' }, more)
+    )
+  ];
+}

@@ -1,0 +1,189 @@
+import { bytes, lines } from '../../base/format';
+import type { Request } from '../../report/kernel';
+import type { Links } from '../../report/links';
+import type { Boundary, Operation, Report } from '../../report/report';
+import type { QuestionKind } from './read';
+
+/** A what-if that can be asked of a thing; nothing runs before it is. */
+export interface Ask {
+  /** On the button: a verb. */
+  label: string;
+  icon: 'cut' | 'link' | 'host' | 'kernel';
+  /** As a sentence, for a screen reader and before it is run. */
+  title: string;
+  kind: QuestionKind;
+  plan: string;
+  edges: [string, string][];
+  ops: string[];
+  target?: string;
+}
+
+/** What can be asked of what is pointed at, and its name. */
+export interface Askable {
+  title: string;
+  facts: string;
+  asks: Ask[];
+  /** What to point at instead, where nothing can be asked; "" else. */
+  hint: string;
+}
+
+/** Pure: an id of the report in, the questions that make sense of it out. */
+export function askable(report: Report, links: Links, id: string | null): Askable | null {
+  if (id === null) {
+    return null;
+  }
+  const edge = /^edge:(.*)→(.*)$/.exec(id);
+  if (edge) {
+    const [producer, consumer] = [links.op(edge[1] ?? ''), links.op(edge[2] ?? '')];
+    return producer && consumer ? ofEdge(report, producer, consumer) : null;
+  }
+  const linked = links.of(id);
+  if (linked.kind === 'op') {
+    const [name = ''] = linked.ops;
+    const op = links.op(name);
+    return op ? ofOperation(report, links, op, name) : null;
+  }
+  const ops = [...linked.ops].map(name => links.op(name)).filter(op => op !== undefined);
+  const [only] = ops;
+  if (only && ops.length === 1 && (linked.kind === 'line' || linked.kind === 'code')) {
+    return ofOperation(report, links, only, links.idOf(only.name, only.plan));
+  }
+  return linked.kind === 'none'
+    ? null
+    : { title: titleOf(id), facts: '', asks: [], hint: 'Pin an operation or a value between two of them.' };
+}
+
+/** The request that asks it of the kernel. */
+export function requestOf(ask: Ask, cell: string): Request {
+  return {
+    want: 'whatif',
+    cell,
+    plan: ask.plan,
+    kind: ask.kind,
+    edges: ask.edges,
+    ops: ask.ops,
+    ...(ask.target !== undefined && { target: ask.target })
+  };
+}
+
+function ofEdge(report: Report, producer: Operation, consumer: Operation): Askable {
+  const fused = together(report, producer, consumer);
+  const title = `${producer.op} → ${consumer.op}`;
+  const boundary = report.boundaries.find(
+    candidate =>
+      candidate.plan === consumer.plan && candidate.producer === producer.name && candidate.consumer === consumer.name
+  );
+  const asks = fused ? [cut([producer], consumer, 'Cut')] : [fuse(producer, consumer)];
+  return { title, facts: fused ? `fused, ${where(producer, consumer)}` : apart(boundary), asks, hint: '' };
+}
+
+function ofOperation(report: Report, links: Links, op: Operation, id: string): Askable {
+  const before = op.inputs
+    .map(input => links.op(links.idOf(input, op.plan)))
+    .filter(producer => producer !== undefined && together(report, producer, op)) as Operation[];
+  const after = links
+    .readersOf(id)
+    .map(reader => links.op(reader))
+    .filter(reader => reader !== undefined && together(report, op, reader)) as Operation[];
+  const asks: Ask[] = [];
+  if (before.length) {
+    asks.push(cut(unique(before), op, 'Cut before'));
+  }
+  if (after.length) {
+    asks.push({
+      label: 'Cut after',
+      icon: 'cut',
+      title: `Cut ${word(op)} from ${named(unique(after))} (${lineOf(op)})`,
+      kind: 'cut',
+      plan: op.plan,
+      edges: unique(after).map(reader => [op.name, reader.name]),
+      ops: []
+    });
+  }
+  if (op.cluster !== null) {
+    asks.push({
+      label: 'Keep out',
+      icon: 'host',
+      title: `Keep ${word(op)} out (${lineOf(op)})`,
+      kind: 'keep_out',
+      plan: op.plan,
+      edges: [],
+      ops: [op.name]
+    });
+  }
+  return {
+    title: op.op,
+    facts: [op.called, lineOf(op), op.kernel ?? '', op.cluster ?? 'on the host'].filter(Boolean).join(' · '),
+    asks,
+    hint: asks.length ? '' : 'NumPy runs it on the host, so there is nothing to cut.'
+  };
+}
+
+function cut(producers: readonly Operation[], consumer: Operation, label: string): Ask {
+  return {
+    label,
+    icon: 'cut',
+    title: `Cut ${named(producers)} from ${word(consumer)} (${lineOf(consumer)})`,
+    kind: 'cut',
+    plan: consumer.plan,
+    edges: producers.map(producer => [producer.name, consumer.name]),
+    ops: []
+  };
+}
+
+function fuse(producer: Operation, consumer: Operation): Ask {
+  return {
+    label: 'Fuse',
+    icon: 'link',
+    title: `Fuse ${word(producer)} (${lineOf(producer)}) with ${word(consumer)} (${lineOf(consumer)})`,
+    kind: 'fuse',
+    plan: consumer.plan,
+    edges: [[producer.name, consumer.name]],
+    ops: []
+  };
+}
+
+/** In one kernel: an operation that is computed in several is in each of them. */
+function together(report: Report, producer: Operation, consumer: Operation): boolean {
+  if (producer.plan !== consumer.plan || consumer.kernel === null) {
+    return false;
+  }
+  return (
+    producer.kernel === consumer.kernel ||
+    report.kernels.some(
+      ({ name, plan, ops }) => name === consumer.kernel && plan === consumer.plan && ops.includes(producer.name)
+    )
+  );
+}
+
+function apart(boundary: Boundary | undefined): string {
+  const size = boundary?.bytes ? `, ${bytes(boundary.bytes)}` : '';
+  return boundary?.reason ? `not fused: ${boundary.reason.text}` : `not fused${size}`;
+}
+
+function unique(ops: readonly Operation[]): Operation[] {
+  return [...new Set(ops)];
+}
+
+function named(ops: readonly Operation[]): string {
+  const names = [...new Set(ops.map(word))];
+  return names.length > 2 ? `${names.slice(0, 2).join(', ')} and ${names.length - 2} more` : names.join(' and ');
+}
+
+/** The kind, behind the program's name where the value has one: of an expression a title would be too long. */
+function word({ op, called }: Operation): string {
+  return /^[\p{L}_][\p{L}\p{N}_]*$/u.test(called) ? `${called} (${op})` : op;
+}
+
+function lineOf(op: Operation): string {
+  return lines(op.lines.map(({ line }) => line));
+}
+
+function where(...ops: readonly Operation[]): string {
+  return lines(ops.flatMap(op => op.lines.map(({ line }) => line)));
+}
+
+function titleOf(id: string): string {
+  const line = /^line:.*:(\d+)$/.exec(id)?.[1];
+  return line === undefined ? id : `line ${line}`;
+}

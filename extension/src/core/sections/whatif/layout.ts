@@ -1,0 +1,146 @@
+import { bytes, duration, fileName, lines, some } from '../../base/format';
+import type { Ink, Measure, Picture, Shape } from '../../base/shapes';
+import type { Answer, PathStep, Side, Sweep } from './read';
+
+const LABEL = 64;
+const ROW = 21;
+
+/** Pure: as built (full) over changed (dashed) on one scale, with their 95 % intervals. */
+export function layoutAnswer(before: Side, after: Side, width: number, measure: Measure): Picture {
+  const texts = apart(before.seconds, after.seconds);
+  const value = Math.max(...texts.map(text => measure(text, 'name'))) + 10;
+  const scale = (width - LABEL - value) / Math.max(before.high, after.high, before.seconds, after.seconds, 1e-12);
+  const shapes: Shape[] = [];
+  [before, after].forEach((side, index) => {
+    const y = 4 + index * ROW;
+    shapes.push(
+      { shape: 'words', x: 0, y: y + 10, text: index ? 'changed' : 'as built', type: 'note', ink: 'muted' },
+      {
+        shape: 'box',
+        x: LABEL + 0.5,
+        y: y + 0.5,
+        width: Math.max(1, side.seconds * scale - 1),
+        height: 11,
+        ...(index ? { fill: 'bg', stroke: 'text', dash: [3, 2] } : { fill: 'line2' })
+      },
+      ...whisker(LABEL + side.low * scale, LABEL + side.high * scale, y + 6, 'text'),
+      {
+        shape: 'words',
+        x: width,
+        y: y + 11,
+        text: texts[index] ?? '',
+        type: index ? 'name' : 'body',
+        ink: 'text',
+        align: 'right'
+      }
+    );
+  });
+  return { width, height: 4 + 2 * ROW, shapes, items: [] };
+}
+
+/** Two times with as many digits as tell them apart, three at most. */
+export function apart(before: number, after: number): [string, string] {
+  const [old, now] = [duration(before), duration(after)];
+  return old === now && before !== after ? [fine(before), fine(after)] : [old, now];
+}
+
+function fine(seconds: number): string {
+  const [factor, unit] = seconds >= 1 ? [1, 's'] : seconds >= 1e-4 ? [1e3, 'ms'] : [1e6, 'µs'];
+  return `${(seconds * factor).toPrecision(3)} ${unit}`;
+}
+
+/** "about 2 s": an estimate has one digit. */
+export function about(seconds: number): string {
+  const [factor, unit] = seconds >= 0.95 ? [1, 's'] : [1e3, 'ms'];
+  const value = seconds * factor;
+  return `about ${value >= 10 ? Math.round(value) : Number(value.toPrecision(1))} ${unit}`;
+}
+
+/** An interval: a line with two ends. */
+export function whisker(low: number, high: number, y: number, ink: Ink): Shape[] {
+  const path = `M${low} ${y}H${high}M${low} ${y - 4}v8M${high} ${y - 4}v8`;
+  return [{ shape: 'stroke', path, ink, thickness: 1.5 }];
+}
+
+/** Pure: what moved, as [what, as built, changed]; unknown figures are left out. */
+export function movedRows({ before, after }: Answer): [string, string, string][] {
+  if (!before || !after) {
+    return [];
+  }
+  const rows: [string, string | null, string | null][] = [
+    ['moved', size(before.bytes), size(after.bytes)],
+    ['temporaries', temporaries(before), temporaries(after)],
+    ['kernels', count(before.kernels), count(after.kernels)],
+    ['clusters', count(before.clusters), count(after.clusters)],
+    ['largest error', ulp(before.largestErrorUlp), ulp(after.largestErrorUlp)]
+  ];
+  const always = new Set(['moved', 'temporaries', 'kernels', 'largest error']);
+  return rows.filter(
+    (row): row is [string, string, string] =>
+      row[1] !== null && row[2] !== null && (always.has(row[0]) || row[1] !== row[2])
+  );
+}
+
+/** Pure: the measurable edges, most time lost first, and how many make no difference. */
+export function sweepRows(sweep: Sweep): { rows: Sweep['edges']; others: number } {
+  const rows = sweep.edges.filter(({ change }) => change?.significant);
+  return { rows, others: Math.max(0, sweep.tried - rows.length) };
+}
+
+/** "+5.3 ms" */
+export function lost(before: number | null, after: number | null): string {
+  if (before === null || after === null) {
+    return '';
+  }
+  const more = after - before;
+  return `${more < 0 ? '−' : '+'}${duration(Math.abs(more))}`;
+}
+
+/** "+54 %" */
+export function byPercent(ratio: number): string {
+  const part = Math.round((ratio - 1) * 100);
+  return part === 0 ? '< 1 %' : `${part < 0 ? '−' : '+'}${Math.abs(part)} %`;
+}
+
+/** What the times are of, and how long the same took in the cell, where the verdict counts it. */
+export function roundsNote({ rounds, inCell }: Answer): string {
+  if (!rounds) {
+    return '';
+  }
+  const each = `Times of one call, warm and without Python around it: ${some(rounds, 'run')} of each, in turn; 95 % intervals`;
+  return inCell
+    ? `${each}. In the cell ${some(inCell.calls, 'call')} took ${duration(inCell.seconds)}, all included`
+    : each;
+}
+
+function temporaries({ temporaries, temporaryBytes }: Side): string | null {
+  return temporaries === null ? null : `${temporaries}${temporaryBytes ? ` (${bytes(temporaryBytes)})` : ''}`;
+}
+
+function size(value: number | null): string | null {
+  return value === null ? null : bytes(value);
+}
+
+function count(value: number | null): string | null {
+  return value === null ? null : String(value);
+}
+
+function ulp(value: number | null): string | null {
+  return value === null ? null : `${value >= 100 ? value.toFixed(0) : Number(value.toPrecision(2))} ULP`;
+}
+
+/** Above the lines that keep a change: what they keep, and which lines they stand for. */
+export function keepTitle({ kind, keep }: Answer): string {
+  if (!keep) {
+    return '';
+  }
+  const what = { cut: 'the cut', fuse: 'it fused', keep_out: 'it out', target: 'it there' }[kind];
+  const where = keep.first === keep.last ? `line ${keep.first}` : `lines ${keep.first}–${keep.last}`;
+  return `Lines that keep ${what}, for ${where} of ${fileName(keep.file)}`;
+}
+
+/** `scores · Exp · line 6`; of an operation that NumPy runs `t · Sin · line 7, host`. */
+export function stepText(step: PathStep): string {
+  const where = [lines(step.lines), step.cluster === null ? 'host' : ''].filter(Boolean).join(', ');
+  return [step.called, step.op || step.name, where].filter(Boolean).join(' · ');
+}
