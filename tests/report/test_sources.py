@@ -7,8 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 import jitlab as jl
+from jitlab.notebook.extension import unload_ipython_extension
+from tests.notebook.shells import new_shell
 
 PROGRAM = '''\
 import numpy as np
@@ -45,13 +48,10 @@ def test_lines_in_exec():
 
 @pytest.fixture
 def shell():
-    from IPython.core.interactiveshell import InteractiveShell
-    from IPython.testing.globalipapp import get_ipython
-
-    shell = get_ipython() or InteractiveShell.instance()
-    shell.run_cell("%load_ext jitlab")
+    shell = new_shell()
     yield shell
-    shell.run_cell("%unload_ext jitlab")
+    unload_ipython_extension(shell)
+    InteractiveShell.clear_instance()
 
 
 def test_lines_in_ipython(shell):

@@ -1,11 +1,11 @@
 import type { IRenderMime } from '@jupyterlab/rendermime-interfaces';
 import { Widget } from '@lumino/widgets';
-import type { CellState } from '../core/report/model';
-import { PanelView } from '../core/panel/panel';
-import { readReport } from '../core/report/read-report';
-import { REPORT_MIME, type Report } from '../core/report/report';
-import { savedText } from '../core/report/saved';
-import { shownReports, type ShownReport } from './outputs';
+import type { CellState } from './core/report/model';
+import { PanelView } from './core/panel/panel';
+import { readReport } from './core/report/read-report';
+import { REPORT_MIME, type Report } from './core/report/report';
+import { savedText } from './core/report/saved';
+import { shownReports, type ShownReport } from './plugin/outputs';
 
 /** What `%%jit --show` chooses from. */
 const PARTS = ['graph', 'retraces', 'timeline'];
