@@ -12,6 +12,7 @@ test('the pictures of the documentation', async ({ lab }) => {
   await lab.runThrough('train');
   await lab.run('train'); // the first run is told as one: it waits for the compiler
   await expect(lab.panel).toHaveAttribute('data-cell', 'train');
+  await expect(lab.panel).toContainText('run 2');
   await expect(lab.panel).toHaveAttribute('data-running', 'false');
   await lab.widen(560);
   await page.mouse.move(2, 2);
