@@ -44,8 +44,8 @@ class Released:
         pass
 
     def __exit__(self, *_: object) -> None:
-        if not self._is_held:
-            give_back(self._lock)
+        while not self._is_held and self._lock._is_owned():
+            self._lock.release()
 
 
 def give_back(lock: _Lock) -> None:
