@@ -138,10 +138,19 @@ class Hooks:
         value = capture.value(value)
         return value if isinstance(value, Tensor) else capture.iterate(value)
 
+    def filling(self, value: Any) -> Any:
+        """What Python iterates over where it stands: `{**v}`, `f(**v)`, `items += v`, `items[a:b] = v`, `1 in v`."""
+        capture = current_capture()
+        if capture is not None:
+            capture.before_iteration(value)
+        return value
+
     def augmented(self, operator_name: str, value: Any, operand: Any) -> Any:
         """`name op= operand` of a global or nonlocal name."""
-        result = _AUGMENTED[operator_name](value, operand)
         capture = current_capture()
+        if capture is not None:
+            capture.before_iteration(operand)
+        result = _AUGMENTED[operator_name](value, operand)
         return result if capture is None else capture.unload(result)
 
     def place(self, owner: Any) -> Any:
@@ -657,6 +666,9 @@ def _higher_order(builtin: Callable[..., Any]) -> Callable[..., Any]:
     """map, filter, sorted, min, max: the function among their arguments is called through the hook."""
 
     def routed(capture: Capture, *args: Any, **kwargs: Any) -> Any:
+        for x in args:
+            if not callable(x):
+                capture.before_iteration(x)
         args = tuple(_routed(x) for x in args)
         return builtin(*map(capture.deep_value, args), **{key: _routed(x) for key, x in kwargs.items()})
 

@@ -361,6 +361,9 @@ class Capture(Arrays):
             return args, kwargs
         return self.given.call(args, kwargs)
 
+    def before_iteration(self, x: Any) -> None:
+        """Python is about to iterate over an object, unless it is a number."""
+
     def before_builtin(self, builtin: Any, args: Sequence[Any]) -> None:
         """A builtin without effects of its own comes next."""
 

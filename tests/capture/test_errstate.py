@@ -20,6 +20,15 @@ def inverse(x):
 def strictly_inverse(x):
     return 1 / x
 
+def be_strict(*values):
+    np.seterr(divide="raise")
+
+class Strict:
+    def __init__(self):
+        be_strict()
+
+set_errors = np.seterr
+
 @contextlib.contextmanager
 def strict():
     with np.errstate(all="raise"):
@@ -36,6 +45,16 @@ PROGRAMS = {
     "a helper's decorator": "y = strictly_inverse(x)",
     "in a context manager of the program's": "with strict():\n    y = inverse(x)",
     "ignored inside": 'with np.errstate(all="raise"):\n    with np.errstate(all="ignore"):\n        y = 1 / x\n    y = y * 0',
+    "a helper asks": "be_strict()\ny = 1 / x",
+    "an object's constructor asks": "Strict()\ny = 1 / x",
+    "under another name": 'set_errors(divide="raise")\ny = 1 / x',
+    "by name": 'getattr(np, "seterr")(divide="raise")\ny = 1 / x',
+    "a helper asks in a condition": "if be_strict() is None:\n    y = x + 1\ny = 1 / x",
+    "a helper asks in a comprehension": "[be_strict() for _ in range(1)]\ny = 1 / x",
+    "a helper asks in a loop": "for _ in range(2):\n    be_strict()\ny = 1 / x",
+    "a helper that a builtin calls asks": "sorted([3], key=be_strict)\ny = 1 / x",
+    "a helper asks beside work": "y = x + 1\nbe_strict()\ny = y / x",
+    "on a stack": 'with contextlib.ExitStack() as s:\n    s.enter_context(np.errstate(divide="raise"))\n    y = 1 / x',
     "not any more": 'with np.errstate(divide="raise"):\n    y = x + 1\ny = y / x',
     "ignored": 'with np.errstate(all="ignore"):\n    y = 1 / x',
 }

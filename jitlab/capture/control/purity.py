@@ -186,6 +186,24 @@ def _is_the_users_code(f: Any) -> bool:
     return isinstance(f, types.FunctionType) and is_user_file(f.__code__.co_filename)
 
 
+#: Methods of Python's containers that iterate over their arguments.
+_FILLING = frozenset(
+    """extend extendleft update union intersection difference symmetric_difference intersection_update difference_update
+    symmetric_difference_update issubset issuperset isdisjoint fromkeys""".split()
+)
+
+
+def fills(function: Any, owner: Any) -> bool:
+    """A method of a list, dict or set that iterates over what it is given."""
+    return isinstance(owner, (list, dict, set, frozenset)) and getattr(function, "__name__", "") in _FILLING
+
+
+def is_iterable(kind: type) -> bool:
+    """Does Python iterate over objects of this class, by itself or as a mapping?"""
+    is_ours = kind.__module__.partition(".")[0] == "jitlab"
+    return not is_ours and any(hasattr(kind, name) for name in ("__iter__", "__getitem__", "keys"))
+
+
 def is_plain_key(x: Any) -> bool:
     """A number, a text, a tuple of them, ...: equal ones are told apart by type and bits."""
     return all(map(is_plain_key, x)) if type(x) is tuple else type(x) in (bool, int, float, complex, str, bytes, type(None))

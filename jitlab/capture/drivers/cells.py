@@ -134,7 +134,9 @@ class _Run(Driver):
         return ""
 
     def value(self, code: types.CodeType) -> Any:
-        return eval(code, self.names)
+        value = eval(code, self.names)
+        self.look_at_errstate()
+        return value
 
     def found(self, name: str) -> Any:
         return self.names.get(name)

@@ -90,12 +90,13 @@ class _Run(Driver):
 
     def execute(self, code: types.CodeType) -> str:
         result = self._called(code)
-        if "seterr" in code.co_names:
-            self.look_at_errstate()
+        self.look_at_errstate()
         return "" if result is None else _ended(result, self.names)
 
     def value(self, code: types.CodeType) -> Any:
-        return self._called(code)[0]
+        result = self._called(code)[0]
+        self.look_at_errstate()
+        return result
 
     def found(self, name: str) -> Any:
         if name in self.program.locals:

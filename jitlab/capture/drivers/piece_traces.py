@@ -139,6 +139,8 @@ class CellStructure(Structure):
             raise EndPiece("value", "it makes a function")
         if hasattr(type(x), "__next__"):
             raise EndPiece("value", "it makes an iterator")
+        if hasattr(type(x), "__enter__"):  # it is entered once
+            raise EndPiece("value", "it makes a context manager")
         if isinstance(x, Tensor) and _is_copy_of_part(x._cell):
             raise EndPiece("effect", "it keeps a view of an array, which jitlab would make a copy")
         if type(x) is np.ndarray and x.dtype not in TRACED_DTYPES:

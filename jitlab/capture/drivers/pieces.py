@@ -19,6 +19,7 @@ from jitlab.capture.control.purity import (
     PLAIN_OPERANDS,
     assigns_outside,
     calls_back,
+    fills,
     has_python_operators,
     holds_items,
     is_of_objects,
@@ -256,6 +257,9 @@ class CellCapture(ObjectsOfTheUser):
         self, function: Any, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """What keeps arguments ends the piece, and what asks objects for something."""
+        if fills(function, owner):
+            for x in args:
+                self.before_iteration(x)
         if is_of_objects(function, owner):
             name = getattr(function, "__name__", type(function).__name__)
             for x in (*args, *kwargs.values()):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from jitlab.capture.control.purity import PLAIN_OPERANDS, is_fixed, is_plain_key
+from jitlab.capture.control.purity import PLAIN_OPERANDS, is_fixed, is_iterable, is_plain_key
 from jitlab.capture.drivers.piece_traces import EndPiece
 from jitlab.capture.numpy_calls.numpy_traits import a_kind
 from jitlab.capture.state import Capture
@@ -128,10 +128,17 @@ class ObjectsOfTheUser(Capture):
         if not only_plain(x):
             raise EndPiece("value", f"it makes text of {a_kind(x)}")
 
+    def before_iteration(self, x: Any) -> None:
+        """What an object of the user's gives is asked at each call."""
+        if not isinstance(x, (Tensor, Number, *PLAIN_OPERANDS)) and is_iterable(type(x)):
+            raise EndPiece("effect", f"it iterates over {a_kind(x)}")
+
     def before_compare(self, sign: str, left: Any, right: Any) -> None:
         """What a class's own `==` reads is Python's."""
         if sign in ("Is", "IsNot"):
             return
+        if sign in ("In", "NotIn"):
+            self.before_iteration(right)
         for x in (left, right.keys() if isinstance(right, dict) and sign in ("In", "NotIn") else right):
             if not only_plain(x, object.__eq__):
                 raise EndPiece("value", f"it compares {a_kind(x)}")

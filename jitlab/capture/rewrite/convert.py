@@ -402,7 +402,19 @@ class Converter(FlowConverter):
             return node  # type: ignore[no-any-return]
         return self.hook("made", node, node)
 
-    visit_List = visit_Dict = visit_Set = _container
+    visit_List = visit_Set = _container
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        found = self._container(node)
+        node.values = [v if k is not None else self._filling(v) for k, v in zip(node.keys, node.values, strict=True)]
+        return found
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        value = self.visit(node.value)
+        return ast.copy_location(ast.keyword(node.arg, value if node.arg else self._filling(value)), node)
+
+    def _filling(self, value: ast.expr) -> ast.expr:
+        return self.hook("filling", value, value)
 
     # ---- iteration and unpacking
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
@@ -434,6 +446,8 @@ class Converter(FlowConverter):
         value = self.visit(node.value)
         if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
             value = self.hook("unpack", node.value, value)
+        elif any(isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) for target in node.targets):
+            value = self._filling(value)
         return ast.copy_location(ast.Assign([self.visit(t) for t in node.targets], value), node)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
@@ -442,7 +456,10 @@ class Converter(FlowConverter):
             name = ast.Constant(type(node.op).__name__)
             value = self.hook("augmented", node, name, load, self.visit(node.value))
             return ast.copy_location(ast.Assign([self.visit(node.target)], value), node)
-        return self.generic_visit(node)
+        self.generic_visit(node)
+        if isinstance(node.op, (ast.Add, ast.BitOr)) and not isinstance(node.value, ast.Constant):
+            node.value = self._filling(node.value)
+        return node
 
     def visit_Match(self, node: ast.Match) -> ast.AST:
         self.generic_visit(node)

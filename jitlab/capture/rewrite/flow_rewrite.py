@@ -335,7 +335,12 @@ class FlowConverter(ast.NodeTransformer):
             self.generic_visit(node)
             return self.hook("equal", node, node.left, ast.Constant(type(node.ops[0]).__name__), node.comparators[0])
         if self.flow is None or not self._deferred(*node.comparators):
-            return self.generic_visit(node)
+            self.generic_visit(node)
+            node.comparators = [
+                self.hook("filling", other, other) if isinstance(op, (ast.In, ast.NotIn)) else other
+                for op, other in zip(node.ops, node.comparators, strict=True)
+            ]
+            return node
         left = self.visit(node.left)
         others = [self.visit(other) for other in node.comparators]
         asks = isinstance(node.ops[0], (ast.In, ast.NotIn)) or (
