@@ -3,6 +3,7 @@ that are made of the code are what it would make now."""
 
 import builtins
 import doctest
+import fnmatch
 import importlib.util
 import re
 import sys
@@ -43,6 +44,45 @@ def test_links_lead_to_files(page):
     targets = [page.parent / link for link in LINK.findall(page.read_text(encoding="utf-8"))]
     missing = [str(target.relative_to(ROOT)) for target in targets if not target.exists()]
     assert not missing
+
+
+#: A file of Python or TypeScript, with or without its folders; `tests/test_*.py` is some of them.
+NAMED = re.compile(r"(?<![\w./*<>{}-])(?:\.\./)*((?:[\w*-]+/)*[\w*-]+(?:\.test|\.spec)?\.(?:py|ts))\b(?![(/.]?\w)")
+#: What is named as an example, or is NumPy's.
+NOT_OURS = {"script.py", "softmax.py", "jitlab/ops/elementwise/huber.py", "_core/tests/test_indexing.py"}
+FOLDERS = ("jitlab", "extension/src", "extension/test", "tests", "scripts", "benchmarks", "docs")
+NAMING = [
+    *PAGES,
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "notebooks/README.md", "Makefile", "hatch_build.py")),
+    *sorted(file for folder in ("jitlab", "extension/src", "scripts") for file in (ROOT / folder).rglob("*.[pt][ys]")),
+]
+
+
+@pytest.fixture(scope="module")
+def there():
+    """Every file that a text may name, with a slash before it."""
+    files = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.[pt][ys]") if "node_modules" not in file.parts]
+    return [f"/{file.relative_to(ROOT).as_posix()}" for file in (*files, *ROOT.glob("*.py"))]
+
+
+def gone(text, there):
+    """The names of files in a text that are the end of no file's path."""
+    return sorted(name for name in {*NAMED.findall(text)} - NOT_OURS if not fnmatch.filter(there, f"*/{name}"))
+
+
+@pytest.mark.parametrize("file", NAMING, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_files_that_a_text_names_are_there(file, there):
+    assert gone(file.read_text(encoding="utf-8"), there) == []
+
+
+@pytest.mark.parametrize(("text", "names"), [
+    ("as in `kinds.py`", ["kinds.py"]), ("(lower/lower.py, ops/arguments.py).", ["ops/arguments.py"]),
+    ("`core/section.ts` and `panel/section.ts`", ["core/section.ts"]), ("tests/test_docs.py, linalg_*.py", ["linalg_*.py"]),
+    ("[x](../../jitlab/passes/pipeline.py) [y](../../jitlab/pipeline.py)", ["jitlab/pipeline.py"]),
+    ("python script.py, x.python, passes/*.py, f.pyx, `report.test.ts`", []),
+])  # fmt: skip
+def test_a_name_of_a_file_that_is_gone_is_found(text, names, there):
+    assert gone(text, there) == names
 
 
 def test_every_page_is_in_the_table_of_contents():

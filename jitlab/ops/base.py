@@ -99,8 +99,8 @@ class Unsupported(Signal):
 
 
 class Elementwise(Operation):
-    """One result element from one element of each input. Inputs have the dtypes of one loop of `ufunc`, `build.elementwise`
-    casts them; shapes broadcast."""
+    """One result element from one element of each input. Inputs have the dtypes of one loop of `ufunc`:
+    `build_nodes.elementwise` casts them; shapes broadcast."""
 
     ufunc: ClassVar[np.ufunc]
 

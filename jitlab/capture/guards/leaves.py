@@ -35,7 +35,7 @@ _NUMBERS = {kind: number for number, kind in PYTHON_KINDS.items()}
 class LeafType:
     """The type of a value, and what it is in the program: `weak` the kind of a Python number, else an array or a scalar.
 
-    `among`: what it may be, where only a run knows (kinds.py).
+    `among`: what it may be, where only a run knows (number_kinds.py).
     """
 
     type: ArrayType
@@ -63,7 +63,7 @@ def python_type(kind: int) -> LeafType:
     return LeafType(ArrayType((), np.dtype(_KINDS[weak_kind])), weak_kind, True)
 
 
-#: The type of the number that says which array a name stands for (chosen.py).
+#: The type of the number that says which array a name stands for (chosen_memory.py).
 WHICH = LeafType(ArrayType((), np.dtype("i8")), None, True)
 
 

@@ -96,7 +96,7 @@ class Arrays(Loops):
     traced_word = "a symbolic `tf.Tensor`"  # the contract's words for a value that has none yet
     may_draw = True  # though strict: jit_compile=True takes random numbers, and NumPy draws them
     wants_bools = True  # a number is no condition where a traced value decides
-    keeps_kinds = False  # a name is the Python number or the NumPy scalar that Python gives it (kinds.py)
+    keeps_kinds = False  # a name is the Python number or the NumPy scalar that Python gives it (number_kinds.py)
     has_kinds = False  # and of one of them only a run knows that
     rolls = True  # loops become Loops where they can
     why_unrolled = ""  # the reason of the last loop that was not rolled
@@ -123,7 +123,7 @@ class Arrays(Loops):
         self.reshaped: list[tuple[Tensor, Any, tuple[int, ...]]] = []  # assignments to .shape, for rollback
         self.read_log: list[tuple[Cell, Any]] = []  # views that were made, for rollback
         self.used: dict[int, Source] = {}  # id of an input -> where it was used first
-        self.numbered: list[Tensor] = []  # arrays that names may stand for where data decides (chosen.py)
+        self.numbered: list[Tensor] = []  # arrays that names may stand for where data decides (chosen_memory.py)
         self.layout_read = False  # whether a reshape is a view was decided by how arrays lie in memory
         self.vector_read = False  # by how an argument of one axis does, too: by its steps
         self.order_read = False  # how results lie in memory was decided by how arrays do

@@ -1,8 +1,8 @@
 """Linear systems, inverses and determinants: `np.linalg`'s own LAPACK calls, one kernel each.
 
-The other operations of `np.linalg` are in `linalg_*.py`; products of arrays, which are made of MatMul and Sum, in
-`products.py`. Matrices are the last two axes, the others are a stack. Dtypes are NumPy's: float32, float64 and their complex
-kin stay, integers and bools become float64, float16 is refused as NumPy refuses it.
+The other operations of `np.linalg` are in the files beside this one; products of arrays, which are made of MatMul and Sum, in
+`tensor_products.py`. Matrices are the last two axes, the others are a stack. Dtypes are NumPy's: float32, float64 and their
+complex kin stay, integers and bools become float64, float16 is refused as NumPy refuses it.
 
 Gradients: M. Giles, "An extended collection of matrix derivative results for forward and reverse mode algorithmic
 differentiation", Oxford 2008. Transposes there are conjugate transposes here, since a cotangent g of y stands for the
