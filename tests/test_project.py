@@ -21,6 +21,21 @@ def test_every_place_names_the_same_version():
     assert {jitlab.__version__, project["version"], package["version"]} == {project["version"]}
 
 
+def sources_of(package):
+    """The sources that package.json names: as such in its scripts, and as what is made of them."""
+    made = [package["main"], package["jupyterlab"]["mimeExtension"]]
+    assert all(re.fullmatch(r"extension/lib/[\w/-]+\.js", name) for name in made)
+    named = [name for script in package["scripts"].values() for name in re.findall(r"extension/[\w/-]+\.(?:ts|css)\b", script)]
+    return [re.sub(r"^extension/lib/(.*)\.js$", r"extension/src/\1.ts", name) for name in (*made, *named)]
+
+
+def test_every_file_that_the_package_names_has_its_source():
+    package = json.loads((ROOT / "package.json").read_text())
+    sources = [*sources_of(package), package["style"], package["styleModule"]]
+    assert {"extension/src/index.ts", "extension/src/mime.ts", "extension/src/html.ts"} <= set(sources) and len(sources) > 8
+    assert [name for name in sources if not (ROOT / name).is_file()] == []
+
+
 @pytest.mark.parametrize("lock", ["yarn.lock", "tests/browser/yarn.lock"])
 def test_lock_files_name_no_host(lock):
     assert not re.search(r"https?://", (ROOT / lock).read_text())
