@@ -107,11 +107,30 @@ def test_a_folder_is_small_and_shows_its_parts(folder):
         assert sorted(shown) == sorted(parts - {""})
 
 
+def names_given_twice(files):
+    """Names of more than one file; two targets may name their files alike."""
+    own = {"": []}
+    for file in files:
+        own.setdefault(file.parts[1] if file.parts[0] == "targets" and len(file.parts) > 2 else "", []).append(file.stem)
+    shared = own.pop("")
+    counts = [Counter(shared + names) for names in (own.values() or [[]])]
+    return sorted({name for one in counts for name, count in one.items() if count > 1 and name != "__init__"})
+
+
 def test_no_two_files_have_one_name():
-    """Folders of targets are alike, and so are the names in them."""
-    names = Counter(file.stem for file in FILES if file.parts[0] != "targets" or len(file.parts) == 2)
-    names += Counter({file.stem for file in FILES if file.parts[0] == "targets" and len(file.parts) > 2})
-    assert [name for name, count in names.items() if count > 1 and name != "__init__"] == []
+    assert names_given_twice(FILES) == []
+
+
+@pytest.mark.parametrize(("files", "twice"), [
+    ("ops/casts.py targets/target.py targets/cpu_llvm/machine.py targets/gpu_xyz/machine.py", []),
+    ("ops/__init__.py ir/__init__.py targets/cpu_llvm/__init__.py targets/cpu_llvm/emit/__init__.py", []),
+    ("ops/casts.py ir/casts.py", ["casts"]),
+    ("ops/emitter.py targets/cpu_llvm/emitter.py", ["emitter"]),
+    ("targets/target.py targets/cpu_llvm/machine.py targets/gpu_xyz/target.py", ["target"]),
+    ("targets/cpu_llvm/machine.py targets/cpu_llvm/emit/machine.py", ["machine"]),
+])  # fmt: skip
+def test_a_name_that_is_given_twice_is_found(files, twice):
+    assert names_given_twice([Path(file) for file in files.split()]) == twice
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)

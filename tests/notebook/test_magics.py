@@ -15,7 +15,7 @@ from jitlab.capture.drivers import cells as capture_cells
 from jitlab.errors import OptionError
 from jitlab.notebook import extension
 from jitlab.notebook.extension import load_ipython_extension, session_of, unload_ipython_extension
-from jitlab.notebook.magics import running
+from jitlab.notebook.magics import magics, running
 from jitlab.report import MIME, Report
 from tests.notebook.shells import new_shell
 
@@ -336,10 +336,19 @@ def test_loading_twice_hooks_once_and_unloading_removes_all(shell):
     assert extension.session_of(shell) is None
 
 
-def test_help_names_every_option(shell):
-    text = shell.magics_manager.magics["cell"]["jit"].__doc__
-    for option in ("--level", "--strict", "--compare", "-o"):
-        assert option in text
+OPTIONS = [option for action in magics.JitMagics.jit.parser._actions for option in action.option_strings]
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_what_is_said_to_someone_who_mistypes_names_every_option(option):
+    assert re.search(rf"\[{option}\b", magics.OPTIONS_HINT)
+
+
+@pytest.mark.parametrize("option", [option for option in OPTIONS if option.startswith("--")])
+def test_every_long_option_may_stand_before_an_expression(option):
+    action = next(action for action in magics.JitMagics.jit.parser._actions if option in action.option_strings)
+    line = f"{option} {'' if action.nargs == 0 else 'O0 '}"
+    assert magics._end_of_options(f"{line}x + 1") == len(line)
 
 
 @pytest.mark.parametrize(
