@@ -4,7 +4,7 @@ import { clusterCount, flowOf, slowest } from '../src/core/sections/clusters/flo
 import { layoutClusters } from '../src/core/sections/clusters/layout';
 import { memoryRows } from '../src/core/sections/clusters/memory';
 import { boundaryTexts, describe, kernelFacts } from '../src/core/sections/clusters/words';
-import type { Report } from '../src/core/report/report';
+import type { Boundary, Report } from '../src/core/report/report';
 import { callsOf } from '../src/core/sections/verdict/more';
 import line from './fixtures/line.json';
 import softmax from './fixtures/softmax.json';
@@ -66,6 +66,29 @@ test('a boundary says bytes once, why, and what would flip it', () => {
     why: 'Take may read any row of p, because rows is an index array (line 7).',
     flip: 'Would fuse if p were read by np.take_along_axis(p, y[:, None], 1).'
   });
+});
+
+test('a text is split where its decision says, never at what is in a name of the program', () => {
+  const text = 't["a. b: 3 MB"] needs all elements';
+  const textsOf = (version: number, parts: object): unknown[] => {
+    const [boundary] = softmax.boundaries;
+    const reason = { code: 'whole_reduction', text, ...parts };
+    const temporaries = [{ name: 'exp', plan: 'step #1', reason, bytes: 12000, consumers: [], lines: [] }];
+    const read = report({ ...softmax, version, boundaries: [{ ...boundary, bytes: 12000, reason }], temporaries });
+    const { head, why } = boundaryTexts(read.boundaries[0] as Boundary);
+    return [head, why, memoryRows(read).rows[0]?.why];
+  };
+  assert.deepEqual(textsOf(3, {}), [`Not fused: ${text}, 12.0 kB`, '', `${text}.`]);
+  const two = { text: `${text}; it is 12 kB`, clause: text, rest: 'it is 12 kB', size_in: 'rest' };
+  assert.deepEqual(textsOf(3, two), [`Not fused: ${text}`, 'it is 12 kB.', `${text}.`]);
+  for (const version of [1, 2]) {
+    assert.deepEqual(textsOf(version, { text: 'p is read again. Take may read; any row' }), [
+      'Not fused: p is read again, 12.0 kB',
+      'Take may read; any row.',
+      'p is read again.'
+    ]);
+    assert.equal(textsOf(version, { text: 'a library call; p is 12 kB' })[0], 'Not fused: a library call');
+  }
 });
 
 for (const width of [228, 368, 548]) {
@@ -298,7 +321,7 @@ test('an operation, the value on an arrow and one in memory are called as the pr
       producer: 'div',
       consumerLines: [],
       place: 'scratch',
-      reason: { code: '', text: '', evidence: [] }
+      reason: { code: '', text: '', clause: '', rest: '', sizeIn: '' }
     }))
   });
   assert.deepEqual(

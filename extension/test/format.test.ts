@@ -5,7 +5,6 @@ import {
   arrayType,
   bytes,
   duration,
-  firstSentence,
   lines,
   percent,
   ratio,
@@ -62,22 +61,4 @@ test('a line never breaks between a number and its unit', () => {
     []
   );
   assert.deepEqual(wrap('abc', 0, 'note', measure), ['a', 'b', 'c']);
-});
-
-test('the first sentence is the head', () => {
-  assert.deepEqual(firstSentence('p is read again, 2.4 MB. Take may read any row'), [
-    'p is read again, 2.4 MB',
-    'Take may read any row'
-  ]);
-  assert.deepEqual(firstSentence('read again; matmul_1 is 12 kB'), ['read again', 'matmul_1 is 12 kB']);
-  assert.deepEqual(firstSentence('read twice: matmul_1 is 12 kB'), ['read twice', 'matmul_1 is 12 kB']);
-  assert.deepEqual(
-    firstSentence('p is read again. (p - Y)[hard] may read any row')[1],
-    '(p - Y)[hard] may read any row'
-  );
-  assert.deepEqual(firstSentence('one clause.'), ['one clause', '']);
-  assert.deepEqual(firstSentence('db reduces an outer axis, so its loops go another way; 3.2 MB (line 9)'), [
-    'db reduces an outer axis',
-    'so its loops go another way; 3.2 MB (line 9)'
-  ]);
 });

@@ -133,7 +133,7 @@ test('nothing is left to do only where nothing raised, ran as Python or was far 
     lines: [],
     calls: 1,
     seconds: 1,
-    reason: { code: 'effect', text: '', evidence: [] }
+    reason: { code: 'effect', text: '', clause: '', rest: '', sizeIn: '' }
   };
   assert.match(boundOf(whatBounds(fine)), /^Nothing left to do: k0 of cluster_0 \(lines 3–6\) takes/);
   const slowest = {

@@ -265,8 +265,9 @@ class _Result:
                             known[groups] = self._refusal(*groups, cluster_of)
                         reason = known[groups]
                         other = cluster_of.get(consumer)
-                        text = f"Separate from {other.name if other else told_node(consumer)}: {reason.text}"
-                        edges.append(Edge(producer, consumer, replace(reason, text=text), size))
+                        clause = f"Separate from {other.name if other else told_node(consumer)}"
+                        reason = replace(reason, text=f"{clause}: {reason.text}", clause=clause, rest=reason.text)
+                        edges.append(Edge(producer, consumer, reason, size))
                         continue
                 out = [node for node in (producer, consumer) if node not in cluster_of]
                 text = f"NumPy runs {' and '.join(map(told_kind, out))}"

@@ -38,7 +38,7 @@ from .plans.lowered import Lowered, whole_plan
 from .plans.overrides import NO_OVERRIDES, Overrides, again_name, computed_again, reordered
 from .plans.plan import Cluster, ClusterCode, Clustering, ClusteringInput, Copy, Edge, KernelInfo, Plan, Temporary
 from .plans.plan_json import is_operation, line_numbers
-from .plans.reasons import Apart, Change, Copied, Flip, Joined, NestChange, NotFused, Reason, Rejection, Stays, Stored
+from .plans.reasons import Apart, Change, Copied, Flip, Joined, NestChange, NotFused, Reason, Rejection, Stays, Stored, in_two
 from .programs import program
 from .programs.machine_shape import Shape
 from .types import (
@@ -97,6 +97,7 @@ __all__ = [
     "Stored",
     "Temporary",
     "every_node",
+    "in_two",
     "inner_nodes",
     "is_operation",
     "line_numbers",

@@ -215,4 +215,4 @@ def copied(node: Node, code: Copied, nbytes: int | None = None) -> Copy:
         Copied.SNAPSHOT: f"a part of {name} that is overwritten while it is still read; {size} ({lines})",
         Copied.OVERLAP: f"the right side reads the part of {name} that it overwrites; {size} ({lines})",
     }
-    return Copy(node, Reason(code, text[code]), nbytes)
+    return Copy(node, Reason(code, text[code], size_in="clause"), nbytes)

@@ -6,7 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from jitlab.ir import Cluster, Edge, Moving, Node, Poly, Reason, Stored, Temporary, inner_nodes, is_operation, of_one_expression
+from jitlab.ir import (
+    Cluster,
+    Edge,
+    Moving,
+    Node,
+    Poly,
+    Reason,
+    Stored,
+    Temporary,
+    in_two,
+    inner_nodes,
+    is_operation,
+    of_one_expression,
+)
 from jitlab.ir.programs.program import Buffer, Call, Finish, Gemm, Kernel, Partial, Store, walk
 from jitlab.ops.base import Elementwise, Reduction
 from jitlab.ops.control_flow import Branch, Loop
@@ -159,7 +172,7 @@ def _why_stored(node: Node, consumers: Sequence[Node], whole: _Whole) -> Reason:
         return Reason(Stored.LOOP_VALUE, f"a loop carries {called(node)} from turn to turn")
     stages = whole.readers(node)
     if not consumers and not stages:
-        return Reason(Stored.UNREAD, f"nothing reads {called(node)}: it is computed for the errors that it may raise")
+        return in_two(Stored.UNREAD, f"nothing reads {called(node)}", ":", "it is computed for the errors that it may raise")
     own = {stage.node for stage in stages}
     late = [stage for stage in stages if not own.isdisjoint(stage.reads)] or stages
     readers = [n for stage in late for n in stage.computed if node in n.inputs and is_operation(n)] or consumers

@@ -19,7 +19,7 @@ from jitlab.messages.escape import clean
 from .render import wording
 
 #: Of what is written now; `older.py` reads those before.
-VERSION = 2
+VERSION = 3
 
 T = TypeVar("T")
 MEASURED, ADDED, MARKED = "measured", "added", "words"
@@ -61,6 +61,9 @@ class Reason(Record, shown=True):
     code: str  #: what decisions hang on
     text: Words  #: a clause: who shows it says "Not fused" itself
     evidence: Names = ()  #: what shows it: the way of a cycle, the two scopes, the sizes, ...
+    clause: Words = ""  #: the first clause of a text that goes on; without, the text is one
+    rest: Words = ""  #: what follows the clause
+    size_in: str = ""  #: what says how many bytes the value has: `clause`, `rest`
 
     def __str__(self) -> str:
         return self.text

@@ -13,6 +13,7 @@ from jitlab.notebook.extension import session_of
 from jitlab.notebook.rpc.link import Link
 from jitlab.notebook.saved_outputs import SavedOutputs
 from jitlab.report import MIME
+from jitlab.report.schema import VERSION
 
 pytestmark = pytest.mark.usefixtures("planned_times")
 SOURCE = "%%jit\ny = np.tanh(x).sum(axis=1)\nz = np.flatnonzero(y > 0) + 1"
@@ -126,7 +127,7 @@ def test_a_file_that_is_damaged_or_not_ours_is_made_anew(shell, content):
     (file,) = session_of(shell).saved.folder.iterdir()
     file.write_bytes(content)
     fresh(shell)
-    assert json.loads(output(shell))[MIME]["version"] == 2
+    assert json.loads(output(shell))[MIME]["version"] == VERSION
     assert len(file.read_bytes()) > 1000
 
 

@@ -39,7 +39,7 @@ def test_the_output_of_a_cell_is_read_after_it_was_cut_to_size():
 @pytest.mark.parametrize(
     "change, says",
     [
-        (lambda d: d.update(version=9), "version 9, and this jitlab reads up to 2"),
+        (lambda d: d.update(version=9), "version 9, and this jitlab reads up to 3"),
         (lambda d: d.update(version=True), "no number"),
         (lambda d: d.pop("version"), "no version"),
         (lambda d: d.update(ops={}), "its ops is no list"),
@@ -165,3 +165,29 @@ def test_what_version_1_said_is_done_is_done():
     once = "Once: `k` was a number before, an array from now on. Nothing to fix."
     old["retraces"] = [{**old["retraces"][3], "fix": None, "proof": once}]
     assert once.rpartition(". ")[0] in " ".join(str(read_report(old)).split())
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_reasons_that_were_one_text_are_split_when_they_are_read(version):
+    """Said as they were when they were written: what a version before split itself."""
+    new = samples.softmax_report().to_json()
+    parts = {"text": "level O0 gives each operation its own kernel; p is 2.4 MB"}
+    whole = {**parts, "clause": "level O0 gives each operation its own kernel", "rest": "p is 2.4 MB", "size_in": "rest"}
+    new["boundaries"][1]["reason"] |= whole
+    old = copy.deepcopy(new)
+    old["version"] = version
+    for entry in (*old["boundaries"], *old["temporaries"]):
+        for key in ("clause", "rest", "size_in"):
+            entry["reason"].pop(key, None)
+    opened, saved = read_report(old), read_report(new)
+    assert opened.data["version"] == VERSION and shown(opened) == shown(saved)
+    reasons, again = ([edge.reason for edge in report.boundaries] for report in (opened, saved))
+    assert reasons == again and (reasons[1].rest, reasons[1].size_in) == ("p is 2.4 MB", "rest")
+
+
+def test_what_version_2_says_of_retraces_stays():
+    data = copy.deepcopy(DATA)
+    done = {"code": "array", "args": {"names": "`k`"}, "text": "Once: `k` was a number."}
+    data["retraces"][0] |= {"fix": None, "done": done, "proof": "2 traces become 1"}
+    retraces = copy.deepcopy(data["retraces"])
+    assert read_report({**data, "version": 2}).data["retraces"] == retraces

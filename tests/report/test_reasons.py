@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import jitlab as jl
+from jitlab.messages import units
 
 X = np.random.default_rng(0).random((60, 40))
 
@@ -189,3 +190,32 @@ def test_a_second_copy_that_saves_no_traffic_says_so(program, says):
         assert edge.would_fuse_if.endswith(", which saves no memory traffic") == says
         answer = f.whatif(x, fuse=(edge.producer, edge.consumer), seconds=0.01)
         assert (answer.after.bytes >= answer.before.bytes) == says
+
+
+WEIRD = "a. b: 3 MB; c"
+OF_WEIRD = [
+    lambda t: np.exp(t[WEIRD]) / np.exp(t[WEIRD]).sum(),
+    lambda t: t["a. b: 3 MB; c"].T @ np.tanh(t["a. b: 3 MB; c"] @ t["a. b: 3 MB; c"][0]),
+    lambda t: np.exp(t["a. b: 3 MB; c"]) @ np.tanh(t["a. b: 3 MB; c"].T @ t["a. b: 3 MB; c"]),
+    lambda t: np.exp(t["a. b: 3 MB; c"]).cumsum(0).cumsum(1),
+    lambda t: (np.exp(t["a. b: 3 MB; c"]).mean(), np.exp(t["a. b: 3 MB; c"]).std()),
+    lambda t: np.exp(t["a. b: 3 MB; c"])[np.argsort(t["a. b: 3 MB; c"][:, 0])] + 1,
+    lambda t: np.sort(np.exp(t["a. b: 3 MB; c"]), axis=0) * 2,
+]
+
+
+@pytest.mark.parametrize("program", OF_WEIRD, ids=range(len(OF_WEIRD)))
+def test_a_reason_is_split_by_whoever_decides_whatever_the_names_in_it_look_like(program):
+    """A full stop, a colon or a number of bytes in a name of the program ends no clause and is no size."""
+    report = jl.explain(jl.jit(program), {WEIRD: X})
+    assert report.boundaries
+    for entry in (*report.boundaries, *report.temporaries):
+        reason, size = entry.reason, units.size(entry.bytes)
+        first = reason.clause or reason.text
+        assert reason.text.startswith(first) and reason.text.endswith(reason.rest) and bool(reason.clause) == bool(reason.rest)
+        assert reason.text in (first, *(f"{first}{mark} {reason.rest}" for mark in ".:;"))
+        assert first.count("`") % 2 == 0 and reason.rest.count("`") % 2 == 0
+        assert [size in first, size in reason.rest] == [reason.size_in == "clause", reason.size_in == "rest"]
+    shown = " ".join(str(report).split())
+    heads = {f"Not fused: {edge.reason.clause or edge.reason.text}" for edge in report.boundaries}
+    assert any(head in shown for head in heads)  # some are within a kernel's line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 
 class Stays(Enum):
@@ -141,15 +141,31 @@ class Stored(Enum):
 
 @dataclass(frozen=True)
 class Reason:
-    """One decision's cause: a code of a closed enum, its sentence for people, and plain evidence (names, sizes, paths)."""
+    """One decision's cause: a code of a closed enum, its sentence for people, and plain evidence (names, sizes, paths).
+
+    Of a text that goes on behind its first clause, `clause` and `rest` are the two; `size_in` says which of them says how many
+    bytes the value has.
+    """
 
     code: Stays | Joined | Apart | NotFused | Copied | Stored
     text: str
     evidence: tuple[Any, ...] = ()
+    clause: str = ""
+    rest: str = ""
+    size_in: Literal["clause", "rest", ""] = ""
 
     def to_json(self) -> dict[str, Any]:
         shown = {"evidence": [str(part) for part in self.evidence]} if self.evidence else {}
-        return {"code": self.code.name.lower(), "text": self.text, **shown}
+        parts = {"clause": self.clause, "rest": self.rest} if self.rest else {}
+        size = {"size_in": self.size_in} if self.size_in else {}
+        return {"code": self.code.name.lower(), "text": self.text, **shown, **parts, **size}
+
+
+def in_two(
+    code: Apart | NotFused | Stored, clause: str, mark: str, rest: str, evidence: tuple[Any, ...] = (), says_size: bool = False
+) -> Reason:
+    """A reason of a clause, a mark behind it, and what follows, which may say the size."""
+    return Reason(code, f"{clause}{mark} {rest}", evidence, clause, rest, "rest" if says_size else "")
 
 
 @dataclass(frozen=True)

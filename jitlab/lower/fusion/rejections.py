@@ -30,7 +30,7 @@ from .groups import Group
 from .inside import origins_of
 from .nest_limits import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
 from .obstacles import ALONE, CUT
-from .sentences import Between, lines_of, sentence
+from .sentences import Between, cut, lines_of, reason_of
 from .stages import Obstacle, Stage
 
 #: Which of several reasons is told: all of an edge save the same bytes, so the first of the list.
@@ -69,7 +69,7 @@ def boundaries(
                 at = Between(producer, readers[0], stage, where[producer])
                 found = _obstacles(at, shared)
                 rejections = tuple(_rejection(at, obstacle) for obstacle in found)
-                reason = Reason(found[0].code, sentence(at, found[0]), rejections[0].evidence)
+                reason = reason_of(at, found[0], rejections[0].evidence)
                 for reader in readers:
                     cure = _cure(at, group, reader, rejections, otherwise)
                     if cure == AGAIN:
@@ -85,8 +85,7 @@ def boundaries(
 
 def _cut(edge: Edge) -> Edge:
     """An edge that a what-if cuts."""
-    text = f"Cut: {called(edge.producer)} is stored"
-    return Edge(edge.producer, edge.consumer, Reason(NotFused.CUT, text), edge.bytes, None, edge.rejections)
+    return Edge(edge.producer, edge.consumer, cut(edge.producer), edge.bytes, None, edge.rejections)
 
 
 def _obstacles(at: Between, shared: Shared) -> list[Obstacle]:

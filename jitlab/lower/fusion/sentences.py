@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from jitlab.ir import Node, NotFused
+from jitlab.ir import Node, NotFused, Reason, in_two
 from jitlab.ir.graphs.dot import line_text
 from jitlab.lower.value_names import called
 from jitlab.messages import units
@@ -16,6 +17,9 @@ from .nest_limits import MOST_DEEP, MOST_OPERATIONS, MOST_STAGES
 from .obstacles import ALONE
 from .recomputing import weight
 from .stages import Obstacle, Stage
+
+#: A clause; or one and another behind it, which says what follows.
+Words = str | tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -48,18 +52,28 @@ class Between:
         return next(found, self.stage.node)
 
 
-def sentence(at: Between, obstacle: Obstacle) -> str:
-    """The reason, a clause; where the value lies and its bytes come last."""
+def reason_of(at: Between, obstacle: Obstacle, evidence: tuple[Any, ...]) -> Reason:
+    """The reason: a clause, and what more there is to say; where the value lies and its bytes come last."""
     code, operand = obstacle
     name, size, lines = called(at.producer), units.size(at.producer.type.nbytes), lines_of(at.producer)
     if code is NotFused.CUT:
-        return f"Cut: {called(operand)} is stored"
+        return cut(operand, evidence)
     if code is NotFused.LEVEL:
-        return f"level O0 gives each operation its own kernel; {name} is {size}"
+        return in_two(code, "level O0 gives each operation its own kernel", ";", f"{name} is {size}", evidence, says_size=True)
     if code is NotFused.GATHERED:
-        text = f"{name} is read again, {size}. {called(at.pick)} may read any element of it, where an index array says"
-        return f"{text} ({lines_of(at.pick)})"
-    return f"{WORDS[code](at, operand)}; {f'{name} is ' if code in UNNAMED else ''}{size} ({lines})"
+        why = f"{called(at.pick)} may read any element of it, where an index array says ({lines_of(at.pick)})"
+        return replace(in_two(code, f"{name} is read again, {size}", ".", why, evidence), size_in="clause")
+    words = WORDS[code](at, operand)
+    if not isinstance(words, str):
+        return in_two(code, words[0], ":", f"{words[1]}; {size} ({lines})", evidence, says_size=True)
+    if code in UNNAMED:
+        return in_two(code, words, ";", f"{name} is {size} ({lines})", evidence, says_size=True)
+    return Reason(code, f"{words}; {size} ({lines})", evidence, size_in="clause")
+
+
+def cut(node: Node, evidence: tuple[Any, ...] = ()) -> Reason:
+    """Of an edge that a what-if cuts."""
+    return in_two(NotFused.CUT, "Cut", ":", f"{called(node)} is stored", evidence)
 
 
 def lines_of(node: Node) -> str:
@@ -82,11 +96,11 @@ def _loop(at: Between, operand: Node) -> str:
     return f"{called(at.stage.node)} is a loop or branch of its own, which begins when it is complete"
 
 
-def _scan(at: Between, operand: Node) -> str:
+def _scan(at: Between, operand: Node) -> Words:
     name, reader = called(at.producer), called(at.reader)
     if at.stage.kind == "scan" and at.made.kind == "scan":
         if operand is at.producer:
-            return f"{name} and {reader} run along two axes, or both ways along one: each is a loop of its own"
+            return f"{name} and {reader} run along two axes, or both ways along one", "each is a loop of its own"
         return f"{name} is made in the loops of {called(operand)}, and {reader} runs along another axis, or the other way"
     if at.made.kind == "scan":
         return f"{name} is made in the loop of {called(operand)}, which runs in order along one axis and reduces nothing"
@@ -99,7 +113,7 @@ def _other_axes(at: Between, operand: Node) -> str:
     return f"{total} reduces {which}, so its loops go another way than those that make {called(at.producer)}"
 
 
-WORDS: dict[NotFused, Callable[[Between, Node], str]] = {
+WORDS: dict[NotFused, Callable[[Between, Node], Words]] = {
     NotFused.RECOMPUTE_IS_DEAR: lambda at, _: (
         f"{called(at.producer)} is read at {at.places} places, and to compute it at each takes {at.again:.0f} operations more"
     ),
@@ -133,8 +147,8 @@ WORDS: dict[NotFused, Callable[[Between, Node], str]] = {
         f"{called(at.producer)} is made in a nest that reduces and stores values, which takes nothing more"
     ),
     NotFused.ORDER: lambda at, operand: (
-        f"{called(at.producer)} is made in the loops of {called(operand)}, after which that nest takes nothing: "
-        f"{called(at.reader)} comes later"
+        f"{called(at.producer)} is made in the loops of {called(operand)}, after which that nest takes nothing",
+        f"{called(at.reader)} comes later",
     ),
     NotFused.LATER_NEST: lambda at, operand: (
         f"{called(at.reader)} is done in the loops of {called(operand)}, a later nest with which it shares what it reads"

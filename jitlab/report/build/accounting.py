@@ -123,6 +123,6 @@ def in_a_line(temporary: Mapping[str, Any], ops: Mapping[tuple[str, str], Mappin
     value = wording.operation_text(ops.get((plan, temporary["producer"])), temporary["producer"], where)
     value += temporary["name"].removeprefix(temporary["producer"])
     readers = ", ".join(wording.operation_text(ops.get((plan, name)), name) for name in temporary["consumers"])
-    text = wording.first_sentence(temporary["reason"]["text"])[0]
-    said = "" if wording.names_size(text) else f"{units.size(temporary['bytes'])}: "
-    return clean(f"{value} → {readers}: {said}{text}")
+    reason = temporary["reason"]
+    said = "" if wording.clause_says_size(reason) else f"{units.size(temporary['bytes'])}: "
+    return clean(f"{value} → {readers}: {said}{wording.clause_of(reason)}")

@@ -61,7 +61,7 @@ def _line(item: Any) -> str:
         case Fallback():
             text = f"{item.op}{_at(item.lines)}: {item.reason}{_took(item.seconds)}"
         case Boundary():
-            size = "" if wording.names_size(str(item.reason)) else f", {units.size(item.bytes)}"
+            size = "" if item.reason.size_in else f", {units.size(item.bytes)}"
             text = f"{' → '.join(item.said)}: {item.reason}{size}"
         case Temporary():
             name, *readers = item.said

@@ -349,8 +349,9 @@ def _first_line(spans: Sequence[Sequence[Any]]) -> tuple[str, int]:
 
 
 def _cut(edge: Json) -> Cut:
-    head, why = wording.first_sentence(clean(edge["reason"]["text"]))
-    if edge["bytes"] and not wording.names_size(head):
+    reason = edge["reason"]
+    head, why = clean(wording.clause_of(reason)), clean(reason.get("rest", ""))
+    if edge["bytes"] and not wording.clause_says_size(reason):
         head = f"{head}, {units.size(edge['bytes'])}"
     flip = edge["would_fuse_if"]
     why = f"{why.removesuffix('.')}." if why else ""

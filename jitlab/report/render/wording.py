@@ -28,15 +28,14 @@ def unmarked(text: str) -> str:
     return text.replace("`", "")
 
 
-def names_size(text: str) -> bool:
-    """The text says a number of bytes."""
-    return re.search(r"\d (B|kB|MB|GB)\b", text) is not None
+def clause_of(reason: Mapping[str, Any]) -> str:
+    """What a reason says first."""
+    return str(reason.get("clause") or reason["text"])
 
 
-def first_sentence(text: str) -> tuple[str, str]:
-    """The first sentence or clause, and what follows it."""
-    end = re.search(r"[.:;] (?=[A-Za-z`])", text)
-    return (text[: end.start()], text[end.end() :]) if end else (text.removesuffix("."), "")
+def clause_says_size(reason: Mapping[str, Any]) -> bool:
+    """Its first clause says how many bytes the value has."""
+    return reason.get("size_in") == "clause"
 
 
 #: Beside a ratio of two single measurements.

@@ -4,6 +4,7 @@ the texts of a version that is closed stay as they are."""
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,10 +16,28 @@ Json = dict[str, Any]
 
 def upgraded(data: Json) -> Json:
     """The report as of the newest version; what is not as it should be stays so, for the check of types to find."""
-    if data["version"] >= VERSION or not isinstance(data.get("retraces"), list):
+    if data["version"] >= VERSION:
         return data
-    retraces = [_retrace(entry) if isinstance(entry, Mapping) else entry for entry in data["retraces"]]
-    return {**data, "version": VERSION, "retraces": retraces}
+    result = {**data, "version": VERSION}
+    steps = {"boundaries": _with_parts, "temporaries": _with_parts, **({"retraces": _retrace} if data["version"] < 2 else {})}
+    for key, step in steps.items():
+        if isinstance(entries := data.get(key), list):
+            result[key] = [step(entry) if isinstance(entry, Mapping) else entry for entry in entries]
+    return result
+
+
+def _with_parts(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Version 2 had the reason of an edge or a value as one text."""
+    reason = entry.get("reason")
+    if not isinstance(reason, Mapping) or not isinstance(text := reason.get("text"), str):
+        return entry
+    end = re.search(r"[.:;] (?=[A-Za-z`])", text)
+    parts = {"clause": text[: end.start()], "rest": text[end.end() :]} if end else {}
+    said = [part for part, words in (parts or {"clause": text}).items() if SIZE.search(words)]
+    return {**entry, "reason": {**reason, **parts, **({"size_in": said[0]} if said else {})}}
+
+
+SIZE = re.compile(r"\d (B|kB|MB|GB)\b")
 
 
 def _retrace(entry: Mapping[str, Any]) -> Json:

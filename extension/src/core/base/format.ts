@@ -106,15 +106,6 @@ export function arrayBytes(dtype: string, shape: readonly number[]): number | nu
   return Number.isNaN(bits) ? null : shape.reduce((product, extent) => product * extent, bits / 8);
 }
 
-/** The first sentence or clause, and what follows it; it may begin with a user's name, so its case is kept. */
-export function firstSentence(text: string): [string, string] {
-  const end = /[.:;] (?=[A-Za-z([])|, (?=(?:so|which|and) )/.exec(text);
-  if (!end) {
-    return [text.replace(/\.$/, ''), ''];
-  }
-  return [text.slice(0, end.index), text.slice(end.index + 2)];
-}
-
 export function sentence(text: string): string {
   return /[.!?…]$/.test(text) || text === '' ? text : `${text}.`;
 }

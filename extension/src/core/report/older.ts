@@ -1,5 +1,6 @@
-/** What a report of version 1 says in text alone, as it is said now. Its texts are closed: they are told apart here alone. */
+/** What a report of an earlier version says in text alone, as it is said now. Its texts are closed: they are told apart here alone. */
 import type { Fix, Message } from '../base/messages';
+import type { Reason } from './report';
 
 /** Code begins with a decorator, a call or an assignment; a sentence with its first word. */
 export function olderFix(fix: string): Fix | null {
@@ -14,4 +15,10 @@ export function olderTier(label: string): string {
 /** Without a fix the proof may say that it is done. */
 export function olderDone(proof: string): Message | null {
   return proof.endsWith('Nothing to fix.') ? { code: '', text: proof } : null;
+}
+
+/** Until version 2 the first clause of a reason, and whether it says a size, stood in its text alone. */
+export function olderReason({ reason }: { reason: Reason }): void {
+  const [, clause = '', rest = ''] = /^(.*?)[.:;] ([a-z([].*)/is.exec(reason.text) ?? [];
+  Object.assign(reason, { clause, rest, sizeIn: /\d [kMG]?B\b/.test(reason.text) });
 }

@@ -1,10 +1,10 @@
 /** The one place that turns unknown JSON into a report. */
-import { olderDone, olderFix, olderTier } from './older';
+import { olderDone, olderFix, olderReason, olderTier } from './older';
 import { isRecord, list, number, positionOf, record, records, text, type Json } from '../base/read';
 import * as parts from './records';
 import type { Cluster, History, Lane, Operation, Report, Retrace, Span, Verdict } from './report';
 
-const VERSION = 2;
+const VERSION = 3;
 
 /** A report, or the one sentence that says why it can't be shown. */
 export function readReport(value: unknown): Report | string {
@@ -16,6 +16,9 @@ export function readReport(value: unknown): Report | string {
   }
   const { text: run, at } = parts.readRun(record(value.run));
   const report = parts.readReport(value);
+  if (value.version !== VERSION) {
+    [...report.boundaries, ...report.temporaries].forEach(olderReason);
+  }
   return {
     ...report,
     cell: { ...report.cell, error: readError(record(value.cell).error) },

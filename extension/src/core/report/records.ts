@@ -36,7 +36,8 @@ export const readOp = (v: Json) => ({ lines: positions(v.lines), name: text(v.na
   scope: text(v.scope) || null, /** seconds */ seconds: number(v.seconds), parent: text(v.parent), side: text(v.side),
   called: text(v.called), loop: text(v.loop), iterations: number(v.iterations), endsEarly: flag(v.ends_early),
   device: text(v.device) });
-export const readReason = (v: Json) => ({ code: text(v.code), text: words(v.text) });
+export const readReason = (v: Json) => ({ code: text(v.code), text: words(v.text), clause: words(v.clause),
+  rest: words(v.rest), sizeIn: text(v.size_in) });
 export const readKernel = (v: Json) => ({ calls: amount(v.calls), /** seconds */ seconds: number(v.seconds),
   /** bytes */ bytesRead: amount(v.bytes_read), /** bytes */ bytesWritten: amount(v.bytes_written),
   perTurn: flag(v.per_turn), name: text(v.name), plan: text(v.plan), cluster: text(v.cluster), ops: texts(v.ops),

@@ -1,5 +1,5 @@
 import { h, on } from '../../base/dom';
-import { bytes, firstSentence, lines, sentence, some } from '../../base/format';
+import { bytes, lines, sentence, some } from '../../base/format';
 import type { Report, Temporary } from '../../report/report';
 
 const MOST_ROWS = 20;
@@ -37,9 +37,8 @@ export function memoryRows(report: Report): { head: string; rows: MemoryRow[]; m
         .join(' → '),
       where: [lines(value.lines.map(({ line }) => line)), value.cluster].filter(Boolean).join(' · '),
       size: bytes(value.bytes),
-      why: sentence(firstSentence(value.reason.text)[0]).replace(
-        /^(a|an|the) /,
-        word => word.charAt(0).toUpperCase() + word.slice(1)
+      why: sentence(value.reason.clause || value.reason.text).replace(/^a(?=n? )|^t(?=he )/, letter =>
+        letter.toUpperCase()
       )
     })),
     more: smaller ? `and ${some(smaller, 'smaller value')}${rest ? `, ${bytes(rest)} together` : ''}` : ''

@@ -1,4 +1,4 @@
-import { arrayType, bytes, duration, firstSentence, lines, percent, sentence, some } from '../../base/format';
+import { arrayType, bytes, duration, lines, percent, sentence, some } from '../../base/format';
 import { closeness } from '../../report/numerics';
 import type { Boundary, Kernel, Operation } from '../../report/report';
 import type { FlowEdge, FlowKernel, FlowNode } from './map/boxes';
@@ -36,13 +36,12 @@ export interface BoundaryTexts {
 
 /** Two kernels of one cluster, or two boxes, that share a value and are not joined: bytes, why, what would flip it. */
 export function boundaryTexts(boundary: Boundary, apart: 'kernels' | 'boxes' = 'kernels'): BoundaryTexts {
-  const [first, rest] = firstSentence(boundary.reason.text);
+  const { text, clause, rest, sizeIn } = boundary.reason;
   const size = bytes(boundary.bytes);
-  const known = first || `${boundary.producer} is not joined to ${boundary.consumer}`;
-  const word = apart === 'kernels' ? 'Not fused: ' : first ? '' : 'Separate: ';
+  const word = apart === 'kernels' ? 'Not fused: ' : '';
   const flip = boundary.wouldFuseIf ?? '';
   return {
-    head: word + known + (size && !/\d [kMG]?B\b/.test(`${first} ${rest}`) ? `, ${size}` : ''),
+    head: word + (clause || text) + (size && !sizeIn ? `, ${size}` : ''),
     why: sentence(rest),
     flip: flip && sentence(`Would fuse if ${flip}`)
   };
