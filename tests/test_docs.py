@@ -53,7 +53,7 @@ NOT_OURS = {"script.py", "softmax.py", "jitlab/ops/elementwise/huber.py", "_core
 FOLDERS = ("jitlab", "extension/src", "extension/test", "tests", "scripts", "benchmarks", "docs")
 NAMING = [
     *PAGES,
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "notebooks/README.md", "Makefile", "hatch_build.py")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "notebooks/README.md", "hatch_build.py")),
     *sorted(file for folder in ("jitlab", "extension/src", "scripts") for file in (ROOT / folder).rglob("*.[pt][ys]")),
 ]
 

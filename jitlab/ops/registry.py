@@ -26,7 +26,7 @@ def rule(*callees: Any, method: str | None = None) -> Callable[[Rule], Rule]:
     def register(function: Rule) -> Rule:
         for callee in filter(None, callees):
             table: dict[Any, Callable[..., Any]] = LATE if isinstance(callee, str) else FUNCTIONS
-            assert callee not in table, f"{callee} has two rules"
+            assert callee not in table, f"{callee} has two rules, of {table[callee].__module__} and {function.__module__}"
             table[callee] = function
         if method is not None:
             assert method not in METHODS, f"the method {method} has two rules"
