@@ -14,6 +14,7 @@ from jitlab.capture.state import not_recording
 from jitlab.errors import InvalidArgumentError
 from jitlab.ir import NotRolled
 from jitlab.support import locks
+from jitlab.support.callbacks import called_once, noting
 
 
 def numpy_function(
@@ -30,7 +31,7 @@ def numpy_function(
     several = isinstance(Tout, (list, tuple))
     dtypes = [np.dtype(t) for t in Tout] if several else [np.dtype(Tout)]
     if capture is None:
-        results = _called(func, [np.asarray(x) for x in inp], dtypes)
+        results = _once(func, [np.asarray(x) for x in inp], dtypes)
         return [x[()] for x in results] if several else results[0][()]
     with capture.naming(name):
         return capture.perform(_record, func, list(inp), _Dtypes(tuple(dtypes), several), stateful)
@@ -56,9 +57,10 @@ def _record(capture: Any, func: Callable[..., Any], inp: Sequence[Any], out: _Dt
     made = tuple(template.of(x if isinstance(x, Tensor) else capture.operand(x)) for x in inp)
     guess = capture.guessed_results(out.dtypes)
     call = _Call(func, name, out.dtypes)
+    capture.calls_back = True
     if guess is None:
         real = [np.asarray(capture.evaluate(node)) for node in template.nodes]
-        guess = call.first([real[slot.index] if hasattr(slot, "index") else slot for slot in made])
+        guess = noting(capture.made_calls, call.first, [real[slot.index] if hasattr(slot, "index") else slot for slot in made])
     results: Any = tuple(guess) if len(guess) != 1 else guess[0]
     found = add_host_call(
         capture, call, made, {}, template.nodes, results, "effect", "a Python function is called", effects=stateful
@@ -80,15 +82,18 @@ class _Call:
         locks.own(self)
 
     def first(self, arrays: Sequence[Any]) -> list[Any]:
-        self._first = [_called(self.func, arrays, self.dtypes)]
+        self._first = [_once(self.func, arrays, self.dtypes)]
         return self._first[0]  # type: ignore[no-any-return]
 
     def __call__(self, *arrays: Any) -> Any:
         with locks.Released(self._lock), self._lock:
-            results = self._first.pop() if self._first else None
-        if results is None:
-            results = _called(self.func, [np.asarray(x) for x in arrays], self.dtypes)
+            known = self._first.pop() if self._first else None
+        results = _once(self.func, [np.asarray(x) for x in arrays], self.dtypes, known)
         return results[0] if len(results) == 1 else tuple(results)
+
+
+def _once(func: Callable[..., Any], arrays: Sequence[Any], dtypes: Sequence[np.dtype[Any]], known: Any = None) -> list[Any]:
+    return called_once(func, arrays, lambda: _called(func, arrays, dtypes), known)
 
 
 def _called(func: Callable[..., Any], arrays: Sequence[Any], dtypes: Sequence[np.dtype[Any]]) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jitlab import errors
 from jitlab.ir import Source
@@ -21,19 +21,25 @@ class Refusal(NamedTuple):
     text: str
     source: Source | None = None
     met: tuple[str, ...] = ()  # values of what is another each time
+    made: tuple[Any, ...] = ()  # calls of the user's functions that were made before it
 
 
 def reason_of_run(error: Exception) -> Refusal:
     """Why what was captured has to run as Python after all."""
+    made = getattr(error, "_jitlab_made", ())
     if isinstance(error, NotReplayable):
-        return Refusal(error.code, str(error), error.source, error.met)
+        return Refusal(error.code, str(error), error.source, error.met, made)
     if isinstance(error, errors.InternalError):
-        return Refusal("internal", error.what)
-    return Refusal("error", clause(error))
+        return Refusal("internal", error.what, made=made)
+    return Refusal("error", clause(error), made=made)
 
 
 def reason_of(error: Exception) -> Refusal:
     """Why what was being captured has to run as Python."""
+    return _reason_of(error)._replace(made=getattr(error, "_jitlab_made", ()))
+
+
+def _reason_of(error: Exception) -> Refusal:
     if isinstance(error, EndPiece):
         return Refusal(error.code, error.text, error.source)
     if isinstance(error, NotReplayable):

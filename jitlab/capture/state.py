@@ -81,6 +81,8 @@ class Capture(Arrays):
     def __init__(self, name: str, *, strict: bool = False, keep_scalars: bool = False) -> None:
         super().__init__(name, strict=strict, keep_scalars=keep_scalars)
         self.generators: dict[int, tuple[Any, Any]] = {}  # id of a random generator -> itself, the copy that capture draws from
+        self.calls_back = False  # it has calls of functions of the user's, as operations
+        self.made_calls: list[Any] = []  # those that were made while it was recorded
         self.given = Given()
         self.mine: dict[int, Any] = {}  # containers that the program made: what it puts into them stays inside
         self.instances: dict[int, Any] = {}  # objects that it made
@@ -104,6 +106,8 @@ class Capture(Arrays):
                 yield self
         except Exception as error:
             self.given.raised(error)
+            if self.made_calls:
+                error._jitlab_made = tuple(self.made_calls)  # type: ignore[attr-defined]
             raise
         finally:
             self.given.settle(self.outside.values())

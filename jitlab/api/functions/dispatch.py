@@ -15,6 +15,7 @@ from jitlab.capture import Capture, NotReplayable, Refusal, random_states, reaso
 from jitlab.capture.drivers.run_events import emit_statement, emit_timed_call
 from jitlab.config import config
 from jitlab.ir import Source, outside
+from jitlab.support.callbacks import Made, not_repeating, noting
 from jitlab.support.transactions import contextmanager
 
 from .native_entry import WARM_CALLS
@@ -77,15 +78,19 @@ class Dispatched(Explained):
         if trace.costs.calls == WARM_CALLS:
             self._warm_up(trace)
         refusal: Exception | None = None
+        made: list[Made] = []
         try:
-            result = trace.answer(call, inputs, numbers)
+            if trace.calls_back:
+                result = noting(made, trace.answer, call, inputs, numbers)
+            else:
+                result = trace.answer(call, inputs, numbers)
         except self.given_up_by as error:
             if self._must_compile and isinstance(error, errors.InternalError):
                 raise
             refusal = error
         if refusal is not None:  # Python itself raises what there is to raise, and leaves what it would have left
             set_random_states(states)
-            return self._run_as_python(call, reason_of_run(refusal))
+            return self._run_as_python(call, reason_of_run(refusal)._replace(made=tuple(made)))
         if started:
             emit_timed_call(self.name, trace, started)
         return result
@@ -101,6 +106,9 @@ class Dispatched(Explained):
         started = time.perf_counter_ns()
         before, outside.unmarked = outside.unmarked, True
         try:
+            if refusal.made:
+                with not_repeating(refusal.made):
+                    return self._function()(*args, **kwargs)
             return self._function()(*args, **kwargs)
         finally:
             outside.unmarked = before
@@ -111,7 +119,7 @@ class Dispatched(Explained):
 
     def _refuse(self, key: Any, refusal: Refusal) -> None:
         """Calls of this kind have no trace."""
-        self._refused[key] = refusal
+        self._refused[key] = refusal._replace(made=())
         while len(self._refused) > config.max_traces:
             del self._refused[next(iter(self._refused))]
 

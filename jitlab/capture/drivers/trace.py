@@ -47,6 +47,7 @@ class Trace:
     slots: int = 0
     uses: dict[str, Source] = field(default_factory=dict)  # path of an input -> where it was first used
     generators: list[Any] = field(default_factory=list)  # random generators it draws from
+    calls_back: bool = False  # functions of the user's are operations of it
     rows: list[int] = field(default_factory=list)  # outputs that have to lie row by row
     leaves: list[int] = field(default_factory=list)  # argument leaf of each of the first inputs; the others are captured
     layouts: list[Layout] = field(default_factory=list)  # of inputs: results and views depend on them
@@ -194,6 +195,7 @@ def finish(capture: Capture, result: Any, number: int, *, numbers_become_scalars
         capture.name, number, trimmed, capture.inputs, build, writes, shared, list(capture.guards), structure.slots, uses
     )
     trace.rows, trace.lasting = structure.rows(), lasting
+    trace.calls_back = capture.calls_back
     trace.generators = [generator for generator, _ in capture.generators.values()]
     trace.layouts = [layout for layout in structure.layouts() if not capture.inputs[layout.input].captured]
     return trace
